@@ -1,0 +1,60 @@
+"""naysay: the negatives that contrastive and embedding models learn from.
+
+Names load when they are first used, so that `import naysay` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Query": "types",
+    "Negatives": "types",
+    "Positives": "positives",
+    "Triples": "triples",
+    "Vocabulary": "vocabulary",
+    "rng_for": "rng",
+    "set_threads": "kernels.threads",
+    "NaysayError": "checks",
+    "check_pool": "testing",
+    "check_sampler": "testing",
+    "check_detector": "testing",
+    "check_loss": "testing",
+    "planted_world": "testing",
+}
+_FOLDERS = ("pools", "samplers", "testing", "catalog", "types")
+
+__all__ = [*_HOMES, *_FOLDERS]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name from its home when it is first asked for (PEP 562)."""
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f"naysay.{_HOMES[name]}"), name)
+    elif name in _FOLDERS:
+        value = importlib.import_module(f"naysay.{name}")
+    else:
+        message = f"module 'naysay' has no attribute {name!r}"
+        raise AttributeError(message)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """All public names, loaded or not."""
+    return sorted([*__all__, "__version__"])
+
+
+if TYPE_CHECKING:
+    from naysay import catalog, pools, samplers, testing, types
+    from naysay.checks import NaysayError
+    from naysay.kernels.threads import set_threads
+    from naysay.positives import Positives
+    from naysay.rng import rng_for
+    from naysay.testing import check_detector, check_loss, check_pool, check_sampler, planted_world
+    from naysay.triples import Triples
+    from naysay.types import Negatives, Query
+    from naysay.vocabulary import Vocabulary

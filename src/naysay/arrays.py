@@ -1,0 +1,48 @@
+"""The only crossing between NumPy and torch. torch is looked at, never imported, unless a user hands it in."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from naysay.checks import MissingExtraError
+
+
+def is_torch(values: object) -> bool:
+    """Whether `values` is a torch tensor; torch that nobody imported cannot have made one."""
+    module = sys.modules.get("torch")
+    return module is not None and isinstance(values, module.Tensor)
+
+
+def to_numpy(values: Any) -> Any:
+    """A tensor as a NumPy array (shared memory where it can be); anything else as it is."""
+    if not is_torch(values):
+        return values
+    tensor = values.detach().cpu()
+    if str(tensor.dtype) == "torch.bfloat16":  # NumPy has no bfloat16
+        tensor = tensor.float()
+    return tensor.numpy()
+
+
+def to_torch(values: Any, device: Any = None) -> Any:
+    """A NumPy array as a tensor on `device`; read-only and broadcast arrays are copied first."""
+    torch = need_torch("Negatives.to")
+    if is_torch(values):
+        return values.to(device) if device is not None else values
+    array = np.asarray(values)
+    if not array.flags.writeable or 0 in array.strides:
+        array = array.copy()
+    tensor = torch.from_numpy(array)
+    return tensor.to(device) if device is not None else tensor
+
+
+def need_torch(owner: str) -> Any:
+    """The torch module, or a refusal that names the pip command."""
+    try:
+        import torch
+    except ImportError as error:
+        message = f"{owner}: torch is not installed. Run: pip install 'naysay[torch]'"
+        raise MissingExtraError(message) from error
+    return torch

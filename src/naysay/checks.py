@@ -1,0 +1,108 @@
+"""Argument checks, and the one shape that every refusal has.
+
+    Owner: `parameter` must be RULE, got VALUE. ADVICE.
+
+For data the value is the first bad row and how many there are. Everything is refused before work starts.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class NaysayError(ValueError):
+    """A refusal in one sentence. The command line prints it and exits with 2."""
+
+
+class MissingExtraError(ImportError):
+    """An optional dependency is absent; the message names the pip command."""
+
+
+def refuse(owner: str, parameter: str, rule: str, got: object, advice: str = "") -> NoReturn:
+    """Raise the refusal of `parameter`."""
+    sentence = f"{owner}: `{parameter}` must be {rule}, got {got}."
+    raise NaysayError(f"{sentence} {advice}".rstrip())
+
+
+def check_at_least(owner: str, parameter: str, value: float, least: float) -> None:
+    """Refuse a number below `least`, NaN included."""
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
+        refuse(owner, parameter, "a number", shown(value))
+    if not value >= least:
+        refuse(owner, parameter, f"at least {least}", value)
+
+
+def check_whole(owner: str, parameter: str, value: object, least: int) -> int:
+    """`value` as an int, refused unless it is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        refuse(owner, parameter, "a whole number", shown(value))
+    if value < least:
+        refuse(owner, parameter, f"at least {least}", value)
+    return int(value)
+
+
+def check_one_of(owner: str, parameter: str, value: object, options: Sequence[str]) -> None:
+    """Refuse a name that is not among `options`, and offer the nearest."""
+    if value in options:
+        return
+    near = difflib.get_close_matches(str(value), options, n=1)
+    advice = f"Did you mean {near[0]!r}?" if near else ""
+    refuse(owner, parameter, "one of " + ", ".join(map(repr, options)), shown(value), advice)
+
+
+def check_generator(owner: str, rng: object) -> None:
+    """Refuse anything but a NumPy Generator as the source of randomness."""
+    if not isinstance(rng, np.random.Generator):
+        refuse(owner, "rng", "a numpy Generator", shown(rng), "Pass rng=naysay.rng_for(seed, step).")
+
+
+def whole_numbers(owner: str, parameter: str, values: Any, shape: str = "(n,)") -> NDArray[Any]:
+    """`values` as an integer array with as many dimensions as `shape` names; not copied if it is one."""
+    array = np.asarray(values)
+    expected = shape.count(",") + (0 if shape.endswith(",)") else 1)
+    if array.ndim != expected:
+        refuse(owner, parameter, f"of shape {shape}", f"shape {array.shape}")
+    if array.size == 0 and array.dtype == np.float64:  # what an empty Python list becomes
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        refuse(owner, parameter, "whole numbers", f"dtype {array.dtype}", "Ids count from 0.")
+    if array.dtype == np.uint64:
+        too_large = array > np.uint64(np.iinfo(np.int64).max)
+        if too_large.any():
+            refuse(owner, parameter, "below 2^63", first_bad(array, too_large))
+        return array.astype(np.int64)
+    return array
+
+
+def check_range(owner: str, parameter: str, ids: NDArray[Any], size: int, what: str, *, least: int = 0) -> None:
+    """Refuse ids outside [least, size): the first bad row and how many."""
+    if ids.size == 0 or (ids.min() >= least and ids.max() < size):
+        return
+    bad = (ids < least) | (ids >= size)
+    rule = f"between {least} and {size - 1} ({size} {what})" if size else f"empty (there are 0 {what})"
+    refuse(owner, parameter, rule, first_bad(ids, bad))
+
+
+def check_lengths(owner: str, **lengths: int) -> None:
+    """Refuse arrays that should be of one length and are not."""
+    if len(set(lengths.values())) > 1:
+        got = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        refuse(owner, next(iter(lengths)), "as long as its partners", got)
+
+
+def first_bad(values: NDArray[Any], bad: NDArray[np.bool_]) -> str:
+    """'900 at row 3 (2 such rows)': the first offender and the count."""
+    rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
+    first = values[rows[0]]
+    return f"{first.tolist()} at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
+
+
+def shown(value: object) -> str:
+    """A short form of any value, for a message."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,208 @@
+"""Loops over sorted CSR rows: build, membership, and the rank of a non-member.
+
+Beside the sorted ids, each row of d ids has a Bloom filter of 8 d bits, two per id (one byte per pair, at the
+same offset as the row). A clear bit proves that an id is not in the row: for 95 % of non-members, where a
+binary search would take log2 d steps. A row of -1 is an empty row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from naysay.kernels.compile import compiled, inlined, prefetch
+
+_HASH_A, _HASH_B = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
+_U32, _U3, _U7 = np.uint64(32), np.uint64(3), np.uint64(7)
+_INSERTION = 24
+
+
+@inlined
+def filter_bit(item: Any, degree: Any, multiplier: Any) -> Any:
+    """One of the two bits of `item` in the filter of a row of `degree` ids: a number in [0, 8 degree)."""
+    hashed = np.uint64(np.uint32(np.uint32(item ^ (item >> 32)) * multiplier))
+    return (hashed * (np.uint64(degree) << _U3)) >> _U32
+
+
+@inlined
+def _bit_at(bits: Any, start: Any, bit: Any) -> Any:
+    return (np.uint64(bits[start + np.int64(bit >> _U3)]) >> (bit & _U7)) & np.uint64(1)
+
+
+@inlined
+def may_contain(bits: Any, start: Any, degree: Any, item: Any) -> Any:
+    """1 if `item` may be in the row, 0 if it is certainly not. An empty row must not be asked."""
+    one = _bit_at(bits, start, filter_bit(item, degree, _HASH_A))
+    return one & _bit_at(bits, start, filter_bit(item, degree, _HASH_B))
+
+
+@inlined
+def prefetch_row(anchors: Any, ahead: Any, indptr: Any, indices: Any, bits: Any) -> None:
+    """Ask for the filter and the ids of the row that comes `ahead` in the batch."""
+    if ahead < len(anchors):
+        start = indptr[anchors[ahead]]
+        prefetch(bits, start)
+        prefetch(indices, start)
+        prefetch(indices, start + 16)
+        prefetch(indices, start + 32)
+
+
+@inlined
+def lower_bound(indices: Any, start: Any, stop: Any, item: Any) -> Any:
+    """The first position in [start, stop) whose id is at least `item`, found without a branch to mispredict."""
+    length = stop - start
+    while length > 1:
+        half = length >> 1
+        start += half * np.int64(indices[start + half - 1] < item)
+        length -= half
+    return start + np.int64(length == 1 and indices[start] < item)
+
+
+@inlined
+def row_contains(indices: Any, bits: Any, start: Any, stop: Any, item: Any) -> Any:
+    """Whether `item` is in the row: the filter first, then a binary search."""
+    if start == stop or may_contain(bits, start, stop - start, item) == 0:
+        return False
+    position = lower_bound(indices, start, stop, item)
+    return position < stop and indices[position] == item
+
+
+@inlined
+def shifted(indices: Any, start: Any, stop: Any, rank: Any) -> Any:
+    """The id of the rank-th non-member: rank + #{j : p_j - j <= rank} over the row's sorted p."""
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) >> 1
+        if indices[middle] - (middle - start) <= rank:
+            low = middle + 1
+        else:
+            high = middle
+    return rank + (low - start)
+
+
+@compiled
+def scatter(anchors: Any, items: Any, cursor: Any, out: Any) -> None:
+    """Counting sort by anchor; `cursor` holds each row's start and is moved to its end."""
+    for pair in range(len(anchors)):
+        anchor = anchors[pair]
+        out[cursor[anchor]] = items[pair]
+        cursor[anchor] += 1
+
+
+@compiled
+def sort_rows(start: Any, stop: Any, indptr: Any, indices: Any, kept: Any) -> None:
+    """Sort each row, move its distinct ids to its front, and write their number to `kept`."""
+    for row in range(start, stop):
+        low, high = indptr[row], indptr[row + 1]
+        ids = indices[low:high]
+        if high - low <= _INSERTION:
+            for i in range(1, high - low):
+                value, j = ids[i], i
+                while j > 0 and ids[j - 1] > value:
+                    ids[j] = ids[j - 1]
+                    j -= 1
+                ids[j] = value
+        else:
+            ids.sort()
+        count = 0
+        for i in range(high - low):
+            if i == 0 or ids[i] != ids[count - 1]:
+                ids[count] = ids[i]
+                count += 1
+        kept[row] = count
+
+
+@compiled
+def pack_rows(sources: Any, indptr: Any, indices: Any, out: Any) -> None:
+    """Copy the first indptr[r + 1] - indptr[r] ids of each row, which began at sources[r]."""
+    for row in range(len(indptr) - 1):
+        low, high = indptr[row], indptr[row + 1]
+        for i in range(high - low):
+            out[low + i] = indices[sources[row] + i]
+
+
+@compiled
+def fill_filter(start: Any, stop: Any, indptr: Any, indices: Any, bits: Any) -> None:
+    """Set the filter bits of rows start to stop."""
+    for row in range(start, stop):
+        low, high = indptr[row], indptr[row + 1]
+        for position in range(low, high):
+            for multiplier in (_HASH_A, _HASH_B):
+                bit = filter_bit(indices[position], high - low, multiplier)
+                bits[low + np.int64(bit >> _U3)] |= np.uint8(1 << np.int64(bit & _U7))
+
+
+@compiled
+def contains(start: Any, stop: Any, anchors: Any, items: Any, indptr: Any, indices: Any, bits: Any, out: Any) -> None:
+    """out[i] = position of items[i] in the row of anchors[i], or -1."""
+    for i in range(start, stop):
+        anchor, item = anchors[i], items[i]
+        out[i] = -1
+        if anchor < 0 or item < 0:
+            continue
+        low, high = indptr[anchor], indptr[anchor + 1]
+        if low == high or may_contain(bits, low, high - low, item) == 0:
+            continue
+        position = lower_bound(indices, low, high, item)
+        if position < high and indices[position] == item:
+            out[i] = position
+
+
+@compiled
+def nth_negative(
+    start: Any, stop: Any, anchors: Any, ranks: Any, indptr: Any, indices: Any, n_items: Any, out: Any
+) -> None:
+    """out[i] = the id of the ranks[i]-th item outside the row of anchors[i], or -1 past the last."""
+    for i in range(start, stop):
+        low, high = indptr[anchors[i]], indptr[anchors[i] + 1]
+        rank = ranks[i]
+        out[i] = -1 if rank >= n_items - (high - low) else shifted(indices, low, high, rank)
+
+
+@compiled
+def merge_counts(start: Any, stop: Any, ptr_a: Any, ids_a: Any, ptr_b: Any, ids_b: Any, kept: Any) -> None:
+    """kept[row] = the number of distinct ids in row `row` of two CSRs together."""
+    for row in range(start, stop):
+        i, j, count = ptr_a[row], ptr_b[row], 0
+        while i < ptr_a[row + 1] or j < ptr_b[row + 1]:
+            take_a = i < ptr_a[row + 1] and (j == ptr_b[row + 1] or ids_a[i] <= ids_b[j])
+            take_b = j < ptr_b[row + 1] and (i == ptr_a[row + 1] or ids_b[j] <= ids_a[i])
+            i += take_a
+            j += take_b
+            count += 1
+        kept[row] = count
+
+
+@compiled
+def merge_rows(
+    start: Any,
+    stop: Any,
+    ptr_a: Any,
+    ids_a: Any,
+    rel_a: Any,
+    ptr_b: Any,
+    ids_b: Any,
+    rel_b: Any,
+    indptr: Any,
+    indices: Any,
+    relation: Any,
+) -> None:
+    """Merge the sorted rows of two CSRs; where both have an id the smaller relation number wins."""
+    for row in range(start, stop):
+        i, j, out = ptr_a[row], ptr_b[row], indptr[row]
+        while i < ptr_a[row + 1] or j < ptr_b[row + 1]:
+            take_a = i < ptr_a[row + 1] and (j == ptr_b[row + 1] or ids_a[i] <= ids_b[j])
+            take_b = j < ptr_b[row + 1] and (i == ptr_a[row + 1] or ids_b[j] <= ids_a[i])
+            kind = np.int8(127)
+            if take_a:
+                indices[out] = ids_a[i]
+                kind = min(kind, rel_a[i] if len(rel_a) else np.int8(1))
+                i += 1
+            if take_b:
+                indices[out] = ids_b[j]
+                kind = min(kind, rel_b[j] if len(rel_b) else np.int8(1))
+                j += 1
+            if len(relation):
+                relation[out] = kind
+            out += 1

@@ -1,0 +1,262 @@
+"""Uniform draws from all items but a row's known ones: with replacement, or distinct within the row.
+
+Each slot's first candidate is drawn in one vectorised pass; only those that the row's filter lets through (5 %)
+are searched for. A candidate that is known, or repeats an earlier slot, is drawn anew, which keeps what is
+accepted uniform, and after `tries` tries the rank shift gives an exact draw at once: work is bounded. Rows that
+are mostly known, or almost emptied by a distinct draw, never try.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from naysay.kernels.compile import compiled, inlined
+from naysay.kernels.csr import lower_bound, may_contain, prefetch_row, row_contains, shifted
+from naysay.kernels.random import below, number, retry, row_state
+
+TRIES = 32
+# How many rows ahead memory is asked for: about one memory latency of work.
+AHEAD = 8
+# Up to this many slots all pairs are compared for repetitions, beyond that a hash table is asked.
+_COMPARE = 256
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@inlined
+def first_candidates(state: Any, wanted: Any, indices: Any, low: Any, high: Any, size: Any, line: Any) -> None:
+    """The first candidate of each slot: any item, or a free one by rank if most of the row is known."""
+    if 2 * (high - low) > size:
+        for slot in range(wanted):
+            line[slot] = shifted(indices, low, high, below(number(state, slot), size - (high - low)))
+    else:
+        for slot in range(wanted):
+            line[slot] = below(number(state, slot), size)
+
+
+@inlined
+def known_slots(indices: Any, bits: Any, low: Any, high: Any, line: Any, wanted: Any, marked: Any) -> Any:
+    """The slots of line[:wanted] that hold a known id go to `marked`, in order; their number is returned."""
+    if low == high:
+        return 0
+    suspects: Any = 0
+    for slot in range(wanted):
+        marked[suspects] = slot
+        suspects += np.int64(may_contain(bits, low, high - low, line[slot]))
+    known = 0
+    for i in range(suspects):
+        item = line[marked[i]]
+        position = lower_bound(indices, low, high, item)
+        if position < high and indices[position] == item:
+            marked[known] = marked[i]
+            known += 1
+    return known
+
+
+@inlined
+def free_item(
+    state: Any, slot: Any, attempt: Any, tries: Any, indices: Any, bits: Any, low: Any, high: Any, size: Any
+) -> Any:
+    """A uniform id outside the row, from the slot's tries from `attempt` on."""
+    if 2 * (high - low) <= size:
+        for i in range(tries):
+            item = below(retry(state, slot, attempt + i), size)
+            if not row_contains(indices, bits, low, high, item):
+                return item
+    rank = below(retry(state, slot, attempt + tries), size - (high - low))
+    return shifted(indices, low, high, rank)
+
+
+@compiled
+def with_replacement(
+    start: Any,
+    stop: Any,
+    key: Any,
+    tries: Any,
+    anchors: Any,
+    counts: Any,
+    indptr: Any,
+    indices: Any,
+    bits: Any,
+    size: Any,
+    out: Any,
+) -> None:
+    """Independent uniform draws: counts[row] of them, then -1; all -1 where nothing is free."""
+    width = out.shape[1]
+    line = np.empty(width, np.int64)
+    marked = np.empty(width + 1, np.int64)
+    for row in range(start, stop):
+        prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
+        low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
+        wanted = counts[row] if high - low < size else 0
+        state = row_state(key, row)
+        first_candidates(state, wanted, indices, low, high, size, line)
+        known = 0
+        if 2 * (high - low) <= size:
+            known = known_slots(indices, bits, low, high, line, wanted, marked)
+        for i in range(known):
+            slot = marked[i]
+            line[slot] = free_item(state, slot, 0, tries, indices, bits, low, high, size)
+        for slot in range(width):
+            out[row, slot] = line[slot] if slot < wanted else -1
+
+
+@inlined
+def repeats(line: Any, wanted: Any) -> Any:
+    """Whether line[:wanted] holds an id twice; all pairs, several at a time."""
+    found = False
+    for slot in range(1, wanted):
+        for earlier in range(slot):
+            found |= line[earlier] == line[slot]
+    return found
+
+
+@inlined
+def seen_before(line: Any, slot: Any, item: Any, table: Any) -> Any:
+    """Whether `item` stands in line[:slot]. With a table, an item that does not is entered."""
+    if len(table) == 0:
+        found = False
+        for earlier in range(slot):
+            found |= line[earlier] == item
+        return found
+    place = np.int64((np.uint64(item) * _GOLDEN) >> np.uint64(36)) & (len(table) - 1)
+    while table[place] != -1:
+        if table[place] == item:
+            return True
+        place = (place + 1) & (len(table) - 1)
+    table[place] = item
+    return False
+
+
+@inlined
+def unused_rank(bits: Any, ranks: Any, used: Any, free: Any) -> Any:
+    """A uniform rank in [0, free) outside ranks[:used], which is put in order on the way."""
+    for i in range(1, used):
+        value, j = ranks[i], i
+        while j > 0 and ranks[j - 1] > value:
+            ranks[j] = ranks[j - 1]
+            j -= 1
+        ranks[j] = value
+    rank = below(bits, free - used)
+    for i in range(used):
+        if ranks[i] <= rank:
+            rank += 1
+    return rank
+
+
+@inlined
+def shuffle_ranks(state: Any, wanted: Any, free: Any, ranks: Any) -> None:
+    """The first `wanted` of a random order of 0 ... free - 1, to ranks[:wanted] (Fisher and Yates)."""
+    for i in range(free):
+        ranks[i] = i
+    for slot in range(wanted):
+        other = slot + below(number(state, slot), free - slot)
+        ranks[slot], ranks[other] = ranks[other], ranks[slot]
+
+
+@inlined
+def make_distinct(
+    state: Any,
+    tries: Any,
+    indices: Any,
+    bits: Any,
+    low: Any,
+    high: Any,
+    size: Any,
+    line: Any,
+    wanted: Any,
+    marked: Any,
+    table: Any,
+    ranks: Any,
+) -> None:
+    """Draw anew, slot by slot, what is known (slots in `marked`, -1 after the last) or repeats an earlier slot."""
+    table[:] = -1
+    next_known = 0
+    for slot in range(wanted):
+        known = marked[next_known] == slot
+        next_known += known
+        settled = not known and not seen_before(line, slot, line[slot], table)
+        for i in range(tries):
+            if settled:
+                break
+            attempt = i * (tries + 1)
+            line[slot] = free_item(state, slot, attempt, tries, indices, bits, low, high, size)
+            settled = not seen_before(line, slot, line[slot], table)
+        if not settled:  # no luck: count past the earlier slots instead
+            for earlier in range(slot):
+                ranks[earlier] = line[earlier] - (lower_bound(indices, low, high, line[earlier]) - low)
+            rank = unused_rank(retry(state, slot, tries * (tries + 1)), ranks, slot, size - (high - low))
+            line[slot] = shifted(indices, low, high, rank)
+            seen_before(line, slot, line[slot], table)
+
+
+@compiled
+def distinct(
+    start: Any,
+    stop: Any,
+    key: Any,
+    tries: Any,
+    anchors: Any,
+    counts: Any,
+    indptr: Any,
+    indices: Any,
+    bits: Any,
+    size: Any,
+    out: Any,
+    log_q: Any,
+) -> None:
+    """Distinct uniform draws, and log_q = -log(free - slot): the chance given the row's earlier slots."""
+    width = out.shape[1]
+    line = np.empty(width, np.int64)
+    marked = np.empty(width + 1, np.int64)
+    ranks = np.empty(2 * width, np.int64)
+    table = np.empty(table_size(width), np.int64)
+    for row in range(start, stop):
+        prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
+        low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
+        free = size - (high - low)
+        wanted = min(counts[row], free)
+        state = row_state(key, row)
+        if 2 * wanted > free:  # almost all of it: order the whole, which is at most twice what was asked for
+            shuffle_ranks(state, wanted, free, ranks)
+            for slot in range(wanted):
+                line[slot] = shifted(indices, low, high, ranks[slot])
+        else:
+            first_candidates(state, wanted, indices, low, high, size, line)
+            known = 0
+            if 2 * (high - low) <= size:
+                known = known_slots(indices, bits, low, high, line, wanted, marked)
+            marked[known] = -1
+            if known > 0 or len(table) > 0 or repeats(line, wanted):
+                make_distinct(state, tries, indices, bits, low, high, size, line, wanted, marked, table, ranks)
+        for slot in range(width):
+            out[row, slot] = line[slot] if slot < wanted else -1
+        fill_log_q(log_q[row], wanted, free)
+
+
+@inlined
+def table_size(width: Any) -> Any:
+    """Room for `width` ids at half load, a power of two; 0 where comparing all pairs is quicker."""
+    if width <= _COMPARE:
+        return 0
+    room = 1
+    while room < 2 * width:
+        room *= 2
+    return room
+
+
+@inlined
+def fill_log_q(line: Any, wanted: Any, free: Any) -> None:
+    """line[j] = -log(free - j) for j < wanted, else 0; by the series of log(1 - j / free) where it is exact."""
+    if wanted > 0:
+        base = -np.log(free)
+        if wanted < 1e-3 * free:
+            for slot in range(wanted):
+                x = slot / free
+                line[slot] = base + x * (1.0 + x * (0.5 + x * (1 / 3 + x * (0.25 + x * 0.2))))
+        else:
+            for slot in range(wanted):
+                line[slot] = -np.log(free - slot)
+    for slot in range(wanted, len(line)):
+        line[slot] = 0.0

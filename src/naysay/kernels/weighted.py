@@ -1,0 +1,261 @@
+"""Weighted draws from all items but a row's known ones: with replacement, or distinct within the row.
+
+Weights are whole numbers that add up to about 2^62, so every sum is exact, also for a row whose known items carry
+all but a trillionth of the weight. `cumulative` (n + 1,) holds their running sum; `alias` (2 n,) holds, for each
+cell, a threshold out of 2^64 and the item beyond it (Walker 1977, Vose 1991).
+
+A light row draws from the alias table and tries again on a known item. A heavy one (known items carry more than
+half) maps a number x below its free weight past the known items: j = #{j : C(p_j) - P_j <= x}, with C the running
+sum of all weights and P_j that of the row's first j known items; the item is where C passes x + P_j. After
+`tries` repetitions within a distinct row, the same walk goes past the earlier slots too. All are exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from naysay.kernels.compile import compiled, inlined
+from naysay.kernels.csr import prefetch_row, row_contains
+from naysay.kernels.random import below, below_wide, number, retry, row_state
+from naysay.kernels.uniform import AHEAD, known_slots, seen_before, table_size
+
+
+@compiled
+def build_alias(weights: Any, total: Any, alias: Any) -> None:
+    """Vose's construction: cells filled to the mean, each with at most one other item beyond its threshold."""
+    n = len(weights)
+    share = np.empty(n, np.float64)
+    small, large = np.empty(n, np.int64), np.empty(n, np.int64)
+    n_small, n_large = 0, 0
+    for i in range(n):
+        share[i] = weights[i] * (n / total)
+        if share[i] < 1.0:
+            small[n_small] = i
+            n_small += 1
+        else:
+            large[n_large] = i
+            n_large += 1
+    while n_small > 0 and n_large > 0:
+        n_small -= 1
+        cell, giver = small[n_small], large[n_large - 1]
+        alias[2 * cell] = np.uint64(share[cell] * 18446744073709549568.0)  # the largest double below 2^64
+        alias[2 * cell + 1] = np.uint64(giver)
+        share[giver] -= 1.0 - share[cell]
+        if share[giver] < 1.0:
+            n_large -= 1
+            small[n_small] = giver
+            n_small += 1
+    while n_small + n_large > 0:  # full up to rounding: no other item in these cells
+        if n_large > 0:
+            n_large -= 1
+            cell = large[n_large]
+        else:
+            n_small -= 1
+            cell = small[n_small]
+        alias[2 * cell] = np.uint64(0xFFFFFFFFFFFFFFFF)
+        alias[2 * cell + 1] = np.uint64(cell)
+
+
+@compiled
+def known_weights(start: Any, stop: Any, indptr: Any, indices: Any, cumulative: Any, out: Any) -> None:
+    """out[row] = the weight of a row's known items."""
+    for row in range(start, stop):
+        total = 0
+        for position in range(indptr[row], indptr[row + 1]):
+            total += cumulative[indices[position] + 1] - cumulative[indices[position]]
+        out[row] = total
+
+
+@inlined
+def alias_item(bits: Any, size: Any, alias: Any) -> Any:
+    """One draw from all items: the high part of bits * size is the cell, the low part the place within it."""
+    cell = below(bits, size)
+    inside = bits * np.uint64(size) < alias[2 * cell]
+    return cell if inside else np.int64(alias[2 * cell + 1])
+
+
+@inlined
+def item_at(cumulative: Any, x: Any) -> Any:
+    """The item whose share of the running sum holds x."""
+    low: Any = 0
+    length = len(cumulative) - 1
+    while length > 1:
+        half = length >> 1
+        low += half * np.int64(cumulative[low + half] <= x)
+        length -= half
+    return low
+
+
+@inlined
+def heavy_item(x: Any, cumulative: Any, indices: Any, low: Any, high: Any, before: Any) -> Any:
+    """The item at weight x of the free ones; before[j] is the weight of the row's first j known items."""
+    first, last = 0, high - low
+    while first < last:
+        middle = (first + last) >> 1
+        if cumulative[indices[low + middle]] - before[middle] <= x:
+            first = middle + 1
+        else:
+            last = middle
+    return item_at(cumulative, x + before[first])
+
+
+@inlined
+def walked_item(x: Any, cumulative: Any, indices: Any, low: Any, high: Any, taken: Any, used: Any) -> Any:
+    """The same, going past the sorted ids taken[:used] as well, one by one."""
+    skipped, position, earlier = 0, low, 0
+    while position < high or earlier < used:
+        if earlier == used or (position < high and indices[position] < taken[earlier]):
+            item = np.int64(indices[position])
+            position += 1
+        else:
+            item = taken[earlier]
+            earlier += 1
+        if cumulative[item] - skipped > x:
+            break
+        skipped += cumulative[item + 1] - cumulative[item]
+    return item_at(cumulative, x + skipped)
+
+
+@inlined
+def sums_before(cumulative: Any, indices: Any, low: Any, high: Any) -> Any:
+    """before[j] = the weight of the row's first j known items."""
+    before = np.zeros(high - low + 1, np.int64)
+    for j in range(high - low):
+        item = indices[low + j]
+        before[j + 1] = before[j] + cumulative[item + 1] - cumulative[item]
+    return before
+
+
+@inlined
+def free_item(
+    state: Any,
+    slot: Any,
+    attempt: Any,
+    tries: Any,
+    indices: Any,
+    bits: Any,
+    low: Any,
+    high: Any,
+    cumulative: Any,
+    alias: Any,
+    free: Any,
+    before: Any,
+) -> Any:
+    """An item outside the row by weight, from the slot's tries from `attempt` on; `before` is empty in a light row."""
+    if len(before) > 0:
+        x = below_wide(retry(state, slot, attempt), free)
+        return heavy_item(x, cumulative, indices, low, high, before)
+    for i in range(tries):
+        item = alias_item(retry(state, slot, attempt + i), len(cumulative) - 1, alias)
+        if not row_contains(indices, bits, low, high, item):
+            return item
+    x = below_wide(retry(state, slot, attempt + tries), free)
+    return walked_item(x, cumulative, indices, low, high, before, 0)
+
+
+@compiled
+def draw(
+    start: Any,
+    stop: Any,
+    key: Any,
+    tries: Any,
+    repeat: Any,
+    anchors: Any,
+    counts: Any,
+    indptr: Any,
+    indices: Any,
+    bits: Any,
+    cumulative: Any,
+    alias: Any,
+    log_weight: Any,
+    known_weight: Any,
+    out: Any,
+    log_q: Any,
+) -> None:
+    """counts[row] draws by weight, distinct unless `repeat`, then -1, each with its exact log_q."""
+    width, size, total = out.shape[1], len(cumulative) - 1, cumulative[-1]
+    line = np.empty(width, np.int64)
+    marked = np.empty(width + 1, np.int64)
+    taken = np.empty(width, np.int64)
+    table = np.empty(table_size(width), np.int64)
+    nothing = np.empty(0, np.int64)
+    for row in range(start, stop):
+        prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
+        anchor = anchors[row]
+        low, high = indptr[anchor], indptr[anchor + 1]
+        left = total - known_weight[anchor]
+        free = left
+        wanted = counts[row] if free > 0 else 0
+        state = row_state(key, row)
+        before = nothing
+        known = 0
+        if 2 * free < total:
+            before = sums_before(cumulative, indices, low, high)
+            for slot in range(wanted):
+                x = below_wide(number(state, slot), free)
+                line[slot] = heavy_item(x, cumulative, indices, low, high, before)
+        else:
+            for slot in range(wanted):
+                line[slot] = alias_item(number(state, slot), size, alias)
+            known = known_slots(indices, bits, low, high, line, wanted, marked)
+        marked[known] = -1
+        table[:] = -1
+        next_known = 0
+        log_left = np.log(np.float64(left))
+        for slot in range(wanted):
+            settled = True
+            if marked[next_known] == slot:
+                next_known += 1
+                settled = False
+            if settled and not repeat:
+                settled = not seen_before(line, slot, line[slot], table)
+            for i in range(tries):
+                if settled:
+                    break
+                line[slot] = free_item(
+                    state,
+                    slot,
+                    i * (tries + 1),
+                    tries,
+                    indices,
+                    bits,
+                    low,
+                    high,
+                    cumulative,
+                    alias,
+                    free,
+                    before,
+                )
+                settled = repeat or not seen_before(line, slot, line[slot], table)
+            if not settled:
+                used = 0 if repeat else sorted_copy(line, slot, taken)
+                x = below_wide(retry(state, slot, tries * (tries + 1)), left)
+                line[slot] = walked_item(x, cumulative, indices, low, high, taken, used)
+                if not repeat:
+                    seen_before(line, slot, line[slot], table)
+            item = line[slot]
+            out[row, slot] = item
+            log_q[row, slot] = log_weight[item] - log_left
+            if not repeat:
+                left -= cumulative[item + 1] - cumulative[item]
+                if left == 0:
+                    wanted = slot + 1
+                    break
+                log_left = np.log(np.float64(left))
+        for slot in range(wanted, width):
+            out[row, slot] = -1
+            log_q[row, slot] = 0.0
+
+
+@inlined
+def sorted_copy(line: Any, used: Any, taken: Any) -> Any:
+    """line[:used] in ascending order, to taken[:used]."""
+    for i in range(used):
+        value, j = line[i], i
+        while j > 0 and taken[j - 1] > value:
+            taken[j] = taken[j - 1]
+            j -= 1
+        taken[j] = value
+    return used

@@ -1,0 +1,170 @@
+"""Everything: all items but those known of the anchor, uniformly or by weight. The review's global pool."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import check_one_of, check_range, check_whole, first_bad, refuse
+from naysay.kernels import uniform, weighted
+from naysay.kernels.threads import in_rows
+from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.positives import Positives
+from naysay.rng import key_from
+from naysay.rows import frozen, offsets
+from naysay.types import Negatives, Query
+
+# Whole-number weights add up to about this: sums of them are exact in 64 bits.
+_TOTAL = float(1 << 62)
+
+
+@final
+class Everything:
+    """Draw from every item that is not known of the anchor; a known one can never come back.
+
+    positives   what is excluded, exactly: positives and ignored pairs
+    weights     (n_items,) finite, at least 0; None is uniform. Weight 0 is never drawn. See `pools.popularity`.
+    distinct    whether a row holds an id at most once (default) or draws are independent
+    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
+
+    log_q, with w = 1 for uniform draws and W_free the weight of what is not known:
+        independent   log w_i - log W_free
+        distinct      log w_i - log(W_free - sum of the row's earlier w)
+
+    Cost: a few nanoseconds a draw, whatever the number of items; memory 32 bytes per item and 8 per anchor with weights,
+    none without. A row whose known items carry most of the weight is drawn by rank instead of by trial.
+
+    >>> import naysay as ns
+    >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=4)
+    >>> sorted(Everything(known).draw(ns.Query([0]), 2, rng=ns.rng_for(0)).ids[0].tolist())
+    [2, 3]
+    """
+
+    def __init__(
+        self,
+        positives: Positives,
+        weights: ArrayLike | None = None,
+        distinct: bool = True,
+        on_short: str = "pad",
+    ) -> None:
+        """Build the tables of a weighted pool: O(items + pairs), once."""
+        if not isinstance(positives, Positives):
+            refuse("Everything", "positives", "a Positives", type(positives).__name__)
+        if positives.n_items == 0:
+            refuse("Everything", "positives", "of at least one item", "0 items")
+        if positives.n_items >= 1 << 32:
+            refuse("Everything", "positives", "of fewer than 2^32 items", positives.n_items)
+        check_one_of("Everything", "on_short", on_short, ON_SHORT)
+        self.positives = positives
+        self.distinct = bool(distinct)
+        self.on_short = on_short
+        self._tables = None if weights is None else _Tables(positives, weights)
+
+    def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
+        """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
+        anchors = query.ids("Everything.draw")
+        if anchors.ndim != 1:
+            refuse("Everything.draw", "query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
+        check_range("Everything.draw", "anchors", anchors, self.positives.n_anchors, "anchors")
+        counts, width = asked("Everything.draw", n, len(anchors))
+        key = key_from("Everything.draw", rng)
+        ids = np.empty((len(anchors), width), np.int64)
+        log_q = self._fill(anchors, counts, key, ids)
+        return Negatives(ids, log_q=log_q, dropped=shortfall("Everything.draw", self.on_short, ids, counts))
+
+    def _fill(
+        self, anchors: NDArray[np.int64], counts: NDArray[np.int64], key: np.uint64, ids: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        known = self.positives
+        rows = (known.indptr, known.indices, known.filter)
+        steps = ids.size + 4 * len(ids)
+        if self._tables is not None:
+            log_q = np.empty(ids.shape)
+            tables = self._tables.arrays
+            asked_for = (key, uniform.TRIES, not self.distinct, anchors, counts)
+            in_rows(weighted.draw, len(ids), 4 * steps, *asked_for, *rows, *tables, ids, log_q)
+            return log_q
+        settings = (key, uniform.TRIES, anchors, counts)
+        if self.distinct:
+            log_q = np.empty(ids.shape)
+            in_rows(uniform.distinct, len(ids), steps, *settings, *rows, known.n_items, ids, log_q)
+            return log_q
+        in_rows(uniform.with_replacement, len(ids), steps, *settings, *rows, known.n_items, ids)
+        free = known.n_items - (known.indptr[anchors + 1] - known.indptr[anchors])
+        chance = -np.log(np.maximum(free, 1))
+        if counts.size and counts.min() == ids.shape[1] and free.min() > 0:
+            return np.broadcast_to(chance[:, None], ids.shape)
+        return np.where(ids >= 0, chance[:, None], 0.0)
+
+    def draw_pairs(
+        self, n: int, *, rng: np.random.Generator, distinct: bool = True
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw n pairs (anchors, items), uniform over all pairs that are not known: the non-edges of a graph.
+
+        Fewer come back only if fewer exist. The first call makes an index of 8 bytes per anchor.
+        """
+        owner = "Everything.draw_pairs"
+        if self._tables is not None:
+            refuse(owner, "weights", "None", "weights", "Weighted draws are per anchor: use draw.")
+        wanted = check_whole(owner, "n", n, 0)
+        total = int(self._free_before[-1])
+        if distinct:
+            wanted = min(wanted, total)
+        key = key_from(owner, rng)
+        generator = np.random.Generator(np.random.Philox(key=int(key)))
+        if distinct:
+            places = _distinct_places(generator, wanted, total)
+        else:
+            places = generator.integers(0, max(total, 1), wanted if total else 0)
+        anchors = np.searchsorted(self._free_before, places, side="right") - 1
+        return anchors, self.positives.nth_negative(anchors, places - self._free_before[anchors])
+
+    @cached_property
+    def _free_before(self) -> NDArray[np.int64]:
+        """How many unknown pairs the earlier anchors have, (n_anchors + 1,)."""
+        return offsets(self.positives.n_items - np.diff(self.positives.indptr))
+
+    def __repr__(self) -> str:
+        """The settings in one line."""
+        how = "uniform" if self._tables is None else "weighted"
+        return f"Everything({self.positives!r}, {how}, distinct={self.distinct}, on_short={self.on_short!r})"
+
+
+class _Tables:
+    """What a weighted draw reads: running sums, the alias table, log weights, and the known weight per anchor."""
+
+    def __init__(self, positives: Positives, weights: ArrayLike) -> None:
+        given = np.asarray(to_numpy(weights), np.float64)
+        if given.shape != (positives.n_items,):
+            refuse("Everything", "weights", f"of shape ({positives.n_items},)", f"shape {given.shape}")
+        bad = ~(np.isfinite(given) & (given >= 0))
+        if bad.any():
+            refuse("Everything", "weights", "finite and at least 0", first_bad(given, bad))
+        if not given.any():
+            refuse("Everything", "weights", "above 0 for at least one item", "all 0")
+        scaled = given / given.max()  # first, so that the sum of huge weights stays finite
+        whole = np.where(given > 0, np.maximum(np.rint(scaled * (_TOTAL / scaled.sum())), 1), 0).astype(np.int64)
+        cumulative = offsets(whole)
+        alias = np.empty(2 * len(whole), np.uint64)
+        weighted.build_alias(whole, float(cumulative[-1]), alias)
+        with np.errstate(divide="ignore"):
+            log_weight = np.log(whole.astype(np.float64))
+        known = np.empty(positives.n_anchors, np.int64)
+        rows = (positives.indptr, positives.indices, cumulative, known)
+        in_rows(weighted.known_weights, positives.n_anchors, len(positives), *rows)
+        self.arrays = tuple(map(frozen, (cumulative, alias, log_weight, known)))
+
+
+def _distinct_places(generator: np.random.Generator, wanted: int, total: int) -> NDArray[np.int64]:
+    """`wanted` distinct numbers below `total`, in random order."""
+    if 2 * wanted > total:
+        return generator.permutation(total)[:wanted]
+    places = np.unique(generator.integers(0, max(total, 1), wanted))
+    while len(places) < wanted:  # each round at least halves what is missing, in expectation
+        more = generator.integers(0, total, wanted - len(places))
+        places = np.unique(np.concatenate([places, more]))
+    return generator.permutation(places)

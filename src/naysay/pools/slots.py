@@ -1,0 +1,45 @@
+"""How many slots each row asks for, and what is said when some stay empty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import NaysayError, check_whole, refuse, whole_numbers
+
+ON_SHORT = ("pad", "raise")
+EXHAUSTED = "exhausted"
+
+
+def asked(owner: str, n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
+    """The slots of each row (B,) and the widest: n is one number for all or one per row."""
+    n = to_numpy(n)
+    if np.ndim(n) == 0:
+        width = check_whole(owner, "n", n.item() if isinstance(n, np.ndarray) else n, 0)
+        return np.full(rows, width, np.int64), width
+    counts = whole_numbers(owner, "n", n).astype(np.int64, copy=False)
+    if len(counts) != rows:
+        refuse(owner, "n", f"one number, or one for each of the {rows} rows", f"{len(counts)} numbers")
+    if counts.size and counts.min() < 0:
+        refuse(owner, "n", "at least 0", int(counts.min()))
+    return counts, int(counts.max(initial=0))
+
+
+def shortfall(owner: str, on_short: str, ids: NDArray[np.int64], counts: NDArray[np.int64]) -> dict[str, int]:
+    """{"exhausted": empty slots that were asked for}, or a refusal if rows may not be short."""
+    missing = int(counts.sum()) - int(np.count_nonzero(ids >= 0))
+    if missing == 0:
+        return {}
+    if on_short == "raise":
+        filled = np.count_nonzero(ids >= 0, axis=1)
+        short = np.flatnonzero(filled < counts)
+        row = int(short[0])
+        message = (
+            f"{owner}: row {row} has {filled[row]} candidates left of the {counts[row]} asked for "
+            f"({len(short)} such row{'s' if len(short) > 1 else ''}). Ask for fewer, or pass on_short='pad'."
+        )
+        raise NaysayError(message)
+    return {EXHAUSTED: missing}

@@ -1,0 +1,350 @@
+"""Positives: who is known to belong to whom. Built once, sorted, and the only code that excludes.
+
+A row per anchor, in CSR form: `indptr` (n_anchors + 1,) int64 and `indices` (pairs,) int32 (int64 from 2^31 items
+on), each row ascending and free of duplicates, with a filter of one byte per pair that answers most membership
+questions at once: 5 bytes per pair and 8 per anchor. A second relation, ignore (neither positive nor
+negative), is excluded like a positive and kept apart by one more byte per pair, only where it is used.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from naysay import rows, storage, tables
+from naysay.arrays import to_numpy
+from naysay.checks import check_lengths, check_one_of, check_range, check_whole, refuse, whole_numbers
+from naysay.kernels import csr
+from naysay.kernels.threads import in_rows
+from naysay.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+POSITIVE, IGNORE = 1, 2
+_RELATIONS = {"positive": (POSITIVE,), "ignore": (IGNORE,), "any": (POSITIVE, IGNORE)}
+
+
+@final
+class Positives:
+    """Known pairs of (anchor, item).
+
+    Make one with `from_pairs`, `from_csr`, `from_scipy`, `from_parquet`, `from_csv`, `from_arrow`, `from_edges` or
+    `load`; `naysay.Triples` does the same for (head, relation, tail).
+
+    n_anchors, n_items   the sizes; an id is in [0, size)
+    indptr, indices      the rows, read-only
+    filter               one byte per pair, beside `indices`
+    relation             (pairs,) int8, 1 positive and 2 ignore; None while everything is positive
+    duplicates           how many given pairs were merged into an equal one
+    anchor_names, item_names   the vocabularies, where ids were given as strings
+    """
+
+    def __init__(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[Any],
+        n_items: int,
+        *,
+        filter: NDArray[np.uint8] | None = None,
+        relation: NDArray[np.int8] | None = None,
+        duplicates: int = 0,
+        anchor_names: Vocabulary | None = None,
+        item_names: Vocabulary | None = None,
+    ) -> None:
+        """Take sorted, duplicate-free rows as they are. Users call `from_csr`, which sorts and checks."""
+        self.indptr = rows.frozen(indptr)
+        self.indices = rows.frozen(indices)
+        self.n_anchors = len(indptr) - 1
+        self.n_items = n_items
+        self.relation = None if relation is None else rows.frozen(relation)
+        self.duplicates = duplicates
+        self.anchor_names = anchor_names
+        self.item_names = item_names
+        self.filter = rows.frozen(rows.filter_of(indptr, indices) if filter is None else filter)
+
+    # ---- making one -------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_pairs(
+        cls, anchors: ArrayLike, items: ArrayLike, n_anchors: int | None = None, n_items: int | None = None
+    ) -> Positives:
+        """From two arrays of equal length, in any order, with duplicates; ids are whole numbers or strings.
+
+        Sizes default to the largest id plus one. O(pairs + n_anchors) plus the sorting of each row.
+
+        >>> known = Positives.from_pairs([0, 0, 1], [4, 2, 4], n_items=6)
+        >>> known.contains([0, 0, 1], [2, 3, 4]).tolist()
+        [True, False, True]
+        """
+        owner = "Positives.from_pairs"
+        anchor_ids, anchor_names = tables.encode(owner, "anchors", to_numpy(anchors))
+        item_ids, item_names = tables.encode(owner, "items", to_numpy(items))
+        check_lengths(owner, anchors=len(anchor_ids), items=len(item_ids))
+        n_anchors = _size(owner, "n_anchors", "anchors", n_anchors, anchor_ids, anchor_names)
+        n_items = _size(owner, "n_items", "items", n_items, item_ids, item_names)
+        unsorted = rows.grouped(anchor_ids, item_ids, n_anchors, n_items)
+        tidy, duplicates = rows.tidied(unsorted.indptr, unsorted.indices)
+        return cls(
+            tidy.indptr,
+            tidy.indices,
+            n_items,
+            duplicates=duplicates,
+            anchor_names=anchor_names,
+            item_names=item_names,
+        )
+
+    @classmethod
+    def from_csr(cls, indptr: ArrayLike, indices: ArrayLike, n_items: int | None = None) -> Positives:
+        """From CSR arrays; rows need not be sorted, duplicates are merged."""
+        owner = "Positives.from_csr"
+        starts = whole_numbers(owner, "indptr", to_numpy(indptr)).astype(np.int64)
+        ids = whole_numbers(owner, "indices", to_numpy(indices))
+        if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(ids) or (np.diff(starts) < 0).any():
+            rule = f"a rising sequence from 0 to the {len(ids)} indices"
+            refuse(
+                owner,
+                "indptr",
+                rule,
+                f"{len(starts)} values, {starts[:1].tolist()} to {starts[-1:].tolist()}",
+            )
+        size = _size(owner, "n_items", "indices", n_items, ids, None)
+        tidy, duplicates = rows.tidied(starts, ids.astype(rows.index_type(size)))
+        return cls(tidy.indptr, tidy.indices, size, duplicates=duplicates)
+
+    @classmethod
+    def from_scipy(cls, matrix: Any) -> Positives:
+        """From a scipy.sparse matrix or array, anchors x items: its non-zero entries."""
+        if not hasattr(matrix, "tocsr"):
+            refuse("Positives.from_scipy", "matrix", "a scipy.sparse matrix", type(matrix).__name__)
+        sparse = matrix.tocsr()
+        if sparse.nnz and not sparse.data.all():
+            sparse = sparse.copy()
+            sparse.eliminate_zeros()
+        return cls.from_csr(sparse.indptr, sparse.indices, sparse.shape[1])
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table, *, anchors: str, items: str) -> Positives:
+        """From two named columns of an Arrow table; string columns get a vocabulary."""
+        columns = tables.columns("Positives.from_arrow", table, anchors=anchors, items=items)
+        return cls.from_pairs(columns["anchors"], columns["items"])
+
+    @classmethod
+    def from_parquet(cls, path: str | Path, *, anchors: str, items: str) -> Positives:
+        """From two named columns of a Parquet file; other columns are not read."""
+        table = tables.read_parquet("Positives.from_parquet", path, anchors=anchors, items=items)
+        return cls.from_arrow(table, anchors=anchors, items=items)
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, anchors: str, items: str, delimiter: str = ",") -> Positives:
+        """From two named columns of a CSV file with a header line."""
+        table = tables.read_csv("Positives.from_csv", path, delimiter, anchors=anchors, items=items)
+        return cls.from_arrow(table, anchors=anchors, items=items)
+
+    @classmethod
+    def from_edges(
+        cls,
+        sources: ArrayLike,
+        targets: ArrayLike,
+        n_nodes: int | None = None,
+        *,
+        directed: bool = False,
+        self_pairs: bool = False,
+    ) -> Positives:
+        """From the edges of a graph on one set of nodes, each edge both ways unless `directed`.
+
+        self_pairs   whether a node may be drawn as a negative of itself; if not, (v, v) is ignored
+        """
+        owner = "Positives.from_edges"
+        starts = whole_numbers(owner, "sources", to_numpy(sources))
+        ends = whole_numbers(owner, "targets", to_numpy(targets))
+        check_lengths(owner, sources=len(starts), targets=len(ends))
+        if n_nodes is None:
+            n_nodes = int(max(starts.max(initial=-1), ends.max(initial=-1))) + 1
+        check_range(owner, "sources", starts, check_whole(owner, "n_nodes", n_nodes, 0), "nodes")
+        check_range(owner, "targets", ends, n_nodes, "nodes")
+        if not directed:
+            starts, ends = np.concatenate([starts, ends]), np.concatenate([ends, starts])
+        graph = cls.from_pairs(starts, ends, n_nodes, n_nodes)
+        if self_pairs:
+            return graph
+        nodes = np.arange(n_nodes)
+        return graph.with_ignored(nodes, nodes)
+
+    # ---- asking -----------------------------------------------------------------------------------------
+
+    def contains(self, anchors: ArrayLike, items: ArrayLike, *, relation: str = "positive") -> NDArray[np.bool_]:
+        """Whether each pair is known; anchors (B,) go with items (B,) or (B, K). An item of -1 is never known.
+
+        relation   "positive", "ignore", or "any" of the two, which is what a pool excludes
+        """
+        check_one_of("Positives.contains", "relation", relation, tuple(_RELATIONS))
+        owners, asked = self._aligned("Positives.contains", "items", anchors, items)
+        check_range("Positives.contains", "items", asked, self.n_items, "items", least=-1)
+        positions = np.empty(asked.size, np.int64)
+        flat = (owners.ravel(), asked.ravel(), self.indptr, self.indices, self.filter, positions)
+        in_rows(csr.contains, asked.size, 2 * asked.size, *flat)
+        known = positions >= 0
+        if relation != "any" and self.relation is not None:
+            known &= self.relation[positions] == _RELATIONS[relation][0]
+        elif relation == "ignore":
+            known[:] = False
+        return known.reshape(asked.shape)
+
+    def count(self, anchors: ArrayLike | None = None, *, relation: str = "positive") -> NDArray[np.int64]:
+        """How many items are known of each anchor (B,), or of all anchors in order."""
+        check_one_of("Positives.count", "relation", relation, tuple(_RELATIONS))
+        counts = np.diff(self.indptr)
+        if self.relation is not None and relation != "any":
+            before = rows.offsets(self.relation == _RELATIONS[relation][0])
+            counts = before[self.indptr[1:]] - before[self.indptr[:-1]]
+        elif relation == "ignore":
+            counts = np.zeros_like(counts)
+        if anchors is None:
+            return counts
+        chosen = whole_numbers("Positives.count", "anchors", to_numpy(anchors))
+        check_range("Positives.count", "anchors", chosen, self.n_anchors, "anchors")
+        return np.asarray(counts[chosen])
+
+    def item_counts(self) -> NDArray[np.int64]:
+        """How many anchors each item is a positive of, (n_items,): the popularity of the review's PNS."""
+        ids = self.indices if self.relation is None else self.indices[self.relation == POSITIVE]
+        return np.bincount(ids, minlength=self.n_items)
+
+    def nth_negative(self, anchors: ArrayLike, ranks: ArrayLike) -> NDArray[np.int64]:
+        """The rank-th item, counted from 0 in ascending order, that is not known of the anchor; -1 past the last.
+
+        i = rank + #{j : p_j - j <= rank} over the sorted known items p of the anchor: exact, O(log of the row).
+        """
+        owners, wanted = self._aligned("Positives.nth_negative", "ranks", anchors, ranks)
+        if wanted.size and wanted.min() < 0:
+            refuse("Positives.nth_negative", "ranks", "at least 0", int(wanted.min()))
+        found = np.empty(wanted.size, np.int64)
+        flat = (owners.ravel(), wanted.ravel(), self.indptr, self.indices, self.n_items, found)
+        in_rows(csr.nth_negative, wanted.size, 4 * wanted.size, *flat)
+        return found.reshape(wanted.shape)
+
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All known pairs as (anchors, items), in order."""
+        anchors = np.repeat(np.arange(self.n_anchors), np.diff(self.indptr))
+        return anchors, self.indices.astype(np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the arrays take; names not counted."""
+        relation = 0 if self.relation is None else self.relation.nbytes
+        return self.indptr.nbytes + self.indices.nbytes + self.filter.nbytes + relation
+
+    def __len__(self) -> int:
+        """The number of known pairs, ignored ones included."""
+        return len(self.indices)
+
+    def __repr__(self) -> str:
+        """The sizes in one line."""
+        return f"Positives({len(self):,} pairs, {self.n_anchors:,} anchors x {self.n_items:,} items)"
+
+    # ---- combining --------------------------------------------------------------------------------------
+
+    def union(self, other: Positives) -> Positives:
+        """All pairs of both, in one merge of sorted rows; a pair that one calls positive is positive.
+
+        This is how positives are added: the large part is not sorted again. Sizes grow to the larger of the two.
+        """
+        if not isinstance(other, Positives):
+            refuse("Positives.union", "other", "a Positives", type(other).__name__)
+        for kind, same in (
+            ("anchor", self.anchor_names == other.anchor_names),
+            ("item", self.item_names == other.item_names),
+        ):
+            if not same:
+                advice = "Encode both with one vocabulary first: vocabulary.ids(names)."
+                refuse("Positives.union", "other", f"of the same {kind} names", "another vocabulary", advice)
+        n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
+        mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
+        both = rows.merged(mine, theirs, n_anchors, n_items)
+        return Positives(
+            both.indptr,
+            both.indices,
+            n_items,
+            relation=both.relation,
+            duplicates=self.duplicates + other.duplicates,
+            anchor_names=self.anchor_names,
+            item_names=self.item_names,
+        )
+
+    def with_ignored(self, anchors: ArrayLike, items: ArrayLike) -> Positives:
+        """The same, with pairs that are neither positive nor negative: never drawn, and not counted as positive."""
+        added = Positives.from_pairs(anchors, items, self.n_anchors, self.n_items)
+        ignored = Positives(
+            added.indptr,
+            added.indices,
+            self.n_items,
+            filter=added.filter,
+            relation=np.full(len(added), IGNORE, np.int8),
+            anchor_names=self.anchor_names,
+            item_names=self.item_names,
+        )
+        return self.union(ignored)
+
+    # ---- keeping ----------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder of plain .npy arrays, a JSON header and the names; it appears whole or not at all."""
+        arrays: dict[str, NDArray[Any]] = {
+            "indptr": self.indptr,
+            "indices": self.indices,
+            "filter": self.filter,
+        }
+        if self.relation is not None:
+            arrays["relation"] = self.relation
+        names = {"anchor_names": self.anchor_names, "item_names": self.item_names}
+        for name, vocabulary in names.items():
+            if vocabulary is not None:
+                arrays |= vocabulary.arrays(name)
+        storage.save_folder(path, "positives", {"n_items": self.n_items, "duplicates": self.duplicates}, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
+        """Read what `save` wrote, memory-mapped unless `mmap=False`: pages come in as draws touch them."""
+        header, arrays = storage.load_folder("Positives.load", path, "positives", mmap=mmap)
+        return cls(
+            arrays["indptr"],
+            arrays["indices"],
+            int(header["n_items"]),
+            filter=arrays["filter"],
+            relation=arrays.get("relation"),
+            duplicates=int(header["duplicates"]),
+            anchor_names=Vocabulary.from_arrays(arrays, "anchor_names"),
+            item_names=Vocabulary.from_arrays(arrays, "item_names"),
+        )
+
+    def _aligned(
+        self, owner: str, name: str, anchors: ArrayLike, others: ArrayLike
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Anchors and a partner array broadcast to one shape; (B,) goes with (B, K) row by row."""
+        owners, partners = np.asarray(to_numpy(anchors)), np.asarray(to_numpy(others))
+        owners = whole_numbers(owner, "anchors", owners.ravel()).reshape(owners.shape)
+        partners = whole_numbers(owner, name, partners.ravel()).reshape(partners.shape)
+        check_range(owner, "anchors", owners.ravel(), self.n_anchors, "anchors")
+        if owners.ndim == 1 and partners.ndim == 2 and len(owners) == len(partners):
+            owners = owners[:, None]
+        try:
+            owners, partners = np.broadcast_arrays(owners, partners)
+        except ValueError:
+            shapes = f"shapes {owners.shape} and {partners.shape}"
+            refuse(owner, name, "of shape (B,) or (B, K) for anchors (B,)", shapes)
+        return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
+
+
+def _size(owner: str, name: str, of: str, given: int | None, ids: NDArray[Any], names: Vocabulary | None) -> int:
+    """The number of anchors or items: as given, by the vocabulary, or the largest id plus one."""
+    if given is None:
+        if ids.size and ids.min() < 0:
+            check_range(owner, of, ids, int(ids.max()) + 1, of)
+        return len(names) if names is not None else int(ids.max(initial=-1)) + 1
+    size = check_whole(owner, name, given, 0)
+    check_range(owner, of, ids, size, of)
+    return size

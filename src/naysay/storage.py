@@ -1,0 +1,65 @@
+"""Folders of plain arrays: .npy files and a JSON header. No pickle; written whole or not at all; mappable."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import refuse
+
+_FORMAT = 1
+_HEADER = "header.json"
+
+
+def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write `arrays` and `header` to the folder `path`, by way of a sibling that is then renamed."""
+    target = Path(path)
+    if target.exists() and not (target / _HEADER).is_file():
+        refuse("save", "path", "new, or a folder that naysay wrote", repr(str(target)))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        for name, array in arrays.items():
+            np.save(draft / f"{name}.npy", array, allow_pickle=False)
+        whole = {"kind": kind, "format": _FORMAT, "arrays": sorted(arrays), **header}
+        (draft / _HEADER).write_text(json.dumps(whole, indent=1) + "\n")
+        old = draft.with_name(draft.name + ".old")
+        if target.exists():
+            os.replace(target, old)  # a folder cannot be replaced in one step
+        os.replace(draft, target)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def load_folder(
+    owner: str, path: str | Path, kind: str, *, mmap: bool
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays of a folder that `save_folder` wrote."""
+    folder = Path(path)
+    if not (folder / _HEADER).is_file():
+        refuse(owner, "path", "a folder that naysay wrote", repr(str(folder)))
+    try:
+        header: dict[str, Any] = json.loads((folder / _HEADER).read_text())
+        found = (header["kind"], header["format"])
+        names = list(header["arrays"])
+    except (ValueError, KeyError, TypeError):
+        refuse(owner, "path", "a folder with a sound header", repr(str(folder / _HEADER)))
+    if found != (kind, _FORMAT):
+        refuse(owner, "path", f"{kind} of format {_FORMAT}", f"{found[0]} of format {found[1]}")
+    arrays: dict[str, NDArray[Any]] = {}
+    for name in names:
+        file = folder / f"{name}.npy"
+        try:
+            arrays[name] = np.load(file, mmap_mode="r" if mmap else None, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            refuse(owner, "path", "a complete folder", f"{file.name}: {str(error).splitlines()[0]}")
+    return header, arrays

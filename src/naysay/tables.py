@@ -1,0 +1,100 @@
+"""Columns of tables as arrays of ids: Arrow, Parquet and CSV in, whole numbers (and a vocabulary) out."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import refuse, whole_numbers
+from naysay.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_parquet(owner: str, path: str | Path, **columns: str) -> pa.Table:
+    """The named columns of a Parquet file; `columns` maps a parameter to the column it names."""
+    import pyarrow.parquet as pq
+
+    file = _opened(owner, path, pq.ParquetFile)
+    _check_columns(owner, file.schema_arrow.names, columns)
+    return file.read(columns=list(dict.fromkeys(columns.values())))
+
+
+def read_csv(owner: str, path: str | Path, delimiter: str, **columns: str) -> pa.Table:
+    """The named columns of a CSV file with a header line."""
+    from pyarrow import csv
+
+    if len(delimiter) != 1:
+        refuse(owner, "delimiter", "one character", repr(delimiter))
+    parsing = csv.ParseOptions(delimiter=delimiter)
+    with _opened(owner, path, lambda name: csv.open_csv(name, parse_options=parsing)) as reader:
+        _check_columns(owner, reader.schema.names, columns)
+    wanted = csv.ConvertOptions(include_columns=list(dict.fromkeys(columns.values())))
+    return _opened(owner, path, lambda name: csv.read_csv(name, parse_options=parsing, convert_options=wanted))
+
+
+def columns(owner: str, table: Any, **names: str) -> dict[str, Any]:
+    """The named columns of an Arrow table, each whole: NumPy for numbers, Arrow for strings; no nulls."""
+    import pyarrow as pa
+
+    if not isinstance(table, pa.Table):
+        refuse(owner, "table", "a pyarrow.Table", type(table).__name__)
+    _check_columns(owner, table.column_names, names)
+    found: dict[str, Any] = {}
+    for parameter, name in names.items():
+        column = table.column(name).combine_chunks()
+        if column.null_count:
+            empty = np.asarray(column.is_null())
+            rows = np.flatnonzero(empty)
+            got = f"null at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
+            refuse(owner, parameter, f"a column without nulls ({name!r})", got)
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        is_text = is_text or pa.types.is_dictionary(column.type)
+        found[parameter] = column if is_text else column.to_numpy(zero_copy_only=False)
+    return found
+
+
+def encode(owner: str, parameter: str, values: Any) -> tuple[NDArray[Any], Vocabulary | None]:
+    """Ids as they are; strings as ids in the order of their first appearance, with their vocabulary."""
+    import pyarrow as pa
+
+    if not isinstance(values, pa.Array):
+        array = np.asarray(values)
+        if array.dtype.kind not in "UTO" or array.size == 0:
+            return whole_numbers(owner, parameter, array), None
+        if array.ndim != 1:
+            refuse(owner, parameter, "of shape (n,)", f"shape {array.shape}")
+        kinds = {type(value).__name__ for value in array.tolist()}
+        if kinds != {"str"}:
+            got = "a mixture of " + ", ".join(sorted(kinds))
+            refuse(owner, parameter, "whole numbers, or strings throughout", got)
+        values = pa.array(array.tolist(), pa.large_string())
+    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    ids: NDArray[Any] = encoded.indices.to_numpy(zero_copy_only=False)
+    return ids.astype(np.int64, copy=False), Vocabulary(encoded.dictionary.to_pylist())
+
+
+def _opened(owner: str, path: str | Path, reader: Any) -> Any:
+    """What `reader` makes of a path, or one sentence."""
+    import pyarrow as pa
+
+    try:
+        return reader(str(path))
+    except FileNotFoundError:
+        refuse(owner, "path", "an existing file", repr(str(path)))
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
+        refuse(owner, "path", "a file of that format", f"{str(path)!r} ({str(error).splitlines()[0]})")
+
+
+def _check_columns(owner: str, present: list[str], wanted: dict[str, str]) -> None:
+    """Refuse a misspelt column with the nearest name and all there are."""
+    for parameter, name in wanted.items():
+        if name not in present:
+            near = difflib.get_close_matches(name, present, n=1)
+            advice = f"Did you mean {near[0]!r}?" if near else ""
+            refuse(owner, parameter, "one of the columns " + ", ".join(map(repr, present)), repr(name), advice)

@@ -1,0 +1,86 @@
+"""A vocabulary: the strings that users call their anchors and items, and the ids that everything else uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_range, refuse
+
+
+@final
+class Vocabulary:
+    """Names in the order of their ids, held as one run of UTF-8 bytes with offsets, so that it maps from disk.
+
+    >>> words = Vocabulary(["cat", "dog"])
+    >>> words.ids(["dog", "cat"]).tolist(), words.names([1])
+    ([1, 0], ['dog'])
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Take distinct names; the id of a name is its place."""
+        import pyarrow as pa
+
+        self._set(pa.array(names, pa.large_string()))
+        if len(self._index) != len(names):
+            twice = next(name for place, name in enumerate(names) if self._index[name] != place)
+            refuse("Vocabulary", "names", "distinct", f"{twice!r} more than once")
+
+    def _set(self, array: Any) -> None:
+        self._array = array
+        self._index: dict[str, int] = {name: place for place, name in enumerate(array.to_pylist())}
+
+    def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """The ids of names; an unknown name is refused with the first one and how many."""
+        found = np.fromiter((self._index.get(name, -1) for name in names), np.int64, len(names))
+        unknown = np.flatnonzero(found < 0)
+        if len(unknown):
+            got = f"{names[unknown[0]]!r} at row {unknown[0]} ({len(unknown)} such rows)"
+            refuse("Vocabulary.ids", "names", f"among the {len(self):,} known names", got)
+        return found
+
+    def names(self, ids: Any) -> list[str]:
+        """The names of ids, (n,)."""
+        import pyarrow as pa
+
+        places = np.asarray(ids, np.int64)
+        check_range("Vocabulary.names", "ids", places, len(self), "names")
+        found: list[str] = self._array.take(pa.array(places)).to_pylist()
+        return found
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """The two arrays to save: bytes and offsets."""
+        _, where, text = self._array.buffers()
+        starts = np.frombuffer(where, np.int64)[: len(self) + 1]
+        data = np.frombuffer(text, np.uint8)[: starts[-1]] if text is not None else np.empty(0, np.uint8)
+        return {f"{prefix}_offsets": starts, f"{prefix}_bytes": data}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Vocabulary | None:
+        """What `arrays` gave, or None if it is not among them."""
+        import pyarrow as pa
+
+        if f"{prefix}_offsets" not in arrays:
+            return None
+        starts, data = arrays[f"{prefix}_offsets"], arrays[f"{prefix}_bytes"]
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(starts)), pa.py_buffer(np.ascontiguousarray(data))]
+        vocabulary = cls.__new__(cls)
+        vocabulary._set(pa.LargeStringArray.from_buffers(len(starts) - 1, *buffers[1:]))
+        return vocabulary
+
+    def __len__(self) -> int:
+        """How many names there are."""
+        return len(self._array)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal names in equal order."""
+        return isinstance(other, Vocabulary) and bool(self._array.equals(other._array))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to a spawned worker as a list of names."""
+        return Vocabulary, (self._array.to_pylist(),)
