@@ -27,12 +27,12 @@ def to_numpy(values: Any) -> Any:
 
 
 def to_torch(values: Any, device: Any = None) -> Any:
-    """A NumPy array as a tensor on `device`; read-only and broadcast arrays are copied first."""
+    """A NumPy array as a tensor on `device`; read-only, broadcast and reversed arrays are copied first."""
     torch = need_torch("Negatives.to")
     if is_torch(values):
         return values.to(device) if device is not None else values
     array = np.asarray(values)
-    if not array.flags.writeable or 0 in array.strides:
+    if not array.flags.writeable or min(array.strides, default=1) <= 0:
         array = array.copy()
     tensor = torch.from_numpy(array)
     return tensor.to(device) if device is not None else tensor

@@ -67,7 +67,7 @@ def whole_numbers(owner: str, parameter: str, values: Any, shape: str = "(n,)") 
     expected = shape.count(",") + (0 if shape.endswith(",)") else 1)
     if array.ndim != expected:
         refuse(owner, parameter, f"of shape {shape}", f"shape {array.shape}")
-    if array.size == 0 and array.dtype == np.float64:  # what an empty Python list becomes
+    if array.size == 0 and array.dtype.kind in "fO":  # what an empty list, tensor or column becomes
         return array.astype(np.int64)
     if array.dtype.kind not in "iu":
         refuse(owner, parameter, "whole numbers", f"dtype {array.dtype}", "Ids count from 0.")
@@ -76,7 +76,7 @@ def whole_numbers(owner: str, parameter: str, values: Any, shape: str = "(n,)") 
         if too_large.any():
             refuse(owner, parameter, "below 2^63", first_bad(array, too_large))
         return array.astype(np.int64)
-    return array
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def check_range(owner: str, parameter: str, ids: NDArray[Any], size: int, what: str, *, least: int = 0) -> None:
@@ -97,9 +97,10 @@ def check_lengths(owner: str, **lengths: int) -> None:
 
 def first_bad(values: NDArray[Any], bad: NDArray[np.bool_]) -> str:
     """'900 at row 3 (2 such rows)': the first offender and the count."""
+    values, bad = np.atleast_1d(values, bad)
     rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
     first = values[rows[0]]
-    return f"{first.tolist()} at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
+    return f"{shown(first.tolist())} at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
 
 
 def shown(value: object) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay import rows, storage, tables
 from naysay.arrays import to_numpy
-from naysay.checks import check_lengths, check_one_of, check_range, check_whole, refuse, whole_numbers
+from naysay.checks import check_lengths, check_one_of, check_range, check_whole, first_bad, refuse, whole_numbers
 from naysay.kernels import csr
 from naysay.kernels.threads import in_rows
 from naysay.vocabulary import Vocabulary
@@ -103,15 +103,13 @@ class Positives:
         owner = "Positives.from_csr"
         starts = whole_numbers(owner, "indptr", to_numpy(indptr)).astype(np.int64)
         ids = whole_numbers(owner, "indices", to_numpy(indices))
-        if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(ids) or (np.diff(starts) < 0).any():
-            rule = f"a rising sequence from 0 to the {len(ids)} indices"
-            refuse(
-                owner,
-                "indptr",
-                rule,
-                f"{len(starts)} values, {starts[:1].tolist()} to {starts[-1:].tolist()}",
-            )
-        size = _size(owner, "n_items", "indices", n_items, ids, None)
+        rule, falls = f"a rising sequence from 0 to the {len(ids)} indices", np.diff(starts) < 0
+        if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(ids):
+            got = f"{len(starts)} values, {starts[:1].tolist()} to {starts[-1:].tolist()}"
+            refuse(owner, "indptr", rule, got)
+        if falls.any():
+            refuse(owner, "indptr", rule, f"a fall to {first_bad(starts[1:], falls)}")
+        size = _size(owner, "n_items", "indices", n_items, ids)
         tidy, duplicates = rows.tidied(starts, ids.astype(rows.index_type(size)))
         return cls(tidy.indptr, tidy.indices, size, duplicates=duplicates)
 
@@ -162,10 +160,8 @@ class Positives:
         starts = whole_numbers(owner, "sources", to_numpy(sources))
         ends = whole_numbers(owner, "targets", to_numpy(targets))
         check_lengths(owner, sources=len(starts), targets=len(ends))
-        if n_nodes is None:
-            n_nodes = int(max(starts.max(initial=-1), ends.max(initial=-1))) + 1
-        check_range(owner, "sources", starts, check_whole(owner, "n_nodes", n_nodes, 0), "nodes")
-        check_range(owner, "targets", ends, n_nodes, "nodes")
+        sizes = _size(owner, "n_nodes", "sources", n_nodes, starts), _size(owner, "n_nodes", "targets", n_nodes, ends)
+        n_nodes = max(sizes)
         if not directed:
             starts, ends = np.concatenate([starts, ends]), np.concatenate([ends, starts])
         graph = cls.from_pairs(starts, ends, n_nodes, n_nodes)
@@ -265,19 +261,29 @@ class Positives:
         n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
         mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
         both = rows.merged(mine, theirs, n_anchors, n_items)
+        relation = both.relation if both.relation is not None and (both.relation == IGNORE).any() else None
         return Positives(
             both.indptr,
             both.indices,
             n_items,
-            relation=both.relation,
+            relation=relation,
             duplicates=self.duplicates + other.duplicates,
             anchor_names=self.anchor_names,
             item_names=self.item_names,
         )
 
     def with_ignored(self, anchors: ArrayLike, items: ArrayLike) -> Positives:
-        """The same, with pairs that are neither positive nor negative: never drawn, and not counted as positive."""
-        added = Positives.from_pairs(anchors, items, self.n_anchors, self.n_items)
+        """The same, with pairs that are neither positive nor negative: never drawn, and not counted as positive.
+
+        Pairs are ids, or names where there is a vocabulary.
+        """
+        owner = "Positives.with_ignored"
+        anchor_ids = tables.look_up(owner, "anchors", to_numpy(anchors), self.anchor_names)
+        item_ids = tables.look_up(owner, "items", to_numpy(items), self.item_names)
+        check_lengths(owner, anchors=len(anchor_ids), items=len(item_ids))
+        check_range(owner, "anchors", anchor_ids, self.n_anchors, "anchors")
+        check_range(owner, "items", item_ids, self.n_items, "items")
+        added = Positives.from_pairs(anchor_ids, item_ids, self.n_anchors, self.n_items)
         ignored = Positives(
             added.indptr,
             added.indices,
@@ -309,17 +315,26 @@ class Positives:
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
         """Read what `save` wrote, memory-mapped unless `mmap=False`: pages come in as draws touch them."""
-        header, arrays = storage.load_folder("Positives.load", path, "positives", mmap=mmap)
+        owner = "Positives.load"
+        header, arrays = storage.load_folder(
+            owner, path, "positives", mmap=mmap, numbers=("n_items", "duplicates"), needed=("indptr", "indices", "filter")
+        )
+        rows.check_sound(owner, arrays, header["n_items"])
         return cls(
             arrays["indptr"],
             arrays["indices"],
-            int(header["n_items"]),
+            header["n_items"],
             filter=arrays["filter"],
             relation=arrays.get("relation"),
-            duplicates=int(header["duplicates"]),
-            anchor_names=Vocabulary.from_arrays(arrays, "anchor_names"),
-            item_names=Vocabulary.from_arrays(arrays, "item_names"),
+            duplicates=header["duplicates"],
+            anchor_names=Vocabulary.from_arrays(owner, arrays, "anchor_names"),
+            item_names=Vocabulary.from_arrays(owner, arrays, "item_names"),
         )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrive read-only in a worker: pickles and deep copies of arrays forget that they were."""
+        arrays = {name: rows.frozen(value) for name, value in state.items() if isinstance(value, np.ndarray)}
+        self.__dict__.update(state | arrays)
 
     def _aligned(
         self, owner: str, name: str, anchors: ArrayLike, others: ArrayLike
@@ -329,22 +344,24 @@ class Positives:
         owners = whole_numbers(owner, "anchors", owners.ravel()).reshape(owners.shape)
         partners = whole_numbers(owner, name, partners.ravel()).reshape(partners.shape)
         check_range(owner, "anchors", owners.ravel(), self.n_anchors, "anchors")
-        if owners.ndim == 1 and partners.ndim == 2 and len(owners) == len(partners):
+        shapes = f"shapes {owners.shape} and {partners.shape}"
+        if owners.ndim == 1 and partners.ndim == 2:
             owners = owners[:, None]
         try:
             owners, partners = np.broadcast_arrays(owners, partners)
         except ValueError:
-            shapes = f"shapes {owners.shape} and {partners.shape}"
             refuse(owner, name, "of shape (B,) or (B, K) for anchors (B,)", shapes)
         return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
 
 
-def _size(owner: str, name: str, of: str, given: int | None, ids: NDArray[Any], names: Vocabulary | None) -> int:
-    """The number of anchors or items: as given, by the vocabulary, or the largest id plus one."""
+def _size(
+    owner: str, name: str, of: str, given: int | None, ids: NDArray[Any], names: Vocabulary | None = None
+) -> int:
+    """The number of anchors, items or nodes: as given, by the vocabulary, or the largest id plus one."""
     if given is None:
         if ids.size and ids.min() < 0:
-            check_range(owner, of, ids, int(ids.max()) + 1, of)
+            refuse(owner, of, "at least 0", first_bad(ids, ids < 0))
         return len(names) if names is not None else int(ids.max(initial=-1)) + 1
     size = check_whole(owner, name, given, 0)
-    check_range(owner, of, ids, size, of)
+    check_range(owner, of, ids, size, name.removeprefix("n_"))
     return size

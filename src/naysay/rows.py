@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.checks import refuse
 from naysay.kernels import csr
 from naysay.kernels.threads import in_rows
 
@@ -19,6 +21,18 @@ class Rows(NamedTuple):
     indptr: NDArray[np.int64]
     indices: NDArray[Any]
     relation: NDArray[np.int8] | None = None
+
+
+def check_sound(owner: str, arrays: Mapping[str, NDArray[Any]], n_items: int) -> None:
+    """Refuse saved rows whose arrays do not fit one another, before a compiled loop reads past their ends. O(1)."""
+    indptr, indices = arrays["indptr"], arrays["indices"]
+    types = {"indptr": np.int64, "indices": index_type(n_items), "filter": np.uint8, "relation": np.int8}
+    for name in types.keys() & arrays.keys():
+        array, pairs = arrays[name], len(indices)
+        if array.ndim != 1 or array.dtype != types[name] or (name != "indptr" and len(array) != pairs):
+            refuse(owner, "path", "a folder of matching arrays", f"{name}: {array.shape} {array.dtype}")
+    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
+        refuse(owner, "path", "a folder of matching arrays", f"indptr: not from 0 to {len(indices)}")
 
 
 def index_type(n_items: int) -> type[np.int32] | type[np.int64]:

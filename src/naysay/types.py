@@ -108,12 +108,18 @@ class Negatives:
 
     def __post_init__(self) -> None:
         """Refuse ids that are not (B, K) int64, and partners of another shape."""
+        if not hasattr(self.ids, "dtype"):
+            refuse("Negatives", "ids", "(B, K) int64", type(self.ids).__name__)
         if self.ids.ndim != 2 or str(self.ids.dtype).removeprefix("torch.") != "int64":
             refuse("Negatives", "ids", "(B, K) int64", f"{tuple(self.ids.shape)} {self.ids.dtype}")
         for name in _PER_SLOT:
             value = getattr(self, name)
-            if value is not None and tuple(value.shape[:2]) != tuple(self.ids.shape):
-                refuse("Negatives", name, f"of shape {tuple(self.ids.shape)}, like ids", tuple(value.shape))
+            if value is None:
+                continue
+            shape = tuple(getattr(value, "shape", ()))
+            beyond = {"vectors": shape[2:], "parents": (2,)}.get(name, ())
+            if shape != (*self.ids.shape, *beyond):
+                refuse("Negatives", name, f"of shape {(*self.ids.shape, *beyond)}, like ids", shape)
 
     @property
     def mask(self) -> Array:
@@ -137,7 +143,9 @@ class Negatives:
 
     def like(self, query: Query) -> Negatives:
         """The same in the array type of a query's anchors, on their device."""
-        return self if query.device is None else self.to(query.device)
+        if query.device is not None:
+            return self.to(query.device)
+        return self.numpy() if is_torch(self.ids) else self
 
     def _mapped(self, convert: Any) -> Negatives:
         changed = {

@@ -8,7 +8,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_range, refuse
+from naysay.arrays import to_numpy
+from naysay.checks import check_range, first_bad, refuse, whole_numbers
 
 
 @final
@@ -24,7 +25,13 @@ class Vocabulary:
         """Take distinct names; the id of a name is its place."""
         import pyarrow as pa
 
-        self._set(pa.array(names, pa.large_string()))
+        try:
+            array = pa.array(names, pa.large_string())
+        except (TypeError, ValueError) as error:
+            refuse("Vocabulary", "names", "strings", str(error).splitlines()[0])
+        if array.null_count:
+            refuse("Vocabulary", "names", "strings", first_bad(np.asarray(names), np.asarray(array.is_null())))
+        self._set(array)
         if len(self._index) != len(names):
             twice = next(name for place, name in enumerate(names) if self._index[name] != place)
             refuse("Vocabulary", "names", "distinct", f"{twice!r} more than once")
@@ -38,7 +45,7 @@ class Vocabulary:
         found = np.fromiter((self._index.get(name, -1) for name in names), np.int64, len(names))
         unknown = np.flatnonzero(found < 0)
         if len(unknown):
-            got = f"{names[unknown[0]]!r} at row {unknown[0]} ({len(unknown)} such rows)"
+            got = first_bad(np.asarray(names), found < 0)
             refuse("Vocabulary.ids", "names", f"among the {len(self):,} known names", got)
         return found
 
@@ -46,7 +53,7 @@ class Vocabulary:
         """The names of ids, (n,)."""
         import pyarrow as pa
 
-        places = np.asarray(ids, np.int64)
+        places = whole_numbers("Vocabulary.names", "ids", to_numpy(ids))
         check_range("Vocabulary.names", "ids", places, len(self), "names")
         found: list[str] = self._array.take(pa.array(places)).to_pylist()
         return found
@@ -59,16 +66,21 @@ class Vocabulary:
         return {f"{prefix}_offsets": starts, f"{prefix}_bytes": data}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Vocabulary | None:
-        """What `arrays` gave, or None if it is not among them."""
+    def from_arrays(cls, owner: str, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Vocabulary | None:
+        """What `arrays` gave, or None if it is not among them; a damaged one is refused."""
         import pyarrow as pa
 
         if f"{prefix}_offsets" not in arrays:
             return None
-        starts, data = arrays[f"{prefix}_offsets"], arrays[f"{prefix}_bytes"]
-        buffers = [None, pa.py_buffer(np.ascontiguousarray(starts)), pa.py_buffer(np.ascontiguousarray(data))]
+        try:
+            starts, data = arrays[f"{prefix}_offsets"], arrays[f"{prefix}_bytes"]
+            buffers = (pa.py_buffer(np.ascontiguousarray(part, kind)) for part, kind in zip((starts, data), _KINDS, strict=True))
+            names = pa.LargeStringArray.from_buffers(len(starts) - 1, *buffers)
+            names.validate(full=True)
+        except (KeyError, pa.ArrowInvalid) as error:
+            refuse(owner, "path", "a folder with sound names", f"{prefix}: {str(error).splitlines()[0]}")
         vocabulary = cls.__new__(cls)
-        vocabulary._set(pa.LargeStringArray.from_buffers(len(starts) - 1, *buffers[1:]))
+        vocabulary._set(names)
         return vocabulary
 
     def __len__(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from naysay.kernels.compile import compiled, inlined, prefetch
 
-_HASH_A, _HASH_B = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
+HASH_A, HASH_B = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
 _U32, _U3, _U7 = np.uint64(32), np.uint64(3), np.uint64(7)
 _INSERTION = 24
 
@@ -26,15 +26,16 @@ def filter_bit(item: Any, degree: Any, multiplier: Any) -> Any:
 
 
 @inlined
-def _bit_at(bits: Any, start: Any, bit: Any) -> Any:
+def bit_at(bits: Any, start: Any, bit: Any) -> Any:
+    """0 or 1: a bit of the filter of the row that begins at `start`."""
     return (np.uint64(bits[start + np.int64(bit >> _U3)]) >> (bit & _U7)) & np.uint64(1)
 
 
 @inlined
 def may_contain(bits: Any, start: Any, degree: Any, item: Any) -> Any:
     """1 if `item` may be in the row, 0 if it is certainly not. An empty row must not be asked."""
-    one = _bit_at(bits, start, filter_bit(item, degree, _HASH_A))
-    return one & _bit_at(bits, start, filter_bit(item, degree, _HASH_B))
+    one = bit_at(bits, start, filter_bit(item, degree, HASH_A))
+    return one & bit_at(bits, start, filter_bit(item, degree, HASH_B))
 
 
 @inlined
@@ -128,7 +129,7 @@ def fill_filter(start: Any, stop: Any, indptr: Any, indices: Any, bits: Any) -> 
     for row in range(start, stop):
         low, high = indptr[row], indptr[row + 1]
         for position in range(low, high):
-            for multiplier in (_HASH_A, _HASH_B):
+            for multiplier in (HASH_A, HASH_B):
                 bit = filter_bit(indices[position], high - low, multiplier)
                 bits[low + np.int64(bit >> _U3)] |= np.uint8(1 << np.int64(bit & _U7))
 

@@ -13,37 +13,30 @@ from typing import Any
 import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
-from naysay.kernels.csr import lower_bound, may_contain, prefetch_row, row_contains, shifted
+from naysay.kernels.csr import (
+    HASH_A,
+    HASH_B,
+    bit_at,
+    filter_bit,
+    lower_bound,
+    may_contain,
+    prefetch_row,
+    row_contains,
+    shifted,
+)
 from naysay.kernels.random import below, number, retry, row_state
 
 TRIES = 32
 # How many rows ahead memory is asked for: about one memory latency of work.
 AHEAD = 8
 # Up to this many slots all pairs are compared for repetitions, beyond that a hash table is asked.
-_COMPARE = 256
+_COMPARE = 32
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inlined
-def first_candidates(state: Any, wanted: Any, indices: Any, low: Any, high: Any, size: Any, line: Any) -> None:
-    """The first candidate of each slot: any item, or a free one by rank if most of the row is known."""
-    if 2 * (high - low) > size:
-        for slot in range(wanted):
-            line[slot] = shifted(indices, low, high, below(number(state, slot), size - (high - low)))
-    else:
-        for slot in range(wanted):
-            line[slot] = below(number(state, slot), size)
-
-
-@inlined
-def known_slots(indices: Any, bits: Any, low: Any, high: Any, line: Any, wanted: Any, marked: Any) -> Any:
-    """The slots of line[:wanted] that hold a known id go to `marked`, in order; their number is returned."""
-    if low == high:
-        return 0
-    suspects: Any = 0
-    for slot in range(wanted):
-        marked[suspects] = slot
-        suspects += np.int64(may_contain(bits, low, high - low, line[slot]))
+def truly_known(indices: Any, low: Any, high: Any, line: Any, marked: Any, suspects: Any) -> Any:
+    """Keep in `marked` only the slots whose id is in the row, by binary search; their number is returned."""
     known = 0
     for i in range(suspects):
         item = line[marked[i]]
@@ -52,6 +45,55 @@ def known_slots(indices: Any, bits: Any, low: Any, high: Any, line: Any, wanted:
             marked[known] = marked[i]
             known += 1
     return known
+
+
+@inlined
+def known_slots(indices: Any, bits: Any, low: Any, high: Any, line: Any, wanted: Any, marked: Any) -> Any:
+    """The slots of line[:wanted] that hold a known id go to `marked`, in order; their number is returned."""
+    suspects: Any = 0
+    if low < high:
+        for slot in range(wanted):
+            marked[suspects] = slot
+            suspects += np.int64(may_contain(bits, low, high - low, line[slot]))
+    return truly_known(indices, low, high, line, marked, suspects)
+
+
+@inlined
+def first_candidates(
+    state: Any,
+    wanted: Any,
+    indices: Any,
+    bits: Any,
+    low: Any,
+    high: Any,
+    size: Any,
+    line: Any,
+    marked: Any,
+    one: Any,
+    other: Any,
+) -> Any:
+    """The first candidate of each slot; how many of them are known, with their slots in `marked`.
+
+    Any item in general; a free one by rank, never known, where most of the row is known. `one` and `other` (width,)
+    are scratch: drawing and hashing in one loop without a branch lets the compiler do eight slots at a time.
+    """
+    degree = high - low
+    if 2 * degree > size:
+        for slot in range(wanted):
+            line[slot] = shifted(indices, low, high, below(number(state, slot), size - degree))
+        return 0
+    for slot in range(wanted):
+        item = below(number(state, slot), size)
+        line[slot] = item
+        one[slot] = filter_bit(item, degree, HASH_A)
+        other[slot] = filter_bit(item, degree, HASH_B)
+    if degree == 0:
+        return 0
+    suspects: Any = 0
+    for slot in range(wanted):
+        marked[suspects] = slot
+        suspects += np.int64(bit_at(bits, low, one[slot]) & bit_at(bits, low, other[slot]))
+    return truly_known(indices, low, high, line, marked, suspects)
 
 
 @inlined
@@ -81,20 +123,20 @@ def with_replacement(
     bits: Any,
     size: Any,
     out: Any,
+    log_q: Any,
 ) -> None:
-    """Independent uniform draws: counts[row] of them, then -1; all -1 where nothing is free."""
+    """Independent uniform draws: counts[row] of them, then -1; all -1 where nothing is free. log_q is (B,)."""
     width = out.shape[1]
-    line = np.empty(width, np.int64)
+    line, one, other = np.empty(width, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
     marked = np.empty(width + 1, np.int64)
     for row in range(start, stop):
         prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
         low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
-        wanted = counts[row] if high - low < size else 0
+        free = size - (high - low)
+        wanted = counts[row] if free > 0 else 0
+        log_q[row] = -np.log(np.float64(max(free, 1)))
         state = row_state(key, row)
-        first_candidates(state, wanted, indices, low, high, size, line)
-        known = 0
-        if 2 * (high - low) <= size:
-            known = known_slots(indices, bits, low, high, line, wanted, marked)
+        known = first_candidates(state, wanted, indices, bits, low, high, size, line, marked, one, other)
         for i in range(known):
             slot = marked[i]
             line[slot] = free_item(state, slot, 0, tries, indices, bits, low, high, size)
@@ -208,7 +250,7 @@ def distinct(
 ) -> None:
     """Distinct uniform draws, and log_q = -log(free - slot): the chance given the row's earlier slots."""
     width = out.shape[1]
-    line = np.empty(width, np.int64)
+    line, one, other = np.empty(width, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
     marked = np.empty(width + 1, np.int64)
     ranks = np.empty(2 * width, np.int64)
     table = np.empty(table_size(width), np.int64)
@@ -223,10 +265,7 @@ def distinct(
             for slot in range(wanted):
                 line[slot] = shifted(indices, low, high, ranks[slot])
         else:
-            first_candidates(state, wanted, indices, low, high, size, line)
-            known = 0
-            if 2 * (high - low) <= size:
-                known = known_slots(indices, bits, low, high, line, wanted, marked)
+            known = first_candidates(state, wanted, indices, bits, low, high, size, line, marked, one, other)
             marked[known] = -1
             if known > 0 or len(table) > 0 or repeats(line, wanted):
                 make_distinct(state, tries, indices, bits, low, high, size, line, wanted, marked, table, ranks)

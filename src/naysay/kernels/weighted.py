@@ -191,7 +191,7 @@ def draw(
         state = row_state(key, row)
         before = nothing
         known = 0
-        if 2 * free < total:
+        if free < total - free:  # not 2 * free, which may reach 2^63
             before = sums_before(cumulative, indices, low, high)
             for slot in range(wanted):
                 x = below_wide(number(state, slot), free)

@@ -12,7 +12,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, check_range, check_whole, first_bad, refuse
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.pools.slots import ON_SHORT, all_filled, asked, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.rows import frozen, offsets
@@ -35,8 +35,8 @@ class Everything:
         independent   log w_i - log W_free
         distinct      log w_i - log(W_free - sum of the row's earlier w)
 
-    Cost: a few nanoseconds a draw, whatever the number of items; memory 32 bytes per item and 8 per anchor with weights,
-    none without. A row whose known items carry most of the weight is drawn by rank instead of by trial.
+    Cost: a few nanoseconds a draw, whatever the number of items. With weights, 32 bytes per item and 8 per anchor
+    beside the pairs. A row whose known items carry most of the weight is drawn by rank instead of by trial.
 
     >>> import naysay as ns
     >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=4)
@@ -93,12 +93,11 @@ class Everything:
             log_q = np.empty(ids.shape)
             in_rows(uniform.distinct, len(ids), steps, *settings, *rows, known.n_items, ids, log_q)
             return log_q
-        in_rows(uniform.with_replacement, len(ids), steps, *settings, *rows, known.n_items, ids)
-        free = known.n_items - (known.indptr[anchors + 1] - known.indptr[anchors])
-        chance = -np.log(np.maximum(free, 1))
-        if counts.size and counts.min() == ids.shape[1] and free.min() > 0:
-            return np.broadcast_to(chance[:, None], ids.shape)
-        return np.where(ids >= 0, chance[:, None], 0.0)
+        chance = np.empty((len(ids), 1))
+        in_rows(uniform.with_replacement, len(ids), steps, *settings, *rows, known.n_items, ids, chance[:, 0])
+        if all_filled(ids):
+            return np.broadcast_to(chance, ids.shape)  # one number a row: nothing is written out
+        return np.where(ids >= 0, chance, 0.0)
 
     def draw_pairs(
         self, n: int, *, rng: np.random.Generator, distinct: bool = True
@@ -138,9 +137,12 @@ class _Tables:
     """What a weighted draw reads: running sums, the alias table, log weights, and the known weight per anchor."""
 
     def __init__(self, positives: Positives, weights: ArrayLike) -> None:
-        given = np.asarray(to_numpy(weights), np.float64)
+        given = np.asarray(to_numpy(weights))
         if given.shape != (positives.n_items,):
             refuse("Everything", "weights", f"of shape ({positives.n_items},)", f"shape {given.shape}")
+        if given.dtype.kind not in "biuf":
+            refuse("Everything", "weights", "numbers", f"dtype {given.dtype}")
+        given = given.astype(np.float64, copy=False)
         bad = ~(np.isfinite(given) & (given >= 0))
         if bad.any():
             refuse("Everything", "weights", "finite and at least 0", first_bad(given, bad))

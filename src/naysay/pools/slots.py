@@ -28,8 +28,15 @@ def asked(owner: str, n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
     return counts, int(counts.max(initial=0))
 
 
+def all_filled(ids: NDArray[np.int64]) -> bool:
+    """Whether no slot is empty; rows fill from the left, so the last column tells."""
+    return ids.size == 0 or bool(ids[:, -1].min() >= 0)
+
+
 def shortfall(owner: str, on_short: str, ids: NDArray[np.int64], counts: NDArray[np.int64]) -> dict[str, int]:
     """{"exhausted": empty slots that were asked for}, or a refusal if rows may not be short."""
+    if all_filled(ids):
+        return {}
     missing = int(counts.sum()) - int(np.count_nonzero(ids >= 0))
     if missing == 0:
         return {}

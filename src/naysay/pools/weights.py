@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_whole, first_bad, refuse
+from naysay.checks import check_whole, first_bad, refuse, shown
 from naysay.positives import Positives
 
 
@@ -21,11 +21,15 @@ def popularity(counts: Positives | ArrayLike, power: float = 0.75) -> NDArray[np
     alone: held-out interactions in them tell the model what is to come.
     """
     array = _counts("popularity", counts)
-    if not np.isfinite(power):
-        refuse("popularity", "power", "a finite number", power)
+    if not isinstance(power, int | float | np.number) or not np.isfinite(power):
+        refuse("popularity", "power", "a finite number", shown(power))
     weights = np.zeros(len(array))
     occurs = array > 0
-    weights[occurs] = array[occurs] ** float(power)
+    with np.errstate(over="ignore"):
+        weights[occurs] = array[occurs] ** float(power)
+    bad = occurs & ~(np.isfinite(weights) & (weights > 0))
+    if bad.any():
+        refuse("popularity", "power", f"such that counts^{power} is neither 0 nor infinite", first_bad(array, bad))
     return weights
 
 
@@ -62,9 +66,12 @@ def item_oriented(positives: Positives) -> NDArray[np.float64]:
 def _counts(owner: str, counts: Positives | ArrayLike) -> NDArray[np.float64]:
     if isinstance(counts, Positives):
         return counts.item_counts().astype(np.float64)
-    array = np.asarray(to_numpy(counts), np.float64)
+    array = np.asarray(to_numpy(counts))
     if array.ndim != 1:
         refuse(owner, "counts", "of shape (n_items,)", f"shape {array.shape}")
+    if array.dtype.kind not in "biuf":
+        refuse(owner, "counts", "numbers", f"dtype {array.dtype}")
+    array = array.astype(np.float64)
     bad = ~(np.isfinite(array) & (array >= 0))
     if bad.any():
         refuse(owner, "counts", "finite and at least 0", first_bad(array, bad))

@@ -1,0 +1,43 @@
+"""What a row of the catalogue says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A name of the literature for a row: its paper, what it does with it, and an example in its own terms."""
+
+    name: str
+    paper: str
+    note: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A row: a composition that runs.
+
+    kind      static, hard, mixed, adversarial, auxiliary or in-batch
+    pool      global, local, mini-batch, hop or memory: the review's words for where candidates come from
+    parts     the composition, as code
+    formula   what is drawn, as a probability
+    """
+
+    name: str
+    kind: str
+    pool: str
+    summary: str
+    formula: str
+    parts: str
+    paper: str
+    cost: str
+    example: str
+    also: tuple[str, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything this row answers to."""
+        return (self.name, *self.also, *(alias.name for alias in self.aliases))

@@ -1,0 +1,231 @@
+"""Corruption of triples: replace the head, the relation or the tail by an id that makes no known triple.
+
+A slot first draws its side, by `chance`, among the sides that still have a candidate; then an id on that side. What
+is known of a side is a row of one CSR over all sides. Candidates are all ids of the side ("open"), or a list for
+each relation ("listed"). A side with few candidates left for what is asked is laid out as a deck and dealt from;
+otherwise an id is tried until it is neither known, nor the triple's own, nor (distinct) in the row already.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from naysay.kernels.candidates import counted_id, is_extra, lay_out, tried_id
+from naysay.kernels.compile import compiled, inlined, prefetch
+from naysay.kernels.csr import lower_bound, may_contain
+from naysay.kernels.random import below, number, retry, row_state
+from naysay.kernels.uniform import AHEAD, seen_before, table_size
+
+_FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_SCALE = 18446744073709549568.0  # the largest double below 2^64
+
+
+@compiled
+def find_keys(start: Any, stop: Any, keys: Any, asked: Any, first: Any, unseen: Any, out: Any) -> None:
+    """out[i] = first + the place of asked[i] in sorted `keys`, or `unseen`."""
+    for i in range(start, stop):
+        place = lower_bound(keys, 0, len(keys), asked[i])
+        found = place < len(keys) and keys[place] == asked[i]
+        out[i] = first + place if found else unseen
+
+
+@inlined
+def set_bounds(weight: Any, bounds: Any) -> Any:
+    """Where each side ends on a scale of 2^64: a draw exceeds as many bounds as there are sides before its own."""
+    total = weight.sum()
+    reached = 0.0
+    for s in range(len(weight)):
+        reached += weight[s]
+        last = not (weight[s + 1 :] > 0.0).any()
+        bounds[s] = _FULL if last or total == 0.0 else np.uint64(reached / total * _SCALE)
+    return total
+
+
+@inlined
+def pick_side(bits64: Any, bounds: Any) -> Any:
+    """A side by weight."""
+    side: Any = 0
+    for s in range(len(bounds) - 1):
+        side += np.int64(bits64 > bounds[s])
+    return side
+
+
+@inlined
+def first_tries(
+    state: Any,
+    wanted: Any,
+    bounds: Any,
+    sizes: Any,
+    owns: Any,
+    lows: Any,
+    highs: Any,
+    indices: Any,
+    bits: Any,
+    which: Any,
+    items: Any,
+    marked: Any,
+) -> None:
+    """The side and the first try of every slot at once, for a row of open sides; -1 where it is known or own."""
+    for slot in range(wanted):
+        which[slot] = pick_side(number(state, slot), bounds)
+        items[slot] = below(retry(state, slot, 0), sizes[which[slot]])
+    suspects: Any = 0
+    for slot in range(wanted):
+        s = which[slot]
+        low, degree = lows[s], highs[s] - lows[s]
+        marked[suspects] = slot
+        suspects += np.int64(degree > 0 and may_contain(bits, low, degree, items[slot]) == 1)
+        if items[slot] == owns[s]:
+            items[slot] = -1
+    for i in range(suspects):
+        slot = marked[i]
+        s = which[slot]
+        position = lower_bound(indices, lows[s], highs[s], items[slot])
+        if position < highs[s] and indices[position] == items[slot]:
+            items[slot] = -1
+
+
+@inlined
+def prefetch_rows(rows: Any, ahead: Any, indptr: Any, indices: Any, bits: Any) -> None:
+    """Ask for the filters and the ids of the known rows of a triple that comes `ahead`."""
+    if ahead < len(rows):
+        for s in range(rows.shape[1]):
+            start = indptr[rows[ahead, s]]
+            prefetch(bits, start)
+            prefetch(indices, start)
+
+
+@compiled
+def draw(
+    start: Any,
+    stop: Any,
+    key: Any,
+    tries: Any,
+    repeat: Any,
+    triples: Any,
+    counts: Any,
+    sides: Any,
+    sizes: Any,
+    chance: Any,
+    rows: Any,
+    indptr: Any,
+    indices: Any,
+    bits: Any,
+    covered: Any,
+    list_ptr: Any,
+    lists: Any,
+    deck_room: Any,
+    out: Any,
+    out_side: Any,
+    log_q: Any,
+) -> None:
+    """Fill counts[row] slots with (id, side), distinct as pairs unless `repeat`, and log_q = log P(side) P(id | side).
+
+    triples (B, 3); sides (S,) which part each side replaces; sizes (S,) ids on each side; chance (relations, S);
+    rows (B, S) the known row; covered (all rows,) how many candidates a row knows; list_ptr (S, relations + 1) into
+    `lists`, first entry -1 for an open side; deck_room the longest list.
+    """
+    width, n_sides = out.shape[1], len(sides)
+    codes, which, items = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width, np.int64)
+    marked = np.empty(width + 1, np.int64)
+    table = np.empty(table_size(width), np.int64)
+    deck = np.empty((n_sides, max(deck_room, 2 * width)), np.int64)
+    weight, bounds = np.empty(n_sides, np.float64), np.empty(n_sides, np.uint64)
+    log_share = np.empty(n_sides, np.float64)
+    free, used, spans, owns = np.empty((4, n_sides), np.int64)
+    lows, highs, begins = np.empty((3, n_sides), np.int64)
+    dealt = np.empty(n_sides, np.bool_)
+    for row in range(start, stop):
+        prefetch_rows(rows, row + AHEAD, indptr, indices, bits)
+        wanted = counts[row]
+        relation = triples[row, 1]
+        plain = True
+        for s in range(n_sides):
+            low, high = indptr[rows[row, s]], indptr[rows[row, s] + 1]
+            lows[s], highs[s] = low, high
+            owns[s] = triples[row, sides[s]]
+            begins[s], end, spans[s] = np.int64(-1), np.int64(-1), sizes[s]
+            if list_ptr[s, 0] >= 0:
+                begins[s], end = list_ptr[s, relation], list_ptr[s, relation + 1]
+                spans[s] = end - begins[s]
+            free[s] = spans[s] - covered[rows[row, s]]
+            free[s] -= is_extra(indices, bits, low, high, owns[s], lists, begins[s], end)
+            used[s] = 0
+            weight[s] = chance[relation, s] if free[s] > 0 else 0.0
+            dealt[s] = (not repeat and free[s] < 2 * wanted) or (begins[s] >= 0 and 8 * free[s] < spans[s])
+            if dealt[s]:
+                lay_out(indices, bits, low, high, owns[s], free[s], lists, begins[s], end, deck[s])
+            plain &= begins[s] < 0 and not dealt[s] and 2 * (high - low) <= sizes[s] and weight[s] > 0.0
+        total = set_bounds(weight, bounds)
+        for s in range(n_sides):
+            log_share[s] = np.log(weight[s] / (total * free[s])) if weight[s] > 0.0 else 0.0
+        state = row_state(key, row)
+        plain &= tries > 0
+        if plain:
+            first_tries(state, wanted, bounds, sizes, owns, lows, highs, indices, bits, which, items, marked)
+        table[:] = -1
+        for slot in range(wanted):
+            if total == 0.0:
+                wanted = slot
+                break
+            s = which[slot] if plain else pick_side(number(state, slot), bounds)
+            side, left = sides[s], free[s] - used[s]
+            item = np.int64(-1)
+            if dealt[s]:
+                place = used[s] + below(retry(state, slot, 0), left)
+                item = deck[s, place]
+                if not repeat:
+                    deck[s, place], deck[s, used[s]] = deck[s, used[s]], item
+                    seen_before(codes, slot, 3 * item + side, table)
+            else:
+                for attempt in range(tries):
+                    if attempt == 0 and plain:
+                        item = items[slot]
+                    else:
+                        random = retry(state, slot, attempt)
+                        item = tried_id(
+                            random, indices, bits, lows[s], highs[s], owns[s], spans[s], free[s], lists, begins[s]
+                        )
+                    if item >= 0 and (repeat or not seen_before(codes, slot, 3 * item + side, table)):
+                        break
+                    item = np.int64(-1)
+                if item < 0:
+                    item = counted_id(
+                        below(retry(state, slot, tries), left),
+                        indices,
+                        bits,
+                        lows[s],
+                        highs[s],
+                        owns[s],
+                        spans[s],
+                        lists,
+                        begins[s],
+                        codes,
+                        0 if repeat else slot,
+                        side,
+                    )
+                    if not repeat:
+                        seen_before(codes, slot, 3 * item + side, table)
+            codes[slot] = 3 * item + side
+            out[row, slot] = item
+            out_side[row, slot] = side
+            log_q[row, slot] = log_share[s]
+            if not repeat:
+                used[s] += 1
+                if used[s] == free[s]:
+                    weight[s] = 0.0
+                    total = set_bounds(weight, bounds)
+                    for other in range(n_sides):
+                        if weight[other] > 0.0:
+                            log_share[other] = np.log(weight[other] / (total * (free[other] - used[other])))
+                elif left > 1000:  # -log(left - 1) from -log(left), by the series of log(1 - 1 / left)
+                    y = 1.0 / left
+                    log_share[s] += y * (1.0 + y * (0.5 + y * (1 / 3 + y * (0.25 + y * 0.2))))
+                else:
+                    log_share[s] = np.log(weight[s] / (total * (left - 1)))
+        for slot in range(wanted, width):
+            out[row, slot] = -1
+            out_side[row, slot] = -1
+            log_q[row, slot] = 0.0

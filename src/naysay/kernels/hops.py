@@ -1,0 +1,128 @@
+"""The nodes of a graph at a given distance from an anchor, and uniform draws from a list of candidates.
+
+Edges are CSR rows (indptr, indices) on one set of n nodes, followed from row to column. What is left out of a row's
+answer is the anchor and its row of a second CSR, the known pairs. Scratch is handed in, one set per thread: arrays of n
+that are never swept, only written where a row goes, so that a row costs what it reaches and not what exists.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from naysay.kernels.compile import compiled, inlined
+from naysay.kernels.random import below, number, row_state
+from naysay.kernels.uniform import fill_log_q
+
+
+@inlined
+def pick(state: Any, wanted: Any, repeat: Any, pool: Any, size: Any, line: Any, log_q: Any) -> None:
+    """Uniform draws from pool[:size] to line, then -1, with their log_q; distinct ones reorder the pool."""
+    if repeat:
+        filled = wanted if size > 0 else 0
+        chance = -np.log(max(size, 1))
+        for slot in range(filled):
+            line[slot] = pool[below(number(state, slot), size)]
+            log_q[slot] = chance
+        log_q[filled:] = 0.0
+    else:
+        filled = min(wanted, size)
+        for slot in range(filled):  # the first steps of Fisher and Yates: slot j depends on no later one
+            other = slot + below(number(state, slot), size - slot)
+            pool[slot], pool[other] = pool[other], pool[slot]
+            line[slot] = pool[slot]
+        fill_log_q(log_q, filled, size)
+    line[filled:] = -1
+
+
+@inlined
+def at_distance(
+    mark: Any,
+    anchor: Any,
+    nearest: Any,
+    farthest: Any,
+    indptr: Any,
+    indices: Any,
+    known_indptr: Any,
+    known_indices: Any,
+    stamps: Any,
+    queue: Any,
+) -> Any:
+    """The unknown nodes at distance nearest ... farthest go to queue[:size], in order of visit; size is returned.
+
+    stamps   (n,) `mark` on a known node that was not visited, mark + 1 on a visited one, less on any other
+    queue    (n + 1,) the visited nodes, level after level; a known one is kept as ~node
+    """
+    for position in range(known_indptr[anchor], known_indptr[anchor + 1]):
+        stamps[known_indices[position]] = mark
+    stamps[anchor] = mark + 1
+    queue[0] = anchor
+    first, begin = 1, 0
+    end: Any = 1
+    for distance in range(1, farthest + 1):
+        reached = end
+        for i in range(begin, end):
+            node = queue[i] if queue[i] >= 0 else ~queue[i]
+            for position in range(indptr[node], indptr[node + 1]):
+                other = indices[position]
+                seen = stamps[other]
+                stamps[other] = mark + 1
+                # Written in any case and kept if it is new: no branch to mispredict. Hence the one place more.
+                queue[reached] = ~other if seen == mark else other
+                reached += np.int64(seen <= mark)
+        begin, end = end, reached
+        if distance <= nearest:
+            first = begin
+        if begin == end:
+            break
+    size: Any = 0
+    for i in range(first, end):
+        node = queue[i]
+        queue[size] = node
+        size += np.int64(node >= 0)
+    return size
+
+
+@compiled
+def candidates(
+    anchor: Any,
+    nearest: Any,
+    farthest: Any,
+    indptr: Any,
+    indices: Any,
+    known_indptr: Any,
+    known_indices: Any,
+    stamps: Any,
+    queue: Any,
+) -> Any:
+    """`at_distance` of one anchor; `stamps` must be zeros."""
+    rows = (indptr, indices, known_indptr, known_indices)
+    return at_distance(1, anchor, nearest, farthest, *rows, stamps, queue)
+
+
+@compiled
+def draw_at_distance(
+    start: Any,
+    stop: Any,
+    stamps: Any,
+    queue: Any,
+    key: Any,
+    repeat: Any,
+    anchors: Any,
+    counts: Any,
+    nearest: Any,
+    farthest: Any,
+    indptr: Any,
+    indices: Any,
+    known_indptr: Any,
+    known_indices: Any,
+    out: Any,
+    log_q: Any,
+) -> None:
+    """Uniform draws from the unknown nodes at distance nearest ... farthest; `stamps` must be zeros."""
+    rows = (indptr, indices, known_indptr, known_indices)
+    for row in range(start, stop):
+        mark = 2 * (row - start) + 1  # above all that earlier rows left: nothing is to be cleared
+        size = at_distance(mark, anchors[row], nearest, farthest, *rows, stamps, queue)
+        pick(row_state(key, row), counts[row], repeat, queue, size, out[row], log_q[row])

@@ -1,0 +1,226 @@
+"""Draws from lists: places in a list per row, and entries of one list that all rows share.
+
+A list per row (its candidates, its cache) has been cleared of known ids before, so a place below its length is all that
+is drawn. One list for all rows (a batch, a memory) holds entries (item, owner), and which of them a row may use is
+asked of each candidate; after `tries` refusals the row's usable entries are listed once and drawn from exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from naysay.kernels.compile import compiled, inlined
+from naysay.kernels.csr import row_contains
+from naysay.kernels.random import below, number, retry, row_state
+from naysay.kernels.uniform import (
+    TRIES,
+    fill_log_q,
+    known_slots,
+    repeats,
+    seen_before,
+    shuffle_ranks,
+    table_size,
+    unused_rank,
+)
+
+
+@inlined
+def distinct_places(state: Any, tries: Any, wanted: Any, size: Any, line: Any, table: Any, ranks: Any) -> None:
+    """`wanted` distinct numbers below `size`, in random order, to line[:wanted]; `ranks` has room for 2 wanted."""
+    if 2 * wanted > size:  # almost all of it: order the whole, which is at most twice what was asked for
+        shuffle_ranks(state, wanted, size, ranks)
+        line[:wanted] = ranks[:wanted]
+        return
+    for slot in range(wanted):
+        line[slot] = below(number(state, slot), size)
+    if len(table) == 0 and not repeats(line, wanted):
+        return
+    table[:] = -1
+    for slot in range(wanted):
+        settled = not seen_before(line, slot, line[slot], table)
+        for attempt in range(tries):
+            if settled:
+                break
+            line[slot] = below(retry(state, slot, attempt), size)
+            settled = not seen_before(line, slot, line[slot], table)
+        if not settled:  # no luck: count past the earlier slots instead
+            ranks[:slot] = line[:slot]
+            line[slot] = unused_rank(retry(state, slot, tries), ranks, slot, size)
+            seen_before(line, slot, line[slot], table)
+
+
+@compiled
+def draw_places(start: Any, stop: Any, key: Any, sizes: Any, counts: Any, repeat: Any, out: Any, log_q: Any) -> None:
+    """counts[row] places in [0, sizes[row]), distinct unless `repeat`, then -1, each with its exact log_q.
+
+    log_q is -log(size) with repetition and -log(size - slot) without. Sizes are below 2^32.
+    """
+    width = out.shape[1]
+    line = np.empty(width, np.int64)
+    ranks = np.empty(2 * width, np.int64)
+    table = np.empty(table_size(width), np.int64)
+    for row in range(start, stop):
+        size = sizes[row]
+        state = row_state(key, row)
+        if repeat:
+            wanted = counts[row] if size > 0 else 0
+            for slot in range(wanted):
+                line[slot] = below(number(state, slot), size)
+                log_q[row, slot] = -np.log(size)
+            log_q[row, wanted:] = 0.0
+        else:
+            wanted = min(counts[row], size)
+            distinct_places(state, TRIES, wanted, size, line, table, ranks)
+            fill_log_q(log_q[row], wanted, size)
+        out[row, :wanted] = line[:wanted]
+        out[row, wanted:] = -1
+
+
+@compiled
+def look_up(start: Any, stop: Any, begins: Any, values: Any, places: Any) -> None:
+    """Turn places of row r into values[begins[r] + place], where they are; -1 stays."""
+    for row in range(start, stop):
+        for slot in range(places.shape[1]):
+            if places[row, slot] >= 0:
+                places[row, slot] = values[begins[row] + places[row, slot]]
+
+
+@compiled
+def keep_first(start: Any, stop: Any, given: Any, known: Any, out: Any, dropped: Any) -> None:
+    """Move the ids of a row that are not -1, known or repeated to its front, in order; dropped[row] counts the rest."""
+    width = given.shape[1]
+    line = np.empty(width, np.int64)
+    table = np.empty(table_size(width), np.int64)
+    for row in range(start, stop):
+        table[:] = -1
+        kept, lost = 0, 0
+        for slot in range(width):
+            item = given[row, slot]
+            if item < 0:
+                continue
+            if known[row, slot] or seen_before(line, kept, item, table):
+                lost += 1
+            else:
+                line[kept] = item
+                kept += 1
+        out[row, :kept] = line[:kept]
+        out[row, kept:] = -1
+        dropped[row] = lost
+
+
+@inlined
+def known_row(indptr: Any, anchor: Any) -> Any:
+    """Where the known items of an anchor are; an anchor past the last row has none."""
+    if anchor + 1 < len(indptr):
+        return indptr[anchor], indptr[anchor + 1]
+    return np.int64(0), np.int64(0)
+
+
+@inlined
+def may_use(item: Any, owner: Any, anchor: Any, positive: Any, indices: Any, bits: Any, low: Any, high: Any) -> Any:
+    """Whether a row may use an entry: not its own item, not its own anchor's, and not known of its anchor."""
+    return item != positive and owner != anchor and not row_contains(indices, bits, low, high, item)
+
+
+@compiled
+def all_entries(
+    start: Any,
+    stop: Any,
+    anchors: Any,
+    positives: Any,
+    items: Any,
+    owners: Any,
+    indptr: Any,
+    indices: Any,
+    bits: Any,
+    out: Any,
+    refused: Any,
+) -> None:
+    """out[row, j] = items[j] where the row may use entry j, else -1.
+
+    refused[row] counts the others: the same item, else the same anchor, else known.
+    """
+    marked = np.empty(len(items) + 1, np.int64)
+    for row in range(start, stop):
+        anchor, positive = anchors[row], positives[row]
+        same_item, same_anchor, known = 0, 0, 0
+        for j in range(len(items)):
+            mine, own = items[j] == positive, owners[j] == anchor
+            out[row, j] = -1 if mine or own else items[j]
+            same_item += mine
+            same_anchor += own and not mine
+        low, high = known_row(indptr, anchor)
+        for i in range(known_slots(indices, bits, low, high, items, len(items), marked)):
+            known += out[row, marked[i]] >= 0
+            out[row, marked[i]] = -1
+        refused[row, 0], refused[row, 1], refused[row, 2] = same_item, same_anchor, known
+
+
+@compiled
+def draw_entries(
+    start: Any,
+    stop: Any,
+    key: Any,
+    tries: Any,
+    repeat: Any,
+    counts: Any,
+    anchors: Any,
+    positives: Any,
+    items: Any,
+    owners: Any,
+    indptr: Any,
+    indices: Any,
+    bits: Any,
+    out: Any,
+    places: Any,
+) -> None:
+    """counts[row] usable entries, uniform; unless `repeat`, uniform over those whose item the row does not hold yet.
+
+    Items go to `out` and the entries' places to `places`, -1 in both once nothing is left.
+    """
+    width, held = out.shape[1], len(items)
+    line = np.empty(width, np.int64)
+    table = np.empty(table_size(width), np.int64)
+    usable = np.empty(held, np.int64)
+    for row in range(start, stop):
+        anchor, positive = anchors[row], positives[row]
+        low, high = known_row(indptr, anchor)
+        state, spare = row_state(key, row), row_state(~key, row)
+        table[:] = -1
+        out[row, :] = -1
+        places[row, :] = -1
+        left: Any = -1  # how many usable entries are listed; -1: they are not yet
+        taken = 0  # random numbers used on the list
+        for slot in range(counts[row] if held > 0 else 0):
+            place = -1
+            for attempt in range(tries if left < 0 else 0):
+                bits_here = number(state, slot) if attempt == 0 else retry(state, slot, attempt)
+                entry = below(bits_here, held)
+                if may_use(items[entry], owners[entry], anchor, positive, indices, bits, low, high) and (
+                    repeat or not seen_before(line, slot, items[entry], table)
+                ):
+                    place = entry
+                    break
+            if place < 0 and left < 0:
+                left = 0
+                for entry in range(held):
+                    usable[left] = entry
+                    fits = may_use(items[entry], owners[entry], anchor, positive, indices, bits, low, high)
+                    left += np.int64(fits)
+            # An entry whose item the row holds leaves the list when it comes up: all slots together look at it once.
+            while place < 0 and left > 0:
+                chosen = below(number(spare, taken), left)
+                taken += 1
+                entry = usable[chosen]
+                if not repeat:
+                    left -= 1
+                    usable[chosen] = usable[left]
+                if repeat or not seen_before(line, slot, items[entry], table):
+                    place = entry
+            if place < 0:
+                break
+            line[slot] = items[place]
+            out[row, slot] = items[place]
+            places[row, slot] = place

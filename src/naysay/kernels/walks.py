@@ -1,0 +1,233 @@
+"""Random walks from an anchor, and where they spend their time: walk ends, and personalised PageRank by forward push.
+
+Edges and known pairs are CSR rows, as in `hops`. The push (Andersen, Chung and Lang 2006) keeps, for each node that it
+reached, a score p and a residual r with
+
+    pagerank(anchor) = p + sum over u of r(u) pagerank(u)
+
+and a push at u turns restart * r(u) into score and hands the rest to u's neighbours in equal parts; from a node without
+edges it all goes back to the anchor. It ends when r(u) <= tolerance * max(1, degree(u)) at every u: each push moves at
+least restart * tolerance * degree(u) of a mass of 1, so there are at most 1 / (restart * tolerance) edge steps, besides
+those of the first push, which is made in any case.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from naysay.kernels.compile import compiled, inlined
+from naysay.kernels.csr import row_contains
+from naysay.kernels.hops import pick
+from naysay.kernels.random import below, number, row_state
+from naysay.kernels.uniform import seen_before, table_size
+
+
+@inlined
+def walk_end(state: Any, walk: Any, length: Any, anchor: Any, indptr: Any, indices: Any) -> Any:
+    """Where a row's walk ends after `length` uniform steps from the anchor; -1 if it met a node without edges."""
+    node = anchor
+    for step in range(length):
+        low, high = indptr[node], indptr[node + 1]
+        if low == high:
+            return np.int64(-1)
+        node = np.int64(indices[low + below(number(state, walk * length + step), high - low)])
+    return node
+
+
+@compiled
+def walk_ends(start: Any, stop: Any, key: Any, anchors: Any, length: Any, indptr: Any, indices: Any, out: Any) -> None:
+    """out[row, w] = the end of walk w of the row."""
+    for row in range(start, stop):
+        state = row_state(key, row)
+        for walk in range(out.shape[1]):
+            out[row, walk] = walk_end(state, walk, length, anchors[row], indptr, indices)
+
+
+@compiled
+def draw_walk_ends(
+    start: Any,
+    stop: Any,
+    key: Any,
+    repeat: Any,
+    anchors: Any,
+    counts: Any,
+    length: Any,
+    walks: Any,
+    indptr: Any,
+    indices: Any,
+    known_indptr: Any,
+    known_indices: Any,
+    known_bits: Any,
+    out: Any,
+) -> None:
+    """The ends of the row's walks in order, without the anchor, what is known, and (unless `repeat`) repetitions."""
+    table = np.empty(table_size(out.shape[1]), np.int64)
+    for row in range(start, stop):
+        anchor, line, state = anchors[row], out[row], row_state(key, row)
+        low, high = known_indptr[anchor], known_indptr[anchor + 1]
+        tries = walks if indptr[anchor] < indptr[anchor + 1] else 0
+        table[:] = -1
+        filled, walk = 0, 0
+        while walk < tries and filled < counts[row]:
+            node = walk_end(state, walk, length, anchor, indptr, indices)
+            walk += 1
+            if node < 0 or node == anchor or row_contains(known_indices, known_bits, low, high, node):
+                continue
+            if repeat or not seen_before(line, filled, node, table):
+                line[filled] = node
+                filled += 1
+        line[filled:] = -1
+
+
+# ---- personalised PageRank ------------------------------------------------------------------------------
+#
+# The scratch of a thread; only `nodes` and `queue` may hold anything before a push:
+#   nodes      (n,) int32: the reached ones, in order of first reach
+#   queue      (at least n + 1, a power of two) int32: a ring of the nodes whose residual is above its bound, each once
+#   score      (n,) float64
+#   residual   (2 n,) float64: of each node, and then what it may be at the end; 0 there says not reached
+
+
+@inlined
+def push(
+    anchor: Any,
+    restart: Any,
+    tolerance: Any,
+    indptr: Any,
+    indices: Any,
+    nodes: Any,
+    queue: Any,
+    score: Any,
+    residual: Any,
+) -> Any:
+    """The scores of all that the push reaches; the number of those nodes is returned."""
+    wrap = len(queue) - 1
+    residual[2 * anchor] = 1.0
+    residual[2 * anchor + 1] = tolerance * max(1, indptr[anchor + 1] - indptr[anchor])
+    nodes[0] = anchor
+    queue[0] = anchor
+    reached, head = 1, 0
+    tail: Any = 1
+    while head < tail:
+        node = np.int64(queue[head & wrap])
+        head += 1
+        mass = residual[2 * node]
+        score[node] += restart * mass
+        residual[2 * node] = 0.0
+        low, high = indptr[node], indptr[node + 1]
+        share = (1.0 - restart) * mass / max(1, high - low)
+        for position in range(low, max(high, low + 1)):
+            other = np.int64(indices[position]) if low < high else anchor
+            before, bound = residual[2 * other], residual[2 * other + 1]
+            after = before + share
+            residual[2 * other] = after
+            if bound == 0.0:
+                bound = tolerance * max(1, indptr[other + 1] - indptr[other])
+                residual[2 * other + 1] = bound
+                nodes[reached] = other
+                reached += 1
+            # Written in any case and kept if the bound was passed just now: no branch to mispredict.
+            queue[tail & wrap] = other
+            tail += np.int64(before <= bound) & np.int64(after > bound)
+    for i in range(reached):  # from any node a walk stops at once with chance `restart`: still from below
+        score[nodes[i]] += restart * residual[2 * nodes[i]]
+    return reached
+
+
+@inlined
+def comes_first(one: Any, other: Any, score: Any) -> Any:
+    """Whether node `one` ranks before `other`: score descending, id ascending."""
+    return score[one] > score[other] or (score[one] == score[other] and one < other)
+
+
+@inlined
+def part_at(rank: Any, low: Any, high: Any, order: Any, score: Any) -> None:
+    """Put in front of order[rank], within order[low:high], exactly those that rank before it (Hoare's selection)."""
+    if rank in (low, high):
+        return
+    last = high - 1
+    while low < last:
+        pivot = order[(low + last) >> 1]
+        i, j = low, last
+        while i <= j:
+            while comes_first(order[i], pivot, score):
+                i += 1
+            while comes_first(pivot, order[j], score):
+                j -= 1
+            if i <= j:
+                order[i], order[j] = order[j], order[i]
+                i += 1
+                j -= 1
+        if rank <= j:
+            last = j
+        elif rank >= i:
+            low = i
+        else:
+            break
+
+
+@compiled
+def pagerank(
+    anchor: Any,
+    restart: Any,
+    tolerance: Any,
+    indptr: Any,
+    indices: Any,
+    nodes: Any,
+    queue: Any,
+    score: Any,
+    residual: Any,
+) -> Any:
+    """`push` of one anchor."""
+    return push(anchor, restart, tolerance, indptr, indices, nodes, queue, score, residual)
+
+
+@compiled
+def draw_ranks(
+    start: Any,
+    stop: Any,
+    nodes: Any,
+    queue: Any,
+    score: Any,
+    residual: Any,
+    key: Any,
+    repeat: Any,
+    anchors: Any,
+    counts: Any,
+    restart: Any,
+    tolerance: Any,
+    low: Any,
+    high: Any,
+    shares: Any,
+    indptr: Any,
+    indices: Any,
+    known_indptr: Any,
+    known_indices: Any,
+    out: Any,
+    log_q: Any,
+) -> None:
+    """Uniform draws from ranks low ... high - 1 of each anchor's unknown nodes, or from shares of their number."""
+    for row in range(start, stop):
+        anchor = anchors[row]
+        reached = push(anchor, restart, tolerance, indptr, indices, nodes, queue, score, residual)
+        score[anchor] = -1.0
+        for position in range(known_indptr[anchor], known_indptr[anchor + 1]):
+            node = known_indices[position]
+            if residual[2 * node + 1] > 0.0:
+                score[node] = -1.0
+        ranked: Any = 0
+        for i in range(reached):
+            queue[ranked] = nodes[i]
+            ranked += np.int64(score[nodes[i]] >= 0.0)
+        first = min(ranked, np.int64(low * ranked if shares else low))
+        last = min(ranked, np.int64(high * ranked if shares else high))
+        part_at(first, 0, ranked, queue, score)
+        part_at(last, first, ranked, queue, score)
+        window = queue[first:last]
+        pick(row_state(key, row), counts[row], repeat, window, last - first, out[row], log_q[row])
+        for i in range(reached):  # as clean as it came: the next row starts from zeros
+            score[nodes[i]] = 0.0
+            residual[2 * nodes[i]] = 0.0
+            residual[2 * nodes[i] + 1] = 0.0

@@ -1,0 +1,149 @@
+"""InBatch: the items of the other rows of the batch. The review's mini-batch pool."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_generator, check_one_of, check_range, first_bad, refuse
+from naysay.kernels.lists import all_entries, draw_entries
+from naysay.kernels.threads import in_rows
+from naysay.kernels.uniform import TRIES
+from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.positives import Positives
+from naysay.rng import key_from
+from naysay.rows import frozen
+from naysay.types import Negatives, Query
+
+Ids = NDArray[np.int64]
+# Why an entry (item, owner) is not for a row, in the order of the compiled loops: the first that holds is counted.
+REASONS = ("same item", "same anchor", "known")
+_NOTHING_KNOWN = (frozen(np.zeros(1, np.int64)), frozen(np.empty(0, np.int32)), frozen(np.empty(0, np.uint8)))
+
+
+@final
+class InBatch:
+    """Row i may use the item of row j, unless it is its own item, its own anchor's, or known of its anchor.
+
+    positives   what is excluded beside the batch itself, exactly: positives and ignored pairs; None excludes no more
+    distinct    whether a row holds an id at most once (default) or draws are independent; an item that two rows brought
+                has two chances to be drawn first
+    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
+
+    The query must carry its positives: they are the items. No vectors need be computed beside those of the batch, which
+    is why this pool is everywhere (Henderson et al. 2017, arXiv 1705.00652; Karpukhin et al. EMNLP 2020). Without the
+    three exclusions, popular items and repeated anchors make false negatives of positives.
+
+    log_q is None: the chance that an item stands in a batch is the loader's, not this pool's. Where the loader draws
+    pairs uniformly it is about the item's share of the pairs (Yi et al. RecSys 2019).
+
+    Cost: n=None asks B^2 questions of some nanoseconds and answers with 8 B^2 bytes; a draw of n costs some 40 a slot.
+
+    >>> import naysay as ns
+    >>> InBatch().draw(ns.Query([0, 1, 1], positives=[5, 6, 7]), rng=ns.rng_for(0)).ids.tolist()
+    [[-1, 6, 7], [5, -1, -1], [5, -1, -1]]
+    """
+
+    def __init__(self, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad") -> None:
+        """Nothing is built: the batch is the pool."""
+        self._known = known_rows("InBatch", positives)
+        check_one_of("InBatch", "on_short", on_short, ON_SHORT)
+        self.positives = positives
+        self.distinct = bool(distinct)
+        self.on_short = on_short
+
+    def eligible(self, query: Query) -> NDArray[np.bool_]:
+        """(B, B): whether row i may use the item of row j. The diagonal is False."""
+        ids, _ = usable(*self._batch("InBatch.eligible", query), self._known)
+        return np.asarray(ids >= 0)
+
+    def draw(self, query: Query, n: Any = None, *, rng: np.random.Generator) -> Negatives:
+        """(B, n) items of other rows; n is a number or (B,) of them, unused slots are -1.
+
+        With n=None all of them come back as (B, B): ids[i, j] is the item of row j, or -1 where row i may not use it.
+        So column j goes with vector j of the batch; an item that two rows brought stands in two columns. `dropped` then
+        counts the empty slots off the diagonal: "same item", "same anchor" or "known", the first that holds.
+        """
+        owner = "InBatch.draw"
+        batch = self._batch(owner, query)
+        if n is None:
+            check_generator(owner, rng)
+            ids, dropped = usable(*batch, self._known)
+            dropped[REASONS[0]] -= len(ids)  # the diagonal
+            return Negatives(ids, dropped=dropped)
+        counts, width = asked(owner, n, len(query))
+        ids, _ = drawn(key_from(owner, rng), counts, width, *batch, self._known, distinct=self.distinct)
+        return Negatives(ids, dropped=shortfall(owner, self.on_short, ids, counts))
+
+    def _batch(self, owner: str, query: Query) -> tuple[Ids, Ids, Ids, Ids]:
+        """Rows (anchor, positive) and entries (item, owner), which are the same here."""
+        query.positive_ids(owner)  # refused if there are none
+        anchors, items = asking(owner, query, self.positives)
+        return anchors, items, items, anchors
+
+    def __repr__(self) -> str:
+        """The settings in one line."""
+        return f"InBatch({self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"
+
+
+def known_rows(owner: str, positives: Positives | None) -> tuple[NDArray[Any], ...]:
+    """The known pairs as compiled loops read them: offsets, ids and filter; all empty if there are none."""
+    if positives is None:
+        return _NOTHING_KNOWN
+    if not isinstance(positives, Positives):
+        refuse(owner, "positives", "a Positives or None", type(positives).__name__)
+    return positives.indptr, positives.indices, positives.filter
+
+
+def check_ids(owner: str, parameter: str, ids: Ids, size: int | None, what: str, *, least: int = 0) -> None:
+    """Refuse ids outside [least, size), where the size is known."""
+    if size is not None:
+        check_range(owner, parameter, ids, size, what, least=least)
+    elif ids.size and ids.min() < least:
+        refuse(owner, parameter, f"at least {least}", first_bad(ids, ids < least))
+
+
+def asking(owner: str, query: Query, positives: Positives | None) -> tuple[Ids, Ids]:
+    """The anchors and the positives of a query, checked; -1, which equals no item, where it has none."""
+    anchors = query.ids(owner)
+    if anchors.ndim != 1:
+        refuse(owner, "query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
+    check_ids(owner, "anchors", anchors, None if positives is None else positives.n_anchors, "anchors")
+    if query.positives is None:
+        return anchors, np.full(len(anchors), -1, np.int64)
+    items = query.positive_ids(owner)
+    check_ids(owner, "positives", items, None if positives is None else positives.n_items, "items")
+    return anchors, items
+
+
+def usable(
+    anchors: Ids, positives: Ids, items: Ids, owners: Ids, known: tuple[NDArray[Any], ...]
+) -> tuple[Ids, dict[str, int]]:
+    """(B, M): items[j] where row i may use entry j, else -1; and how many it may not use, by reason."""
+    ids = np.empty((len(anchors), len(items)), np.int64)
+    refused = np.empty((len(anchors), len(REASONS)), np.int64)
+    given = [frozen(np.ascontiguousarray(array)) for array in (anchors, positives, items, owners)]
+    in_rows(all_entries, len(ids), 2 * ids.size, *given, *known, ids, refused)
+    return ids, dict(zip(REASONS, refused.sum(axis=0).tolist(), strict=True))
+
+
+def drawn(
+    key: np.uint64,
+    counts: Ids,
+    width: int,
+    anchors: Ids,
+    positives: Ids,
+    items: Ids,
+    owners: Ids,
+    known: tuple[NDArray[Any], ...],
+    *,
+    distinct: bool,
+) -> tuple[Ids, Ids]:
+    """(B, width) items of entries that each row may use, and the places of the entries; -1 where none is left."""
+    ids = np.empty((len(anchors), width), np.int64)
+    places = np.empty_like(ids)
+    given = [frozen(np.ascontiguousarray(array)) for array in (counts, anchors, positives, items, owners)]
+    in_rows(draw_entries, len(ids), 4 * ids.size, key, TRIES, not distinct, *given, *known, ids, places)
+    return ids, places

@@ -1,0 +1,182 @@
+"""KHop: the nodes at a given distance from the anchor. The review's hop pool; and what all pools over a graph share."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_one_of, check_range, check_whole, refuse, shown
+from naysay.kernels import hops as loops
+from naysay.kernels.threads import in_rows
+from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.positives import POSITIVE, Positives
+from naysay.rng import key_from
+from naysay.rows import frozen, offsets
+from naysay.types import Negatives, Query
+
+
+class Edges(NamedTuple):
+    """The edges that a pool follows, as CSR rows, and the pairs that it leaves out."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[Any]
+    known: Positives
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes, which are both the anchors and the candidates."""
+        return len(self.indptr) - 1
+
+    @property
+    def rows(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The edges and the known pairs as compiled loops take them."""
+        return self.indptr, self.indices, self.known.indptr, self.known.indices
+
+
+def edges_of(owner: str, graph: Any, positives: Positives | None) -> Edges:
+    """The positive pairs of a graph on one set of nodes, and all its pairs with those of `positives` as known."""
+    if not isinstance(graph, Positives):
+        if not hasattr(graph, "tocsr"):
+            refuse(owner, "graph", "a Positives or a scipy.sparse matrix", type(graph).__name__)
+        graph = Positives.from_scipy(graph)
+    nodes = graph.n_items
+    if graph.n_anchors != nodes:
+        advice = "Make it with Positives.from_edges(sources, targets)."
+        refuse(owner, "graph", "square, on one set of nodes", f"{graph.n_anchors} x {nodes}", advice)
+    if graph.anchor_names != graph.item_names:
+        advice = "Encode both ends with one vocabulary and use Positives.from_edges."
+        refuse(owner, "graph", "square, on one set of nodes", "different names for rows and columns", advice)
+    if not 1 <= nodes < np.iinfo(np.int32).max:
+        refuse(owner, "graph", "of at least one and fewer than 2^31 - 1 nodes", f"{nodes} nodes")
+    known = graph
+    if positives is not None:
+        if not isinstance(positives, Positives):
+            refuse(owner, "positives", "a Positives or None", type(positives).__name__)
+        if positives.n_anchors > nodes or positives.n_items > nodes:
+            got = f"{positives.n_anchors} x {positives.n_items}"
+            refuse(owner, "positives", f"on the graph's {nodes} nodes", got)
+        known = graph.union(positives)
+    if graph.relation is None:
+        return Edges(graph.indptr, graph.indices, known)
+    edge = graph.relation == POSITIVE  # from_edges puts (v, v) in as ignored: no edge to follow
+    return Edges(frozen(offsets(edge)[graph.indptr]), frozen(graph.indices[edge]), known)
+
+
+def anchors_of(owner: str, query: Query, n_nodes: int) -> NDArray[np.int64]:
+    """The anchors of a query (B,), each a node of the graph."""
+    anchors = query.ids(owner)
+    if anchors.ndim != 1:
+        refuse(owner, "query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
+    check_range(owner, "anchors", anchors, n_nodes, "nodes")
+    return anchors
+
+
+def one_anchor(owner: str, anchor: int, n_nodes: int) -> int:
+    """A single anchor, which must be a node of the graph."""
+    node = check_whole(owner, "anchor", anchor, 0)
+    if node >= n_nodes:
+        refuse(owner, "anchor", f"between 0 and {n_nodes - 1} ({n_nodes} nodes)", node)
+    return node
+
+
+@final
+class KHop:
+    """Draw uniformly from the nodes at a given distance from the anchor: near enough to be hard, not linked.
+
+    graph       a square Positives, as `Positives.from_edges` makes it, or a square scipy.sparse matrix; its positive
+                pairs are the edges, all alike, followed from anchor to item, and its ignored pairs are none
+    hops        a distance, or the least and the greatest: (2, 3); at least 1. Distance is the number of edges on the
+                shortest path; a node that no path reaches has none
+    positives   pairs to exclude besides the graph's own, on the same nodes
+    distinct    whether a row holds an id at most once (default) or draws are independent
+    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
+
+    Candidates are {v : least <= distance(anchor, v) <= greatest}, without the anchor and without what is known of it:
+    the graph's edges and ignored pairs, and `positives`. Hence hops=1 alone leaves nothing.
+
+    log_q, with m candidates:   independent   -log m        distinct   -log(m - slot)
+
+    Structure-aware negatives (Ahrabian et al. Structure Aware Negative Sampling in Knowledge Graphs. EMNLP 2020) take
+    the non-zeros of A^(k-1) + A^k, which is the whole ball: the node itself, its neighbours and all between are in it.
+    Distances say what was meant: KHop(graph, hops=(2, k)) is that ball with the node and its neighbours subtracted.
+    Where that leaves nothing the published code draws from everything; here the row is short, and counted.
+
+    Cost: a row looks once at every edge that leaves a node nearer than the greatest distance, however little is asked
+    for; in small worlds three hops can be most of the graph. Memory: 8 bytes per node and thread, nothing per pair.
+
+    >>> import naysay as ns
+    >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> KHop(path, hops=2).candidates(2).tolist()
+    [0, 4]
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        hops: int | tuple[int, int] = 2,
+        positives: Positives | None = None,
+        distinct: bool = True,  # noqa: FBT001
+        on_short: str = "pad",
+    ) -> None:
+        """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""
+        self.hops = _least_and_greatest(hops)
+        check_one_of("KHop", "on_short", on_short, ON_SHORT)
+        self.distinct = bool(distinct)
+        self.on_short = on_short
+        self._edges = edges_of("KHop", graph, positives)
+
+    def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
+        """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
+        edges = self._edges
+        anchors = anchors_of("KHop.draw", query, edges.n_nodes)
+        counts, width = asked("KHop.draw", n, len(anchors))
+        key = key_from("KHop.draw", rng)
+        ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
+        degree = len(edges.indices) / edges.n_nodes
+        ball = min(float(len(edges.indices)), degree ** min(self.hops[1], 32))  # roughly the edges that a row sees
+        steps = ids.size + int(len(ids) * (4 + ball))
+        settings = (key, not self.distinct, anchors, counts, *self._distances())
+        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, *edges.rows, ids, log_q)
+        return Negatives(ids, log_q=log_q, dropped=shortfall("KHop.draw", self.on_short, ids, counts))
+
+    def candidates(self, anchor: int) -> NDArray[np.int64]:
+        """Everything that may be drawn for one anchor, ascending."""
+        edges = self._edges
+        node = one_anchor("KHop.candidates", anchor, edges.n_nodes)
+        stamps, queue = _scratch(edges.n_nodes)
+        least, greatest = self._distances()
+        size = loops.candidates(node, least, greatest, *edges.rows, stamps, queue)
+        return np.sort(queue[:size]).astype(np.int64)
+
+    def _distances(self) -> tuple[int, int]:
+        """The hops, cut at the number of nodes, which is farther than any."""
+        return min(self.hops[0], self._edges.n_nodes), min(self.hops[1], self._edges.n_nodes)
+
+    def __repr__(self) -> str:
+        """The settings in one line."""
+        sizes = f"{self._edges.n_nodes:,} nodes, {len(self._edges.indices):,} edges"
+        return f"KHop({sizes}, hops={self.hops}, distinct={self.distinct}, on_short={self.on_short!r})"
+
+
+def _least_and_greatest(hops: Any) -> tuple[int, int]:
+    if not isinstance(hops, tuple | list):
+        distance = check_whole("KHop", "hops", hops, 1)
+        return distance, distance
+    if len(hops) != 2:
+        refuse("KHop", "hops", "a distance or a pair (least, greatest)", shown(hops))
+    least, greatest = (check_whole("KHop", "hops", distance, 1) for distance in hops)
+    if least > greatest:
+        refuse("KHop", "hops", "a pair (least, greatest), in this order", shown(hops))
+    return least, greatest
+
+
+def _scratch(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The stamps and the queue of one thread; NumPy's zeros take no memory before they are touched."""
+    return np.zeros(n_nodes, np.int32), np.empty(n_nodes + 1, np.int32)
+
+
+def _draw_part(start: int, stop: int, n_nodes: int, *arguments: Any) -> None:
+    """One thread's rows, with scratch of its own."""
+    loops.draw_at_distance(start, stop, *_scratch(n_nodes), *arguments)

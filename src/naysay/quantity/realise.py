@@ -1,0 +1,40 @@
+"""From a wished-for k to whole numbers: floor(k) + Bernoulli(k - floor(k)) for each row, so the mean is k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import check_whole, first_bad, refuse
+from naysay.rng import key_from
+
+
+def realise(k: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """(size,) whole numbers whose expectation is k; k is a number, or (size,) numbers.
+
+    A whole k takes nothing from `rng`. Otherwise one key is taken, whatever the size.
+
+    >>> from naysay import rng_for
+    >>> realise(2, 3, rng_for(0)).tolist(), sorted(set(realise(2.5, 100, rng_for(0)).tolist()))
+    ([2, 2, 2], [2, 3])
+    """
+    rows = check_whole("realise", "size", size, 0)
+    wanted = np.asarray(to_numpy(k))
+    if wanted.dtype.kind not in "iuf":
+        refuse("realise", "k", "a number", repr(k))
+    if wanted.ndim > 1 or (wanted.ndim == 1 and len(wanted) != rows):
+        refuse("realise", "k", f"one number, or one for each of the {rows} rows", f"shape {wanted.shape}")
+    if wanted.ndim == 0:
+        wanted = np.full(rows, wanted)
+    bad = ~(np.isfinite(wanted) & (wanted >= 0))
+    if bad.any():
+        refuse("realise", "k", "finite and at least 0", first_bad(wanted, bad))
+    whole = np.floor(wanted).astype(np.int64)
+    rest = wanted - whole
+    if not rest.any():
+        return whole
+    chance = np.random.Generator(np.random.Philox(key=int(key_from("realise", rng)))).random(rows)
+    return np.asarray(whole + (chance < rest))

@@ -1,0 +1,42 @@
+"""Static sampling: what the pool draws is what is taken. The distribution does not depend on the model."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from naysay.checks import refuse
+from naysay.quantity import realise
+from naysay.types import Negatives, Pool, Query
+
+
+@final
+class Static:
+    """Take k candidates as the pool draws them: uniform (RNS) or by weight (PNS), from any pool.
+
+    pool   where candidates come from; it has excluded what is known
+
+    Works in the query's array type. log_q is the pool's, exact, because nothing is selected after the draw.
+
+    >>> import naysay as ns
+    >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [1, 0], n_items=5))
+    >>> Static(pool).sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).shape
+    (2, 3)
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        """Keep the pool."""
+        if not isinstance(pool, Pool):
+            refuse("Static", "pool", "a pool, with a method draw(query, n, *, rng)", type(pool).__name__)
+        self.pool = pool
+        self.distinct = bool(getattr(pool, "distinct", False))
+
+    def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
+        """(B, K) negatives; k is an int, a float (realised per row) or (B,) of them, and K the largest."""
+        counts = realise(k, len(query), rng)
+        return self.pool.draw(query, counts, rng=rng).like(query)
+
+    def __repr__(self) -> str:
+        """The pool in brackets."""
+        return f"Static({self.pool!r})"

@@ -1,0 +1,48 @@
+"""User-oriented sampling: the negatives of anchors with more positives count for more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, final
+
+import numpy as np
+
+from naysay.checks import check_range, refuse
+from naysay.positives import Positives
+from naysay.quantity import realise
+from naysay.types import Negatives, Pool, Query
+
+
+@final
+class UserOriented:
+    """Take k candidates of each anchor and weigh them by count(anchor) / mean count.
+
+    pool        where candidates come from
+    positives   whose counts are taken; the mean is over anchors with at least one positive
+
+    The more an anchor is known to like, the surer it is that what is missing was passed over: a missing pair (a, i)
+    weighs sum_j R_aj. Pan et al. One-Class Collaborative Filtering. ICDM 2008, Table I. The paper also samples in
+    that proportion, which has the same expectation with more noise; here the number stays k and `weights` (B, K) carry
+    the proportion. Rows that are drawn from positive *pairs* have it already: use `Static` there.
+    """
+
+    def __init__(self, pool: Pool, positives: Positives) -> None:
+        """Keep the share of each anchor, 8 bytes each."""
+        if not isinstance(pool, Pool):
+            refuse("UserOriented", "pool", "a pool, with a method draw(query, n, *, rng)", type(pool).__name__)
+        if not isinstance(positives, Positives):
+            refuse("UserOriented", "positives", "a Positives", type(positives).__name__)
+        counts = positives.count()
+        if not counts.any():
+            refuse("UserOriented", "positives", "of at least one pair", "none")
+        self.pool = pool
+        self.distinct = bool(getattr(pool, "distinct", False))
+        self._share = counts / counts[counts > 0].mean()
+
+    def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
+        """(B, K) negatives with `weights`; k is an int, a float (realised per row) or (B,) of them."""
+        anchors = query.ids("UserOriented.sample")
+        check_range("UserOriented.sample", "anchors", anchors, len(self._share), "anchors")
+        drawn = self.pool.draw(query, realise(k, len(query), rng), rng=rng)
+        weights = np.where(drawn.ids >= 0, self._share[anchors][:, None], 0.0)
+        return replace(drawn, weights=weights).like(query)

@@ -1,0 +1,160 @@
+"""check_detector: what everything that looks for false negatives promises."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import check_lengths, refuse
+from naysay.testing.promises import Promises, hold, moved_generator
+from naysay.testing.trials import equal
+from naysay.types import Detector, Negatives, Query
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """A detector and what it is asked about."""
+
+    detector: Detector
+    query: Query
+    negatives: Negatives
+
+    def ask(self) -> NDArray[Any]:
+        """Its suspicion, in NumPy."""
+        return np.asarray(to_numpy(self.detector.suspicion(self.query, self.negatives)))
+
+    def rows(self, stop: int) -> Hearing:
+        """The same question about the first rows only."""
+        return Hearing(self.detector, _first_rows(self.query, stop), _first_rows(self.negatives, stop))
+
+    def emptied(self) -> Hearing:
+        """The same question with every slot empty."""
+        return Hearing(self.detector, self.query, replace(self.negatives, ids=0 * self.negatives.ids - 1))
+
+    def half_emptied(self) -> Hearing:
+        """The same question with every second slot of a row empty."""
+        ids = copy.deepcopy(self.negatives.ids)
+        ids[:, ::2] = -1
+        return Hearing(self.detector, self.query, replace(self.negatives, ids=ids))
+
+
+def _first_rows(flowing: Any, stop: int) -> Any:
+    """A query or negatives with the first `stop` rows of all its arrays."""
+    cut = {f.name: getattr(flowing, f.name) for f in fields(flowing)}
+    return replace(flowing, **{name: value[:stop] for name, value in cut.items() if hasattr(value, "dtype")})
+
+
+def shape(hearing: Hearing) -> str | None:
+    """(B, K), a number for each slot."""
+    given = hearing.ask().shape
+    wanted = hearing.negatives.shape
+    return None if given == wanted else f"answered with shape {given} for negatives of shape {wanted}"
+
+
+def dtype(hearing: Hearing) -> str | None:
+    """A floating-point number, not a flag: a threshold can be chosen later."""
+    given = hearing.ask().dtype
+    return None if given.kind == "f" else f"answered with dtype {given}; suspicion is a float"
+
+
+def in_range(hearing: Hearing) -> str | None:
+    """Finite, from 0 to 1."""
+    given = hearing.ask()
+    bad = ~((given >= 0) & (given <= 1))
+    if not bad.any():
+        return None
+    row, slot = np.argwhere(bad)[0]
+    return f"answered {given[row, slot]} at row {row}, slot {slot}; suspicion is within 0 ... 1 ({bad.sum()} such)"
+
+
+def empty(hearing: Hearing) -> str | None:
+    """0 in an empty slot."""
+    given = hearing.half_emptied()
+    bad = given.ask()[np.asarray(to_numpy(given.negatives.ids)) < 0]
+    return f"answered {bad[bad != 0][0]} in an empty slot, where suspicion is 0" if (bad != 0).any() else None
+
+
+def no_rows(hearing: Hearing) -> str | None:
+    """B = 0 and B = 1 are batches like any other."""
+    for stop in (0, 1):
+        part = hearing.rows(stop)
+        given = part.ask().shape
+        if given != part.negatives.shape:
+            return f"answered with shape {given} for negatives of shape {part.negatives.shape}"
+    return None
+
+
+def all_empty(hearing: Hearing) -> str | None:
+    """Rows without a single negative are answered with zeros."""
+    given = hearing.emptied().ask()
+    zeros = np.zeros(hearing.negatives.shape)
+    return None if equal(given, zeros) else "answered other than 0 for rows that are all empty"
+
+
+def frozen(hearing: Hearing) -> str | None:
+    """The query and the negatives are left as they were."""
+    for name, flowing in (("query", hearing.query), ("negatives", hearing.negatives)):
+        before = copy.deepcopy(flowing)
+        hearing.ask()
+        for f in fields(flowing):
+            one, other = getattr(before, f.name), getattr(flowing, f.name)
+            if hasattr(other, "dtype") and not equal(one, other):
+                return f"changed {name}.{f.name}"
+    return None
+
+
+def determinism(hearing: Hearing) -> str | None:
+    """An equal question gets an equal answer."""
+    return None if equal(hearing.ask(), hearing.ask()) else "gave two answers to one question"
+
+
+def global_state(hearing: Hearing) -> str | None:
+    """No global generator moves."""
+    return moved_generator(hearing.ask)
+
+
+PROMISES: Promises[Hearing] = {
+    "shape": shape,
+    "dtype": dtype,
+    "range": in_range,
+    "empty": empty,
+    "no_rows": no_rows,
+    "all_empty": all_empty,
+    "frozen": frozen,
+    "determinism": determinism,
+    "global_state": global_state,
+}
+
+
+def check_detector(detector: Detector, query: Query, negatives: Negatives, *, without: Collection[str] = ()) -> None:
+    """Raise PromiseBroken if `detector` breaks a promise of a detector; return nothing if it keeps them all.
+
+    detector    anything with suspicion(query, negatives) -> (B, K)
+    query       a batch of at least one row, with what the detector looks at
+    negatives   its negatives, at least one slot wide and with at least one negative
+    without     names of promises that this detector does not make
+
+    shape         (B, K), like the negatives
+    dtype         a float
+    range         finite, from 0 (surely a negative) to 1 (surely a false one)
+    empty         0 where ids is -1; also tried with every second slot emptied
+    no_rows       B = 0 and B = 1 work: slices of the same question
+    all_empty     rows without any negative work, and get zeros
+    frozen        query and negatives are left as they were
+    determinism   an equal question gets an equal answer
+    global_state  the global generators of NumPy, Python and torch do not move
+    """
+    owner = "check_detector"
+    if not isinstance(detector, Detector):
+        refuse(owner, "detector", "an object with suspicion(query, negatives)", f"a {type(detector).__name__}")
+    check_lengths(owner, query=len(query), negatives=negatives.shape[0])
+    if not (to_numpy(negatives.ids) >= 0).any():
+        refuse(owner, "negatives", "at least one negative", "none", "A detector shows nothing on empty slots.")
+    hearing = Hearing(detector, query, negatives)
+    hold(owner, f"{type(detector).__name__}.suspicion", PROMISES, hearing, without)

@@ -1,0 +1,221 @@
+"""check_loss: what every loss over a positive and its negatives promises. In torch."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from naysay.arrays import is_torch, need_torch, to_numpy
+from naysay.checks import refuse
+from naysay.testing.cases import Bench
+from naysay.testing.promises import Promises, hold, moved_generator
+from naysay.testing.trials import equal
+
+_CLOSE = 1e-9  # in float64
+_STEP = 1e-6  # of a finite difference, which is then right to about 1e-9
+_DTYPES = ("float32", "bfloat16", "float64")
+
+
+def shape(bench: Bench) -> str | None:
+    """(B,), one number a row, also for B = 0 and 1."""
+    for rows, slots in ((0, 3), (1, 1), (6, 5)):
+        values = bench.case(rows, slots).values()
+        if not is_torch(values) or tuple(values.shape) != (rows,):
+            got = f"shape {tuple(values.shape)}" if is_torch(values) else f"a {type(values).__name__}"
+            return f"answered with {got} for negatives ({rows}, {slots}); it is unreduced, ({rows},)"
+    return None
+
+
+def dtype(bench: Bench) -> str | None:
+    """The answer has the dtype of the scores."""
+    for name in _DTYPES:
+        given = str(bench.case(dtype=name).values().dtype).removeprefix("torch.")
+        if given != name:
+            return f"answered in {given} for scores in {name}"
+    return None
+
+
+def mask(bench: Bench) -> str | None:
+    """A masked slot might as well not be there, whatever its score."""
+    full = bench.case()
+    slots = full.negatives.shape[1]
+    for left in range(1, slots):
+        first = replace(full, mask=full.negatives.new_zeros(full.negatives.shape).bool())
+        first.mask[:, :left] = True
+        if not _close(first.all()[0], full.rows(slice(None), slice(left)).all()[0]):
+            return f"gives another value with {slots - left} slots masked than with them left out"
+    case = bench.masked()
+    values = case.all()[0]
+    for score in (float("nan"), float("inf"), float("-inf"), 1e30):
+        strange = replace(case, negatives=case.negatives.masked_fill(~case.mask, score))
+        found, by_positive, by_negatives = strange.all()
+        if not _close(values, found):
+            return f"changed by a score of {score} in a masked slot"
+        hidden = by_negatives[~case.mask.numpy()]
+        if not (hidden == 0).all() or not np.isfinite([*by_positive, *by_negatives.flat]).all():
+            return f"gives a gradient to a masked slot with a score of {score}"
+    return None
+
+
+def weights(bench: Bench) -> str | None:
+    """A weight of 1 is none, a weight of 0 is a mask."""
+    case = bench.masked()
+    ones = case.mask.double() * 0 + 1
+    for name, one, other in (
+        ("1 as without", replace(case, weights=ones), case),
+        ("0 as masked", replace(case, mask=None, weights=case.mask.double()), case),
+    ):
+        if not all(_close(a, b) for a, b in zip(one.all(), other.all(), strict=True)):
+            return f"does not give the same for weights of {name}"
+    return None
+
+
+def empty(bench: Bench) -> str | None:
+    """A row with no negatives gives 0 and no gradient."""
+    full = bench.masked()
+    nothing = full.mask.clone()
+    nothing[::2] = False
+    for case, rows in ((bench.case(slots=0), slice(None)), (replace(full, mask=nothing), slice(None, None, 2))):
+        for name, found in zip(("a loss", "a gradient", "a gradient"), case.all(), strict=True):
+            if found[rows].size and not (found[rows] == 0).all():
+                return f"gave {name} of {found[rows].ravel()[0]:.6g} for a row with no negatives; it is 0"
+    return None
+
+
+def finite(bench: Bench) -> str | None:
+    """Scores of 1e4, either way, leave the loss and its gradient finite."""
+    for factor in (1e4, -1e4):
+        case = bench.case(dtype="float32")
+        extreme = replace(case, positive=case.positive.sign() * factor, negatives=case.negatives.sign() * -factor)
+        if not all(np.isfinite(found).all() for found in extreme.all()):
+            return "is not finite, or its gradient is not, for scores of 1e4 and -1e4"
+    return None
+
+
+def order(bench: Bench) -> str | None:
+    """The order of the slots does not matter."""
+    case = bench.weighted()
+    turned = case.rows(slice(None), [2, 0, 4, 1, 3])
+    return None if _close(case.all()[0], turned.all()[0]) else "depends on the order of the slots"
+
+
+def rows(bench: Bench) -> str | None:
+    """A row's loss depends on that row alone."""
+    case = bench.weighted()
+    together = case.all()
+    for row in range(len(together[0])):
+        alone = case.rows([row]).all()
+        if not all(_close(one[row], other[0]) for one, other in zip(together, alone, strict=True)):
+            return f"gives row {row} another value or gradient alone than among others"
+    return None
+
+
+def monotone(bench: Bench) -> str | None:
+    """A higher negative never lowers the loss, a higher positive never raises it."""
+    case = bench.weighted()
+    base = case.all()[0]
+    for rise in (0.01, 1.0, 10.0):
+        for slot in range(case.negatives.shape[1]):
+            raised = case.negatives.clone()
+            raised[:, slot] += rise
+            if (replace(case, negatives=raised).all()[0] < base - _CLOSE).any():
+                return f"fell when a negative's score rose by {rise}"
+        if (replace(case, positive=case.positive + rise).all()[0] > base + _CLOSE).any():
+            return f"rose when the positive's score rose by {rise}"
+    return None
+
+
+def gradient(bench: Bench) -> str | None:
+    """The gradient is that of the value: it agrees with finite differences."""
+    case = bench.weighted()
+    _, by_positive, by_negatives = case.all()
+    for name, given in (("positive", by_positive), ("negatives", by_negatives)):
+        for place in np.ndindex(given.shape):
+            sides = []
+            for step in (_STEP, -_STEP):
+                moved = getattr(case, name).clone()
+                moved[place] += step
+                sides.append(float(replace(case, **{name: moved}).values().sum()))
+            slope = (sides[0] - sides[1]) / (2 * _STEP)
+            if abs(slope - given[place]) > 1e-5 * max(1.0, abs(slope)):
+                return f"has a gradient of {given[place]:.6g} in {name} where the slope is {slope:.6g}"
+    return None
+
+
+def arrays(bench: Bench) -> str | None:
+    """mask, weights and log_q may be NumPy."""
+    case = bench.weighted()
+    plain = replace(case, mask=to_numpy(case.mask), weights=to_numpy(case.weights), log_q=to_numpy(case.log_q))
+    return None if _close(case.all()[0], plain.all()[0]) else "gives another value for NumPy options"
+
+
+def frozen(bench: Bench) -> str | None:
+    """The inputs are left as they were."""
+    case = bench.weighted()
+    before = copy.deepcopy(case)
+    case.values()
+    for name in ("positive", "negatives", "mask", "weights", "log_q"):
+        if not equal(getattr(before, name), getattr(case, name)):
+            return f"changed its {name}"
+    return None
+
+
+def global_state(bench: Bench) -> str | None:
+    """No global generator moves."""
+    return moved_generator(bench.case().values)
+
+
+PROMISES: Promises[Bench] = {
+    "shape": shape,
+    "dtype": dtype,
+    "frozen": frozen,
+    "mask": mask,
+    "weights": weights,
+    "empty": empty,
+    "finite": finite,
+    "order": order,
+    "rows": rows,
+    "monotone": monotone,
+    "gradient": gradient,
+    "arrays": arrays,
+    "global_state": global_state,
+}
+
+
+def check_loss(
+    loss: Callable[..., Any], *, needs_log_q: bool = False, seed: int = 0, without: Collection[str] = ()
+) -> None:
+    """Raise PromiseBroken if `loss` breaks a promise of a loss; return nothing if it keeps them all. Needs torch.
+
+    loss          loss(positive (B,), negatives (B, K), *, mask=None, weights=None) -> (B,) in torch; other settings are
+                  bound first: check_loss(functools.partial(info_nce, temperature=0.1))
+    needs_log_q   whether to pass log_q=(B, K) as well
+    without       names of promises that this loss does not make: "gradient" if it stops gradients on purpose,
+                  "monotone" if it weighs negatives against each other
+
+    shape         (B,), unreduced, for B = 0, 1 and more
+    dtype         float32, bfloat16 and float64 scores are answered in kind
+    frozen        its inputs are left as they were
+    mask          a masked slot might as well be left out, and has no gradient, also if its score is NaN or infinite
+    weights       1 is no weight, 0 is a mask
+    empty         a row with no negatives gives 0 and no gradient, also for K = 0
+    finite        scores of 1e4 give a finite loss and gradient, in float32
+    order         slots may come in any order
+    rows          a row's loss depends on that row alone
+    monotone      a higher negative never lowers the loss, a higher positive never raises it
+    gradient      it agrees with finite differences
+    arrays        mask, weights and log_q may be NumPy arrays
+    global_state  the global generators of NumPy, Python and torch do not move
+    """
+    if not callable(loss):
+        refuse("check_loss", "loss", "a function", f"a {type(loss).__name__}")
+    need_torch("check_loss")
+    hold("check_loss", getattr(loss, "__name__", "the loss"), PROMISES, Bench(loss, needs_log_q, seed), without)
+
+
+def _close(one: Any, other: Any) -> bool:
+    return bool(np.allclose(one, other, rtol=_CLOSE, atol=_CLOSE))

@@ -1,0 +1,115 @@
+"""check_sampler: the promises of a pool, and those about k and array types that samplers add."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Collection
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from naysay.arrays import is_torch, to_numpy, to_torch
+from naysay.checks import refuse
+from naysay.testing import draws, pools
+from naysay.testing.batches import Dress, Known
+from naysay.testing.promises import Promises
+from naysay.testing.trials import MANY, Trial
+from naysay.types import Negatives, Query, Sampler
+
+_ROWS = 1024
+
+
+def number_of_slots(trial: Trial) -> str | None:
+    """The slots k may be (B,) ints, or a float that is realised row by row: K = ceil(k), and k on average."""
+    complaint = draws.layout(trial.ask(trial.batches.mixed(MANY), trial.uneven()), trial.uneven())
+    if complaint is not None:
+        return f"{complaint}, with k of shape (B,)"
+    wanted = trial.slots - 0.5
+    answer = trial.ask(trial.batches.mixed(_ROWS), wanted)
+    if answer.shape != (_ROWS, math.ceil(wanted)):
+        return f"answered with shape {answer.shape} for k = {wanted} and {_ROWS} rows"
+    filled = int(np.count_nonzero(to_numpy(answer.ids) >= 0))
+    least = (filled + answer.dropped.get("exhausted", 0)) / _ROWS
+    most = (filled + sum(answer.dropped.values())) / _ROWS
+    slack = 6 * 0.5 / math.sqrt(_ROWS)  # six standard deviations of a mean of coin tosses
+    if not (least <= wanted + slack and most >= wanted - slack):
+        return f"gave {filled / _ROWS:.2f} negatives a row for k = {wanted}, with dropped={dict(answer.dropped)}"
+    return None
+
+
+def arrays(trial: Trial) -> str | None:
+    """A NumPy query is answered in NumPy, a torch query in torch, on its device."""
+    query = trial.batches.mixed(MANY)
+    foreign = [name for name, value in _arrays_of(trial.ask(query)) if not isinstance(value, np.ndarray)]
+    if foreign:
+        return f"answered a NumPy query with {foreign[0]} that is no NumPy array"
+    if importlib.util.find_spec("torch") is None:
+        return None
+    given = {name: to_torch(value) for name, value in _arrays_of(query)}
+    answer = trial.ask(replace(query, **given))
+    foreign = [
+        name for name, value in _arrays_of(answer) if not is_torch(value) or value.device != given["anchors"].device
+    ]
+    return f"answered a torch query with {foreign[0]} that is no tensor on its device" if foreign else None
+
+
+def _arrays_of(flowing: Query | Negatives) -> list[tuple[str, Any]]:
+    """The array fields of a query or answer that are filled."""
+    named = [(f.name, getattr(flowing, f.name)) for f in fields(flowing)]
+    return [(name, value) for name, value in named if hasattr(value, "dtype")]
+
+
+_FIRST = ("state", "on_short", "shape", "range", "exclusion", "distinct")
+
+PROMISES: Promises[Trial] = {
+    **{name: pools.PROMISES[name] for name in _FIRST},
+    "k": number_of_slots,
+    **{name: promise for name, promise in pools.PROMISES.items() if name not in _FIRST},
+    "arrays": arrays,
+}
+
+
+def check_sampler(
+    sampler: Sampler,
+    positives: Known | None = None,
+    *,
+    anchors: ArrayLike | None = None,
+    k: int = 4,
+    seed: int = 0,
+    query: Dress | None = None,
+    without: Collection[str] = (),
+) -> None:
+    """Raise PromiseBroken if `sampler` breaks a promise of a sampler; return nothing if it keeps them all.
+
+    sampler     anything with sample(query, k, *, rng) -> Negatives
+    positives, anchors, seed, query, without   as in `check_pool`
+    k           how many negatives a row is asked for, and never more
+
+    The promises are those of `check_pool`, and:
+
+    k             (B,) ints: K is the largest, unused slots are -1 and not dropped. A float: K = ceil(k), and rows get k
+                  on average.
+    arrays        a NumPy query is answered in NumPy and, if torch is installed, a torch query in torch on its device
+
+    A sampler is only made to run out where a row of `positives` has fewer than k items left, because many refuse more
+    than their own number of candidates. One that always takes the same (the nearest of all items) does not promise
+    randomness: pass without=("randomness",).
+
+    >>> import naysay as ns
+    >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=9)
+    >>> class Mine:
+    ...     def sample(self, query, k, *, rng):
+    ...         return ns.Negatives(rng.integers(0, 9, (len(query), k)))
+    >>> ns.testing.check_sampler(Mine(), known)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    naysay.testing.promises.PromiseBroken: `exclusion`: Mine.sample returned item 1 for anchor 0, which is known (...)
+    """
+    if not isinstance(sampler, Sampler):
+        refuse("check_sampler", "sampler", "an object with sample(query, k, *, rng)", f"a {type(sampler).__name__}")
+    trial = pools.trial_of(
+        "check_sampler", "sampler", sampler, sampler.sample, positives, anchors, query, ("k", k), seed, widest=0
+    )
+    pools.run("check_sampler", f"{type(sampler).__name__}.sample", PROMISES, trial, without)

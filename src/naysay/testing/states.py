@@ -1,0 +1,54 @@
+"""The promise of parts that learn: their state can be written down, and it is all of it."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from naysay.arrays import to_numpy
+from naysay.checks import NaysayError
+from naysay.rng import rng_for
+from naysay.testing.trials import MANY, Trial, differs
+from naysay.types import Stateful
+
+
+def saved_state(part: Any) -> Any:
+    """A copy of a part's state, or None if it keeps none."""
+    return copy.deepcopy(part.state()) if isinstance(part, Stateful) else None
+
+
+def state(trial: Trial) -> str | None:
+    """A state is arrays, numbers and strings, and all of it: restored, the next draw is the same."""
+    if trial.saved is None:
+        return None
+    strange = _strange(trial.saved, "state()")
+    if strange is not None:
+        return f"keeps {strange}; a state holds arrays, numbers and strings"
+    query = trial.batches.mixed(MANY)
+    first = trial.ask(query)
+    for step in range(1, 4):  # let it move, as far as drawing and observing move it
+        drawn = trial.call(query, trial.slots, rng=rng_for(trial.seed, step))
+        if hasattr(trial.part, "observe"):
+            with suppress(NaysayError):  # it wants to see scores or vectors, which nobody has here
+                trial.part.observe(query, drawn)
+    difference = differs(first, trial.ask(query))
+    return None if difference is None else f"gave other {difference} after restore(state())"
+
+
+def _strange(value: Any, place: str) -> str | None:
+    """Where a state holds something that cannot be written down, or None."""
+    if isinstance(value, dict):
+        keys = (f"the key {key!r} in {place}" for key in value if not isinstance(key, str))
+        inside = (_strange(part, f"{place}[{key!r}]") for key, part in value.items())
+        return next((found for found in (*keys, *inside) if found is not None), None)
+    if isinstance(value, list | tuple):
+        return next((found for part in value if (found := _strange(part, place)) is not None), None)
+    plain = to_numpy(value)
+    if plain is None or isinstance(plain, bool | int | float | str | np.generic):
+        return None
+    if isinstance(plain, np.ndarray) and plain.dtype.kind != "O":
+        return None
+    return f"a {type(value).__name__} at {place}"

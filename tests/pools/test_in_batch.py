@@ -1,0 +1,195 @@
+"""The mini-batch pool: who may use whose item, by plain loops, and draws among those."""
+
+import time
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+import naysay as ns
+from naysay import NaysayError
+from naysay.kernels import threads
+from naysay.pools.in_batch import InBatch
+from naysay.types import Pool
+
+N_ANCHORS, N_ITEMS = 5, 7
+pair = st.tuples(st.integers(0, N_ANCHORS - 1), st.integers(0, N_ITEMS - 1))
+
+
+def positives_of(pairs, ignored):
+    known = ns.Positives.from_pairs([a for a, _ in pairs], [i for _, i in pairs], N_ANCHORS, N_ITEMS)
+    return known.with_ignored([a for a, _ in ignored], [i for _, i in ignored]) if ignored else known
+
+
+def oracle(batch, known):
+    """Entry by entry: the item or -1, and the first reason that holds, off the diagonal."""
+    ids, dropped = [], {"same item": 0, "same anchor": 0, "known": 0}
+    for i, (anchor, own) in enumerate(batch):
+        line = []
+        for j, (other, item) in enumerate(batch):
+            reason = None
+            if item == own:
+                reason = "same item"
+            elif other == anchor:
+                reason = "same anchor"
+            elif (anchor, item) in known:
+                reason = "known"
+            line.append(-1 if reason else item)
+            if reason and i != j:
+                dropped[reason] += 1
+        ids.append(line)
+    return np.array(ids, np.int64).reshape(len(batch), len(batch)), dropped
+
+
+def query_of(batch):
+    anchors, items = (np.array([row[side] for row in batch], np.int64) for side in (0, 1))
+    return ns.Query(anchors, positives=items)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(pair, max_size=9), st.lists(pair, max_size=12), st.lists(pair, max_size=4), st.booleans())
+def test_all_of_them_against_plain_loops(batch, pairs, ignored, with_known):
+    pool = InBatch(positives_of(pairs, ignored) if with_known else None)
+    expected, dropped = oracle(batch, {*pairs, *ignored} if with_known else set())
+    drawn = pool.draw(query_of(batch), rng=ns.rng_for(0))
+    assert np.array_equal(drawn.ids, expected)
+    assert drawn.ids.shape == (len(batch), len(batch))
+    assert drawn.dropped == dropped
+    assert drawn.log_q is None
+    assert np.array_equal(pool.eligible(query_of(batch)), expected >= 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(pair, max_size=9), st.lists(pair, max_size=12), st.lists(pair, max_size=4), st.booleans(), st.data())
+def test_draws_follow_the_laws(batch, pairs, ignored, distinct, data):
+    counts = data.draw(st.lists(st.integers(0, 10), min_size=len(batch), max_size=len(batch)))
+    pool = InBatch(positives_of(pairs, ignored), distinct=distinct)
+    seed = data.draw(st.integers(0, 1000))
+    drawn = pool.draw(query_of(batch), np.array(counts, np.int64), rng=ns.rng_for(seed))
+    expected, _ = oracle(batch, {*pairs, *ignored})
+    assert drawn.shape == (len(batch), max(counts, default=0))
+    missing = 0
+    for row, count in enumerate(counts):
+        usable = {item for item in expected[row].tolist() if item >= 0}
+        filled = min(count, len(usable)) if distinct else (count if usable else 0)
+        missing += count - filled
+        line = drawn.ids[row].tolist()
+        assert usable.issuperset(line[:filled])
+        assert line[filled:] == [-1] * (len(line) - filled)
+        assert not distinct or len(set(line[:filled])) == filled
+    assert drawn.dropped == ({"exhausted": missing} if missing else {})
+    assert drawn.log_q is None
+
+
+def test_rows_are_drawn_uniformly():
+    """Row 0 may use four rows, two of which brought item 5, in a batch that is made long by the anchor's own rows."""
+    batch = [(0, 1), (1, 5), (2, 5), (3, 6), (4, 2)] + [(0, 3)] * 15
+    drawn = np.array([InBatch().draw(query_of(batch), 2, rng=ns.rng_for(0, step)).ids[0] for step in range(6000)])
+    chances = {(5, 6): 0.25, (5, 2): 0.25, (6, 5): 1 / 6, (6, 2): 1 / 12, (2, 5): 1 / 6, (2, 6): 1 / 12}
+    assert set(chances) == set(permutations([5, 6, 2], 2))
+    seen = dict.fromkeys(chances, 0)
+    for row in drawn.tolist():
+        seen[tuple(row)] += 1
+    assert chisquare(list(seen.values()), 6000 * np.array(list(chances.values()))).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("distinct", [True, False])
+def test_answers_do_not_depend_on_threads(distinct):
+    generator = np.random.default_rng(3)
+    known = ns.Positives.from_pairs(generator.integers(0, 200, 3000), generator.integers(0, 300, 3000), 200, 300)
+    query = ns.Query(generator.integers(0, 200, 900), positives=generator.integers(0, 300, 900))
+    pool = InBatch(known, distinct=distinct)
+    before = threads.threads()
+    try:
+        answers = []
+        for count in (1, 2, 4):
+            ns.set_threads(count)
+            drawn = pool.draw(query, 60, rng=ns.rng_for(2))
+            answers.append((drawn.ids, pool.draw(query, rng=ns.rng_for(2)).ids, pool.eligible(query)))
+    finally:
+        ns.set_threads(before)
+    for other in answers[1:]:
+        assert all(np.array_equal(one, two) for one, two in zip(answers[0], other, strict=True))
+
+
+def test_a_large_batch_is_quick():
+    generator = np.random.default_rng(3)
+    known = ns.Positives.from_pairs(generator.integers(0, 5000, 200_000), generator.integers(0, 9000, 200_000))
+    query = ns.Query(generator.integers(0, 5000, 4096), positives=generator.integers(0, 9000, 4096))
+    started = time.perf_counter()
+    eligible = InBatch(known).eligible(query)
+    assert time.perf_counter() - started < 5  # 0.1 s; a Python loop takes a minute
+    rows, columns = generator.integers(0, 4096, (2, 5000))
+    expected = ~known.contains(query.anchors[rows], query.positives[columns], relation="any")
+    expected &= query.anchors[rows] != query.anchors[columns]
+    expected &= query.positives[rows] != query.positives[columns]
+    assert np.array_equal(eligible[rows, columns], expected)
+
+
+def test_tensors_lists_and_views_are_taken():
+    expected = [[-1, 6, 7], [5, -1, -1], [5, -1, -1]]
+    wide = np.array([[0, 9], [1, 9], [1, 9]])
+    frozen = np.array([5, 6, 7])
+    frozen.flags.writeable = False
+    for anchors, items in (
+        ([0, 1, 1], [5, 6, 7]),
+        (torch.tensor([0, 1, 1]), torch.tensor([5, 6, 7])),
+        (np.array([0, 1, 1], np.int32), np.array([5, 6, 7], np.uint8)),
+        (wide[:, 0], frozen),
+    ):
+        drawn = InBatch().draw(ns.Query(anchors, positives=items), rng=ns.rng_for(0))
+        assert isinstance(drawn.ids, np.ndarray)
+        assert drawn.ids.tolist() == expected
+
+
+def test_one_row_has_no_others():
+    drawn = InBatch().draw(ns.Query([3], positives=[4]), 2, rng=ns.rng_for(0))
+    assert drawn.ids.tolist() == [[-1, -1]]
+    assert drawn.dropped == {"exhausted": 2}
+    everything = InBatch().draw(ns.Query([3], positives=[4]), rng=ns.rng_for(0))
+    assert everything.ids.tolist() == [[-1]]
+    assert everything.dropped == {"same item": 0, "same anchor": 0, "known": 0}
+
+
+def test_it_is_a_pool():
+    assert isinstance(InBatch(), Pool)
+    assert repr(InBatch(on_short="raise")) == "InBatch(None, distinct=True, on_short='raise')"
+
+
+def test_refusals():
+    rng = ns.rng_for(0)
+    known = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)
+    with pytest.raises(NaysayError, match=r"InBatch: `positives` must be a Positives or None, got int\."):
+        InBatch(3)
+    with pytest.raises(NaysayError, match=r"InBatch: `on_short` must be one of 'pad', 'raise', got 'cut'\."):
+        InBatch(on_short="cut")
+    with pytest.raises(NaysayError, match=r"InBatch\.draw: `query\.positives` must be given, got None\. Pass Query"):
+        InBatch().draw(ns.Query([0]), 1, rng=rng)
+    with pytest.raises(NaysayError, match=r"InBatch\.eligible: `query\.positives` must be given"):
+        InBatch().eligible(ns.Query([0]))
+    with pytest.raises(NaysayError, match=r"InBatch\.draw: `query\.anchors` must be of shape \(B,\), got triples"):
+        InBatch().draw(ns.Query([[0, 1, 2]], positives=[0]), rng=rng)
+    with pytest.raises(
+        NaysayError, match=r"InBatch\.draw: `anchors` must be at least 0, got -1 at row 1 \(1 such row\)"
+    ):
+        InBatch().draw(ns.Query([0, -1], positives=[0, 1]), rng=rng)
+    with pytest.raises(
+        NaysayError, match=r"InBatch\.draw: `positives` must be at least 0, got -1 at row 0 \(2 such rows\)"
+    ):
+        InBatch().draw(ns.Query([0, 1], positives=[-1, -1]), rng=rng)
+    with pytest.raises(NaysayError, match=r"`anchors` must be between 0 and 1 \(2 anchors\), got 2 at row 0"):
+        InBatch(known).draw(ns.Query([2], positives=[0]), rng=rng)
+    with pytest.raises(NaysayError, match=r"`positives` must be between 0 and 3 \(4 items\), got 4 at row 0"):
+        InBatch(known).draw(ns.Query([1], positives=[4]), rng=rng)
+    with pytest.raises(NaysayError, match=r"InBatch\.draw: `rng` must be a numpy Generator, got None"):
+        InBatch().draw(ns.Query([0], positives=[0]), rng=None)
+    with pytest.raises(NaysayError, match=r"InBatch\.draw: `n` must be a whole number, got 1\.5"):
+        InBatch().draw(ns.Query([0], positives=[0]), 1.5, rng=rng)
+    with pytest.raises(
+        NaysayError, match=r"InBatch\.draw: row 0 has 1 candidates left of the 2 asked for \(2 such rows\)"
+    ):
+        InBatch(on_short="raise").draw(ns.Query([0, 1], positives=[0, 1]), 2, rng=rng)

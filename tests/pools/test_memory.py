@@ -1,0 +1,371 @@
+"""The memory pool against a plain Python queue: pushes of any length, draws, states."""
+
+from collections import Counter, deque
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+import naysay as ns
+from naysay import NaysayError
+from naysay.kernels import threads
+from naysay.pools.memory import Memory
+from naysay.types import Pool, Stateful
+
+SIDE = 6  # anchors and items are one set of this size
+pushes = st.lists(st.integers(0, 11), max_size=6)
+
+
+def entries(count, start):
+    """`count` entries whose ids and owners repeat, each with a vector that tells them apart."""
+    serial = np.arange(start, start + count)
+    return serial % SIDE, serial // 2 % SIDE, np.stack([serial + 1.0, -serial - 1.0], axis=1).astype(np.float32)
+
+
+def filled(size, lengths, positives=None, distinct=True):
+    """A memory and the plain queue that it should be."""
+    memory, queue, start = Memory(size, positives, distinct=distinct), deque(maxlen=size), 0
+    for count in lengths:
+        ids, owners, vectors = entries(count, start)
+        memory.push(ids, owners, vectors)
+        queue.extend(zip(ids.tolist(), owners.tolist(), map(tuple, vectors.tolist()), strict=True))
+        start += count
+    return memory, queue
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 7), pushes)
+def test_it_is_a_plain_queue(size, lengths):
+    memory, queue = filled(size, lengths)
+    assert len(memory) == len(queue)
+    assert memory.ids.tolist() == [entry[0] for entry in queue]
+    assert memory.owners.tolist() == [entry[1] for entry in queue]
+    assert (memory.vectors is None) == (len(queue) == 0)
+    if queue:
+        assert list(map(tuple, memory.vectors.tolist())) == [entry[2] for entry in queue]
+        assert memory.vectors.dtype == np.float32
+
+
+known_pairs = st.lists(st.tuples(st.integers(0, SIDE - 1), st.integers(0, SIDE - 1)), max_size=8)
+
+
+@st.composite
+def questions(draw):
+    anchors = draw(st.lists(st.integers(0, SIDE - 1), max_size=5))
+    size = st.lists(st.integers(0, SIDE - 1), min_size=len(anchors), max_size=len(anchors))
+    items = draw(st.none() | size)
+    counts = draw(st.lists(st.integers(0, 9), min_size=len(anchors), max_size=len(anchors)))
+    return anchors, items, np.array(counts, np.int64)
+
+
+def reason_of(entry, anchor, item, known):
+    if item is not None and entry[0] == item:
+        return "same item"
+    if entry[1] == anchor:
+        return "same anchor"
+    return "known" if (anchor, entry[0]) in known else None
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 9), pushes, known_pairs, known_pairs, questions(), st.booleans(), st.integers(0, 99))
+def test_draws_against_plain_loops(size, lengths, pairs, ignored, question, distinct, seed):
+    known = ns.Positives.from_pairs([a for a, _ in pairs], [i for _, i in pairs], SIDE, SIDE)
+    if ignored:
+        known = known.with_ignored([a for a, _ in ignored], [i for _, i in ignored])
+    memory, queue = filled(size, lengths, known, distinct)
+    anchors, items, counts = question
+    query = ns.Query(np.array(anchors, np.int64), positives=None if items is None else np.array(items, np.int64))
+    everything = memory.draw(query, rng=ns.rng_for(seed))
+    drawn = memory.draw(query, counts, rng=ns.rng_for(seed))
+    assert everything.shape == (len(anchors), len(queue))
+    assert drawn.log_q is None
+    reasons, missing = Counter(), 0
+    for row, anchor in enumerate(anchors):
+        item = None if items is None else items[row]
+        why = [reason_of(entry, anchor, item, {*pairs, *ignored}) for entry in queue]
+        assert everything.ids[row].tolist() == [-1 if w else e[0] for w, e in zip(why, queue, strict=True)]
+        reasons.update(w for w in why if w)
+        usable = [entry for w, entry in zip(why, queue, strict=True) if not w]
+        full = min(counts[row], len({entry[0] for entry in usable})) if distinct else counts[row] * bool(usable)
+        missing += counts[row] - full
+        line = drawn.ids[row].tolist()
+        assert line[full:] == [-1] * (len(line) - full)
+        assert not distinct or len(set(line[:full])) == full
+        if queue:
+            got = list(zip(line, map(tuple, drawn.vectors[row].tolist()), strict=True))
+            assert {(entry[0], entry[2]) for entry in usable}.issuperset(got[:full])
+            assert all(vector == (0.0, 0.0) for _, vector in got[full:])
+            assert np.array_equal(everything.vectors[row], memory.vectors)
+        else:
+            assert drawn.vectors is None
+    assert everything.dropped == {name: reasons[name] for name in ("same item", "same anchor", "known")}
+    assert drawn.dropped == ({"exhausted": missing} if missing else {})
+
+
+@pytest.mark.parametrize("crowd", [0, 400])
+def test_entries_are_drawn_uniformly(crowd):
+    """Id 1 has two of the four entries; a crowd of the anchor's own entries makes trial give way to listing."""
+    memory = Memory(500)
+    memory.push(np.full(crowd, 7), np.zeros(crowd, np.int64))
+    memory.push([1, 1, 2, 3], [9, 8, 9, 9])
+    rows = 20_000
+    drawn = memory.draw(ns.Query(np.zeros(rows, np.int64)), 2, rng=ns.rng_for(5)).ids
+    chances = {(1, 2): 0.25, (1, 3): 0.25, (2, 1): 1 / 6, (2, 3): 1 / 12, (3, 1): 1 / 6, (3, 2): 1 / 12}
+    seen = dict.fromkeys(chances, 0)
+    for row in drawn.tolist():
+        seen[tuple(row)] += 1
+    assert chisquare(list(seen.values()), rows * np.array(list(chances.values()))).pvalue > 1e-4
+
+
+def test_a_batch_is_kept_whole_where_it_wraps():
+    memory = Memory(5)
+    memory.push([0, 1, 2])
+    memory.push([3, 4, 5, 6])
+    assert memory.ids.tolist() == [2, 3, 4, 5, 6]
+
+
+def test_an_instance_is_never_its_own_negative():
+    memory = Memory(4)
+    memory.push([0, 1, 2, 3])
+    drawn = memory.draw(ns.Query([0, 1, 2, 3]), 3, rng=ns.rng_for(0))
+    assert [sorted(row) for row in drawn.ids.tolist()] == [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]
+
+
+def test_an_entry_of_nobody_is_for_all():
+    memory = Memory(4)
+    memory.push([0, 1], owners=[-1, -1])
+    assert memory.draw(ns.Query([0]), rng=ns.rng_for(0)).ids.tolist() == [[0, 1]]
+
+
+def test_it_starts_empty_and_says_so():
+    memory = Memory(4)
+    assert len(memory) == 0
+    drawn = memory.draw(ns.Query([0, 1]), 3, rng=ns.rng_for(0))
+    assert drawn.ids.tolist() == [[-1] * 3] * 2
+    assert drawn.dropped == {"exhausted": 6}
+    assert drawn.vectors is None
+    assert memory.draw(ns.Query([0, 1]), rng=ns.rng_for(0)).shape == (2, 0)
+    memory.push([], vectors=np.empty((0, 3)))  # which settles nothing
+    memory.push([1])
+    assert memory.vectors is None
+
+
+@pytest.mark.parametrize("lengths", [[], [2], [5], [4, 4], [13], [3, 3, 3]])
+@pytest.mark.parametrize("with_vectors", [True, False])
+def test_a_restored_memory_goes_on_as_the_old_one(lengths, with_vectors):
+    old, start = Memory(5), 0
+    for count in lengths:
+        ids, owners, vectors = entries(count, start)
+        old.push(ids, owners, vectors if with_vectors else None)
+        start += count
+    state = old.state()
+    assert all(isinstance(value, int | np.ndarray) for value in state.values())
+    fresh = Memory(5)
+    fresh.push([5, 5, 5], vectors=np.ones((3, 9)))  # which must go
+    fresh.restore({name: np.asarray(value) for name, value in state.items()})  # as arrays, which is how files keep them
+    query = ns.Query(np.arange(SIDE))
+    for step in range(4):
+        one, two = (memory.draw(query, 3, rng=ns.rng_for(0, step)) for memory in (old, fresh))
+        assert np.array_equal(one.ids, two.ids)
+        assert (one.vectors is None) == (two.vectors is None)
+        assert one.vectors is None or np.array_equal(one.vectors, two.vectors)
+        assert np.array_equal(old.ids, fresh.ids)
+        ids, owners, vectors = entries(2, 50 + step)
+        for memory in (old, fresh):
+            memory.push(ids, owners, vectors if with_vectors else None)
+    assert len(state["ids"]) == min(sum(lengths), 5)  # a copy: later pushes did not change it
+
+
+def test_answers_are_copies():
+    memory = Memory(3)
+    memory.push([1, 2, 3], vectors=np.ones((3, 2), np.float32))
+    everything, some = (memory.draw(ns.Query([0]), n, rng=ns.rng_for(0)) for n in (None, 3))
+    state = memory.state()
+    memory.push([4, 5, 6], vectors=np.zeros((3, 2), np.float32))
+    assert everything.vectors.min() == some.vectors.min() == state["vectors"].min() == 1
+    assert state["ids"].tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="read-only"):
+        everything.vectors[0, 0, 0] = 5
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_vectors_keep_their_type(kind):
+    memory = Memory(3)
+    memory.push([1, 2], vectors=np.ones((2, 4), kind))
+    assert memory.vectors.dtype == kind
+    assert memory.draw(ns.Query([0]), 2, rng=ns.rng_for(0)).vectors.dtype == kind
+    assert memory.draw(ns.Query([0]), 3, rng=ns.rng_for(0)).vectors.shape == (1, 3, 4)
+
+
+def test_tensors_are_taken():
+    memory = Memory(3)
+    vectors = torch.ones(2, 4, requires_grad=True)
+    memory.push(torch.tensor([1, 2]), torch.tensor([3, 4]), vectors * 2)
+    assert memory.owners.tolist() == [3, 4]
+    assert memory.vectors.tolist() == [[2.0] * 4] * 2
+    drawn = memory.draw(ns.Query(torch.tensor([3])), 1, rng=ns.rng_for(0))
+    assert isinstance(drawn.ids, np.ndarray)
+    assert drawn.ids.tolist() == [[2]]
+
+
+@pytest.mark.parametrize("distinct", [True, False])
+def test_draws_do_not_depend_on_threads(distinct):
+    generator = np.random.default_rng(3)
+    known = ns.Positives.from_pairs(generator.integers(0, 300, 3000), generator.integers(0, 300, 3000), 300, 300)
+    memory = Memory(700, known, distinct=distinct)
+    memory.push(generator.integers(0, 300, 900), generator.integers(0, 300, 900))
+    query = ns.Query(generator.integers(0, 300, 1500))
+    before = threads.threads()
+    try:
+        answers = []
+        for count in (1, 2, 4):
+            ns.set_threads(count)
+            answers.append([memory.draw(query, n, rng=ns.rng_for(2)).ids for n in (60, None)])
+    finally:
+        ns.set_threads(before)
+    with ThreadPoolExecutor(4) as callers:
+        calls = callers.map(lambda _: [memory.draw(query, n, rng=ns.rng_for(2)).ids for n in (60, None)], range(4))
+        answers += list(calls)
+    for other in answers[1:]:
+        assert all(np.array_equal(one, two) for one, two in zip(answers[0], other, strict=True))
+
+
+def test_it_is_a_stateful_pool():
+    assert isinstance(Memory(2), Pool)
+    assert isinstance(Memory(2), Stateful)
+    assert repr(Memory(2)) == "Memory(0 of 2 entries, None, distinct=True, on_short='pad')"
+
+
+# ---- refusals -------------------------------------------------------------------------------------------
+
+KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)  # 2 anchors, 4 items
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Memory(0), r"Memory: `size` must be at least 1, got 0\."),
+        (lambda: Memory(2.0), r"Memory: `size` must be a whole number, got 2\.0\."),
+        (lambda: Memory(1 << 32), r"Memory: `size` must be below 2\^32, got 4294967296\."),
+        (lambda: Memory(2, [1]), r"Memory: `positives` must be a Positives or None, got list\."),
+        (lambda: Memory(2, on_short="?"), r"Memory: `on_short` must be one of 'pad', 'raise', got '\?'\."),
+    ],
+)
+def test_refused_settings(make, message):
+    with pytest.raises(NaysayError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1]],), r"`ids` must be of shape \(n,\), got shape \(1, 1\)\."),
+        (([0.5],), r"`ids` must be whole numbers, got dtype float64\."),
+        (([1, -1],), r"`ids` must be at least 0, got -1 at row 1 \(1 such row\)\."),
+        (([1, 2], [1]), r"`ids` must be as long as its partners, got ids 2, owners 1\."),
+        (([1, 2], [-2, -3]), r"`owners` must be at least -1, got -2 at row 0 \(2 such rows\)\."),
+        (([1], None, [1.0]), r"`vectors` must be of shape \(1, d\), like ids, got shape \(1,\)\."),
+        (([1], None, np.ones((2, 3))), r"`vectors` must be of shape \(1, d\), like ids, got shape \(2, 3\)\."),
+        (([1], None, np.ones((1, 3), int)), r"`vectors` must be floating numbers, got dtype int64\."),
+        (
+            ([1, 2, 3], None, [[0.0, 1], [1, np.nan], [np.inf, 0]]),
+            r"`vectors` must be finite, got nan at row 1 \(2 such",
+        ),
+    ],
+)
+def test_refused_pushes(arguments, message):
+    memory = Memory(4)
+    with pytest.raises(NaysayError, match=r"Memory\.push: " + message):
+        memory.push(*arguments)
+    assert len(memory) == 0
+
+
+def test_pushes_are_checked_against_the_positives():
+    memory = Memory(4, KNOWN)
+    with pytest.raises(
+        NaysayError, match=r"`owners` must be given where 2 anchors and 4 items are two sets, got None\."
+    ):
+        memory.push([1])
+    with pytest.raises(NaysayError, match=r"`ids` must be between 0 and 3 \(4 items\), got 4 at row 0"):
+        memory.push([4], [0])
+    with pytest.raises(NaysayError, match=r"`owners` must be between -1 and 1 \(2 anchors\), got 2 at row 0"):
+        memory.push([3], [2])
+    memory.push([3], [1])
+    assert len(memory) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (None, np.ones((1, 2)), r"`vectors` must be None, like the entries held, got 2 x float64\."),
+        (np.ones((1, 2)), None, r"`vectors` must be 2 x float64, like the entries held, got None\."),
+        (np.ones((1, 2)), np.ones((1, 3)), r"must be 2 x float64, like the entries held, got 3 x float64\."),
+        (np.ones((1, 2)), np.ones((1, 2), "f4"), r"must be 2 x float64, like the entries held, got 2 x float32\."),
+    ],
+)
+def test_a_change_of_vectors_is_refused(first, second, message):
+    memory = Memory(4)
+    memory.push([1], vectors=first)
+    with pytest.raises(NaysayError, match=message):
+        memory.push([2], vectors=second)
+    assert memory.ids.tolist() == [1]
+
+
+def test_refused_draws():
+    memory = Memory(4, KNOWN, on_short="raise")
+    memory.push([2, 3], [1, 1])
+    rng = ns.rng_for(0)
+    with pytest.raises(
+        NaysayError, match=r"Memory\.draw: `anchors` must be between 0 and 1 \(2 anchors\), got 2 at row 0"
+    ):
+        memory.draw(ns.Query([2]), 1, rng=rng)
+    with pytest.raises(
+        NaysayError, match=r"Memory\.draw: `positives` must be between 0 and 3 \(4 items\), got 9 at row 0"
+    ):
+        memory.draw(ns.Query([1], positives=[9]), 1, rng=rng)
+    with pytest.raises(NaysayError, match=r"Memory\.draw: `query\.anchors` must be of shape \(B,\), got triples"):
+        memory.draw(ns.Query([[0, 0, 0]]), 1, rng=rng)
+    with pytest.raises(NaysayError, match=r"Memory\.draw: `n` must be one number, or one for each of the 1 rows"):
+        memory.draw(ns.Query([0]), [1, 2], rng=rng)
+    for n in (1, None):
+        with pytest.raises(NaysayError, match=r"Memory\.draw: `rng` must be a numpy Generator"):
+            memory.draw(ns.Query([0]), n, rng=0)
+    with pytest.raises(
+        NaysayError, match=r"Memory\.draw: row 1 has 0 candidates left of the 2 asked for \(1 such row\)"
+    ):
+        memory.draw(ns.Query([0, 1]), 2, rng=rng)
+
+
+def changed(**parts):
+    memory = Memory(3)
+    memory.push([1, 2], vectors=np.ones((2, 2)))
+    return memory.state() | parts
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"size": 3, "next": 0, "ids": []}, r"`state` must be what Memory\.state gave, got no 'owners' in \['size', "),
+        (changed(size=4), r"`state` must be of a memory of size 3, got 4\. Make a Memory\(4\) for it\."),
+        (changed(next=1), r"`state` must be of a whole queue, got 2 entries and the next at 1\."),
+        (changed(next=3), r"`state` must be of a whole queue, got 2 entries and the next at 3\."),
+        (changed(ids=np.array([1])), r"`ids` must be as long as its partners, got ids 1, owners 2\."),
+        (changed(ids=np.array([1, -1])), r"`ids` must be at least 0, got -1 at row 1"),
+        (changed(vectors=np.ones((1, 2))), r"`vectors` must be of shape \(2, d\), like ids, got shape \(1, 2\)\."),
+        (
+            {"size": 3, "next": 0, "ids": np.arange(4), "owners": np.arange(4)},
+            r"`state` must be of a whole queue, got 4 entries and the next at 0\.",
+        ),
+    ],
+)
+def test_refused_states_change_nothing(state, message):
+    memory = Memory(3)
+    memory.push([5])
+    with pytest.raises(NaysayError, match=r"Memory\.restore: " + message):
+        memory.restore(state)
+    assert memory.ids.tolist() == [5]
+    assert memory.vectors is None
