@@ -18,7 +18,7 @@ _HOMES = {
     "Vocabulary": "vocabulary",
     "rng_for": "rng",
     "set_threads": "kernels.threads",
-    "NaysayError": "checks",
+    "NaysayError": "errors",
     "check_pool": "testing",
     "check_sampler": "testing",
     "check_detector": "testing",
@@ -50,7 +50,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from naysay import catalog, pools, samplers, testing, types
-    from naysay.checks import NaysayError
+    from naysay.errors import NaysayError
     from naysay.kernels.threads import set_threads
     from naysay.positives import Positives
     from naysay.rng import rng_for

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from naysay.checks import MissingExtraError
+from naysay.errors import MissingExtraError
 
 
 def is_torch(values: object) -> bool:

@@ -14,13 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-
-class NaysayError(ValueError):
-    """A refusal in one sentence. The command line prints it and exits with 2."""
-
-
-class MissingExtraError(ImportError):
-    """An optional dependency is absent; the message names the pip command."""
+from naysay.errors import NaysayError
 
 
 def refuse(owner: str, parameter: str, rule: str, got: object, advice: str = "") -> NoReturn:
@@ -99,8 +93,8 @@ def first_bad(values: NDArray[Any], bad: NDArray[np.bool_]) -> str:
     """'900 at row 3 (2 such rows)': the first offender and the count."""
     values, bad = np.atleast_1d(values, bad)
     rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
-    first = values[rows[0]]
-    return f"{shown(first.tolist())} at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
+    first = values[rows[:1]].tolist()[0]
+    return f"{shown(first)} at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
 
 
 def shown(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from naysay.checks import MissingExtraError, NaysayError
+from naysay.errors import MissingExtraError, NaysayError
 
 app = typer.Typer(
     no_args_is_help=True,

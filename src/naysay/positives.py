@@ -317,7 +317,12 @@ class Positives:
         """Read what `save` wrote, memory-mapped unless `mmap=False`: pages come in as draws touch them."""
         owner = "Positives.load"
         header, arrays = storage.load_folder(
-            owner, path, "positives", mmap=mmap, numbers=("n_items", "duplicates"), needed=("indptr", "indices", "filter")
+            owner,
+            path,
+            "positives",
+            mmap=mmap,
+            numbers=("n_items", "duplicates"),
+            needed=("indptr", "indices", "filter"),
         )
         rows.check_sound(owner, arrays, header["n_items"])
         return cls(
@@ -327,8 +332,8 @@ class Positives:
             filter=arrays["filter"],
             relation=arrays.get("relation"),
             duplicates=header["duplicates"],
-            anchor_names=Vocabulary.from_arrays(owner, arrays, "anchor_names"),
-            item_names=Vocabulary.from_arrays(owner, arrays, "item_names"),
+            anchor_names=Vocabulary.from_arrays(arrays, "anchor_names"),
+            item_names=Vocabulary.from_arrays(arrays, "item_names"),
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -354,14 +359,13 @@ class Positives:
         return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
 
 
-def _size(
-    owner: str, name: str, of: str, given: int | None, ids: NDArray[Any], names: Vocabulary | None = None
-) -> int:
+def _size(owner: str, name: str, of: str, given: int | None, ids: NDArray[Any], names: Vocabulary | None = None) -> int:
     """The number of anchors, items or nodes: as given, by the vocabulary, or the largest id plus one."""
     if given is None:
         if ids.size and ids.min() < 0:
             refuse(owner, of, "at least 0", first_bad(ids, ids < 0))
-        return len(names) if names is not None else int(ids.max(initial=-1)) + 1
+        largest = int(ids.max()) if ids.size else -1
+        return len(names) if names is not None else largest + 1
     size = check_whole(owner, name, given, 0)
     check_range(owner, of, ids, size, name.removeprefix("n_"))
     return size

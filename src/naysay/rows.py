@@ -27,9 +27,11 @@ def check_sound(owner: str, arrays: Mapping[str, NDArray[Any]], n_items: int) ->
     """Refuse saved rows whose arrays do not fit one another, before a compiled loop reads past their ends. O(1)."""
     indptr, indices = arrays["indptr"], arrays["indices"]
     types = {"indptr": np.int64, "indices": index_type(n_items), "filter": np.uint8, "relation": np.int8}
-    for name in types.keys() & arrays.keys():
-        array, pairs = arrays[name], len(indices)
-        if array.ndim != 1 or array.dtype != types[name] or (name != "indptr" and len(array) != pairs):
+    for name, kind in types.items():
+        array = arrays.get(name)
+        if array is None:
+            continue
+        if array.ndim != 1 or array.dtype != kind or (name != "indptr" and array.size != indices.size):
             refuse(owner, "path", "a folder of matching arrays", f"{name}: {array.shape} {array.dtype}")
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
         refuse(owner, "path", "a folder of matching arrays", f"indptr: not from 0 to {len(indices)}")

@@ -35,20 +35,21 @@ def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: 
         (draft / _HEADER).write_text(json.dumps(whole, indent=1) + "\n")
         if target.exists():
             os.replace(target, old)  # a folder cannot be replaced in one step
-        os.replace(draft, target)
-    except BaseException:
-        if old.exists() and not target.exists():
-            os.replace(old, target)
-        raise
+        try:
+            os.replace(draft, target)
+        except BaseException:
+            if old.exists():
+                os.replace(old, target)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _is_ours(folder: Path) -> bool:
     """Whether a folder has a header of ours: only such a folder may be written over."""
     try:
-        return {"kind", "format", "arrays"} <= json.loads((folder / _HEADER).read_text()).keys()
+        return bool({"kind", "format", "arrays"} <= json.loads((folder / _HEADER).read_text()).keys())
     except (OSError, ValueError, AttributeError):
         return False
 
@@ -79,7 +80,16 @@ def load_folder(
     for name in names:
         file = folder / f"{name}.npy"
         try:
-            arrays[name] = np.load(file, mmap_mode="r" if mmap else None, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            refuse(owner, "path", "a complete folder", f"{file.name}: {str(error).splitlines()[0]}")
+            arrays[name] = _read(file, mmap=mmap)
+        except Exception as error:  # of many kinds: NumPy parses a damaged header with Python's own tokeniser
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            refuse(owner, "path", "a complete folder", f"{file.name}: {reason}")
     return header, arrays
+
+
+def _read(file: Path, *, mmap: bool) -> NDArray[Any]:
+    if mmap:
+        return np.lib.format.open_memmap(file, mode="r")
+    with file.open("rb") as stream:
+        array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    return array

@@ -22,7 +22,7 @@ def read_parquet(owner: str, path: str | Path, **columns: str) -> pa.Table:
 
     file = _opened(owner, path, pq.ParquetFile)
     _check_columns(owner, file.schema_arrow.names, columns)
-    return file.read(columns=list(dict.fromkeys(columns.values())))
+    return _opened(owner, path, lambda _: file.read(columns=list(dict.fromkeys(columns.values()))))
 
 
 def read_csv(owner: str, path: str | Path, delimiter: str, **columns: str) -> pa.Table:
@@ -47,36 +47,58 @@ def columns(owner: str, table: Any, **names: str) -> dict[str, Any]:
     _check_columns(owner, table.column_names, names)
     found: dict[str, Any] = {}
     for parameter, name in names.items():
-        column = table.column(name).combine_chunks()
-        if column.null_count:
-            empty = np.asarray(column.is_null())
-            rows = np.flatnonzero(empty)
-            got = f"null at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
-            refuse(owner, parameter, f"a column without nulls ({name!r})", got)
-        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        is_text = is_text or pa.types.is_dictionary(column.type)
-        found[parameter] = column if is_text else column.to_numpy(zero_copy_only=False)
+        found[parameter] = _whole(owner, parameter, f"a column without nulls ({name!r})", table.column(name))
     return found
+
+
+def _whole(owner: str, parameter: str, rule: str, column: Any) -> Any:
+    """An Arrow column in one piece, without nulls or dictionary: NumPy for numbers, Arrow for strings."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):  # it may have nulls, names that nobody uses, or numbers
+        column = column.dictionary_decode()
+    if column.null_count:
+        rows = np.flatnonzero(np.asarray(column.is_null()))
+        got = f"null at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
+        refuse(owner, parameter, rule, got)
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return column if is_text else column.to_numpy(zero_copy_only=False)
 
 
 def encode(owner: str, parameter: str, values: Any) -> tuple[NDArray[Any], Vocabulary | None]:
     """Ids as they are; strings as ids in the order of their first appearance, with their vocabulary."""
     import pyarrow as pa
 
-    if not isinstance(values, pa.Array):
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        values = _whole(owner, parameter, "without nulls", values)
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
         array = np.asarray(values)
-        if array.dtype.kind not in "UTO" or array.size == 0:
+        if not _is_text(array):
             return whole_numbers(owner, parameter, array), None
         if array.ndim != 1:
             refuse(owner, parameter, "of shape (n,)", f"shape {array.shape}")
-        kinds = {type(value).__name__ for value in array.tolist()}
-        if kinds != {"str"}:
-            got = "a mixture of " + ", ".join(sorted(kinds))
+        kinds = {type(value).__name__ for value in array.tolist() if not isinstance(value, str)}
+        if kinds:
+            got = "values of type " + ", ".join(sorted(kinds))
             refuse(owner, parameter, "whole numbers, or strings throughout", got)
         values = pa.array(array.tolist(), pa.large_string())
-    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    encoded = values.dictionary_encode()
     ids: NDArray[Any] = encoded.indices.to_numpy(zero_copy_only=False)
     return ids.astype(np.int64, copy=False), Vocabulary(encoded.dictionary.to_pylist())
+
+
+def look_up(owner: str, parameter: str, values: Any, names: Vocabulary | None) -> NDArray[Any]:
+    """Ids as they are; strings by a vocabulary that there is already."""
+    array = np.asarray(values)
+    if names is None or not _is_text(array):
+        return whole_numbers(owner, parameter, array)
+    return names.ids(array.tolist())
+
+
+def _is_text(array: NDArray[Any]) -> bool:
+    return array.dtype.kind in "UT" or (array.dtype.kind == "O" and array.size > 0)
 
 
 def _opened(owner: str, path: str | Path, reader: Any) -> Any:
@@ -94,6 +116,8 @@ def _opened(owner: str, path: str | Path, reader: Any) -> Any:
 def _check_columns(owner: str, present: list[str], wanted: dict[str, str]) -> None:
     """Refuse a misspelt column with the nearest name and all there are."""
     for parameter, name in wanted.items():
+        if present.count(name) > 1:
+            refuse(owner, parameter, "a column that is there once", f"{name!r}, {present.count(name)} times")
         if name not in present:
             near = difflib.get_close_matches(name, present, n=1)
             advice = f"Did you mean {near[0]!r}?" if near else ""

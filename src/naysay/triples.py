@@ -46,6 +46,9 @@ class Triples:
             n_relations = int(array[:, RELATION].max(initial=-1)) + 1
         self.n_entities = check_whole("Triples", "n_entities", n_entities, 0)
         self.n_relations = check_whole("Triples", "n_relations", n_relations, 0)
+        for name, size in (("n_entities", self.n_entities), ("n_relations", self.n_relations)):
+            if size >= 1 << 31:  # a key is the product of two ids
+                refuse("Triples", name, "below 2^31", size)
         check_ranges("Triples", array, self.n_entities, self.n_relations)
         self.array: NDArray[np.int64] = _sorted_distinct(array)
         self.duplicates = len(array) - len(self.array)

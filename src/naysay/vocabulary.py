@@ -66,19 +66,20 @@ class Vocabulary:
         return {f"{prefix}_offsets": starts, f"{prefix}_bytes": data}
 
     @classmethod
-    def from_arrays(cls, owner: str, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Vocabulary | None:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Vocabulary | None:
         """What `arrays` gave, or None if it is not among them; a damaged one is refused."""
         import pyarrow as pa
 
         if f"{prefix}_offsets" not in arrays:
             return None
         try:
-            starts, data = arrays[f"{prefix}_offsets"], arrays[f"{prefix}_bytes"]
-            buffers = (pa.py_buffer(np.ascontiguousarray(part, kind)) for part, kind in zip((starts, data), _KINDS, strict=True))
-            names = pa.LargeStringArray.from_buffers(len(starts) - 1, *buffers)
+            starts = np.ascontiguousarray(arrays[f"{prefix}_offsets"], np.int64)
+            data = np.ascontiguousarray(arrays[f"{prefix}_bytes"], np.uint8)
+            names = pa.LargeStringArray.from_buffers(len(starts) - 1, pa.py_buffer(starts), pa.py_buffer(data))
             names.validate(full=True)
-        except (KeyError, pa.ArrowInvalid) as error:
-            refuse(owner, "path", "a folder with sound names", f"{prefix}: {str(error).splitlines()[0]}")
+        except (KeyError, ValueError) as error:
+            got = f"{prefix}: {str(error).splitlines()[0]}"
+            refuse("Vocabulary.from_arrays", "arrays", "offsets that fit their UTF-8 bytes", got)
         vocabulary = cls.__new__(cls)
         vocabulary._set(names)
         return vocabulary

@@ -84,9 +84,7 @@ def test_the_item_at_every_weight_is_the_one_that_counting_gives(weights, data):
     assert by_rank == spread
     rest = [item for item in spread if item not in taken]
     place = np.array([*taken, -5, -5], np.int64)  # what stands past the used part is not looked at
-    walked = [
-        weighted.walked_item(x, cumulative, indices, 0, len(known), place, len(taken)) for x in range(len(rest))
-    ]
+    walked = [weighted.walked_item(x, cumulative, indices, 0, len(known), place, len(taken)) for x in range(len(rest))]
     assert walked == rest
 
 
@@ -99,11 +97,13 @@ def test_known_weights_are_sums_over_rows():
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations([3, 1, 9, 4])))
-def test_sorted_copy(order):
-    line, taken = np.array([*order, 0], np.int64), np.full(5, -1, np.int64)
-    assert weighted.sorted_copy(line, 4, taken) == 4
-    assert taken.tolist() == [1, 3, 4, 9, -1]
-    assert line.tolist() == [*order, 0]
+def test_sorting_goes_on_from_any_slot(order):
+    for used in range(5):
+        line, taken = np.array([*order, 0], np.int64), np.full(5, -1, np.int64)
+        taken[:used] = sorted(order[:used])
+        weighted.sort_on(line, used, 4, taken)
+        assert taken.tolist() == [1, 3, 4, 9, -1]
+        assert line.tolist() == [*order, 0]
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(1, 2**63 - 1))

@@ -10,7 +10,7 @@ import difflib
 
 from naysay.catalog import graphs, items, triples
 from naysay.catalog.rows import Alias, Method
-from naysay.checks import NaysayError
+from naysay.errors import NaysayError
 
 __all__ = ["Alias", "Method", "find", "methods"]
 

@@ -11,13 +11,12 @@ from naysay.catalog import find, methods
 
 
 def print_methods(console: Console | None = None) -> None:
-    """All rows: name, other names, kind, pool, and what it draws."""
+    """All rows: name, other names, and what it draws."""
     table = Table(title="naysay methods", title_justify="left", header_style="bold", expand=False)
-    for heading in ("name", "also known as", "kind", "pool", "draws"):
-        table.add_column(heading, overflow="fold")
+    for heading in ("name", "also known as", "draws"):
+        table.add_column(heading, no_wrap=heading == "name")
     for method in methods():
-        others = ", ".join(name for name in method.names if name != method.name)
-        table.add_row(method.name, others, method.kind, method.pool, method.summary)
+        table.add_row(method.name, ", ".join(method.names[1:]), method.summary)
     out = console or Console()
     out.print(table)
     out.print("One in full: naysay methods NAME")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -14,9 +16,20 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
+# numba calls a cached loop fresh while the file of that loop is unchanged. Ours are made of steps from several files:
+# a loop that still had an older filter of csr.py inside would return known positives. So all files are its source.
+_SOURCE = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).digest()
+
+
 def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A loop that Python calls: compiled at its first call, cached, run without the GIL."""
-    return cast("Callable[_P, _R]", numba.njit(cache=True, nogil=True)(function))
+    """A loop that Python calls: compiled at its first call, cached where that can be, run without the GIL."""
+    try:
+        loop: Any = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # no folder that may be written, as in a sealed container
+        return cast("Callable[_P, _R]", numba.njit(nogil=True)(function))
+    index = loop._cache._cache_file
+    index._source_stamp = (index._source_stamp, _SOURCE)
+    return cast("Callable[_P, _R]", loop)
 
 
 def inlined(function: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from naysay.kernels.candidates import counted_id, is_extra, lay_out, tried_id
 from naysay.kernels.compile import compiled, inlined, prefetch
-from naysay.kernels.csr import lower_bound, may_contain
+from naysay.kernels.csr import HASH_A, HASH_B, bit_at, filter_bit, lower_bound
 from naysay.kernels.random import below, number, retry, row_state
 from naysay.kernels.uniform import AHEAD, seen_before, table_size
 
@@ -53,6 +53,13 @@ def pick_side(bits64: Any, bounds: Any) -> Any:
 
 
 @inlined
+def of_side(values: Any, side: Any) -> Any:
+    """values[side] for at most three sides, as selections that the compiler can do several at a time."""
+    last = len(values) - 1
+    return values[0] if side == 0 else (values[min(1, last)] if side == 1 else values[last])
+
+
+@inlined
 def first_tries(
     state: Any,
     wanted: Any,
@@ -65,25 +72,31 @@ def first_tries(
     bits: Any,
     which: Any,
     items: Any,
+    one: Any,
+    other: Any,
     marked: Any,
 ) -> None:
     """The side and the first try of every slot at once, for a row of open sides; -1 where it is known or own."""
+    first, second = bounds[0], bounds[min(1, len(bounds) - 1)]
+    degrees = highs - lows
     for slot in range(wanted):
-        which[slot] = pick_side(number(state, slot), bounds)
-        items[slot] = below(retry(state, slot, 0), sizes[which[slot]])
+        random = number(state, slot)
+        side = np.int64(random > first) + np.int64(random > second)
+        item = below(retry(state, slot, 0), of_side(sizes, side))
+        which[slot] = side
+        items[slot] = -1 if item == of_side(owns, side) else item
+        one[slot] = filter_bit(item, of_side(degrees, side), HASH_A)
+        other[slot] = filter_bit(item, of_side(degrees, side), HASH_B)
     suspects: Any = 0
     for slot in range(wanted):
-        s = which[slot]
-        low, degree = lows[s], highs[s] - lows[s]
+        low = lows[which[slot]]
         marked[suspects] = slot
-        suspects += np.int64(degree > 0 and may_contain(bits, low, degree, items[slot]) == 1)
-        if items[slot] == owns[s]:
-            items[slot] = -1
+        suspects += np.int64(bit_at(bits, low, one[slot]) & bit_at(bits, low, other[slot]))
     for i in range(suspects):
         slot = marked[i]
-        s = which[slot]
-        position = lower_bound(indices, lows[s], highs[s], items[slot])
-        if position < highs[s] and indices[position] == items[slot]:
+        low, high = lows[which[slot]], highs[which[slot]]
+        position = lower_bound(indices, low, high, items[slot])
+        if position < high and indices[position] == items[slot]:
             items[slot] = -1
 
 
@@ -95,6 +108,48 @@ def prefetch_rows(rows: Any, ahead: Any, indptr: Any, indices: Any, bits: Any) -
             start = indptr[rows[ahead, s]]
             prefetch(bits, start)
             prefetch(indices, start)
+
+
+@compiled
+def settle(
+    state: Any,
+    slot: Any,
+    attempt: Any,
+    tries: Any,
+    repeat: Any,
+    left: Any,
+    indices: Any,
+    bits: Any,
+    low: Any,
+    high: Any,
+    own: Any,
+    span: Any,
+    free: Any,
+    lists: Any,
+    begin: Any,
+    codes: Any,
+    side: Any,
+    table: Any,
+) -> Any:
+    """An id for a slot: by trial from `attempt` on, then by counting through what is left."""
+    for i in range(attempt, tries):
+        item = tried_id(retry(state, slot, i), indices, bits, low, high, own, span, free, lists, begin)
+        if item >= 0 and (repeat or not seen_before(codes, slot, 3 * item + side, table)):
+            return item
+    rank, used = below(retry(state, slot, tries), left), 0 if repeat else slot
+    item = counted_id(rank, indices, bits, low, high, own, span, lists, begin, codes, used, side)
+    if not repeat:
+        seen_before(codes, slot, 3 * item + side, table)
+    return item
+
+
+@inlined
+def log_one_fewer(log_share: Any, left: Any) -> Any:
+    """log(c / (left - 1)) from log(c / left): by the series of log(1 - 1 / left) where five terms are exact."""
+    if left > 1000:
+        y = 1.0 / left
+        return log_share + y * (1.0 + y * (0.5 + y * (1 / 3 + y * (0.25 + y * 0.2))))
+    return log_share + np.log(left / (left - 1.0))
 
 
 @compiled
@@ -129,7 +184,7 @@ def draw(
     """
     width, n_sides = out.shape[1], len(sides)
     codes, which, items = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width, np.int64)
-    marked = np.empty(width + 1, np.int64)
+    marked, one, other = np.empty(width + 1, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
     table = np.empty(table_size(width), np.int64)
     deck = np.empty((n_sides, max(deck_room, 2 * width)), np.int64)
     weight, bounds = np.empty(n_sides, np.float64), np.empty(n_sides, np.uint64)
@@ -157,74 +212,48 @@ def draw(
             dealt[s] = (not repeat and free[s] < 2 * wanted) or (begins[s] >= 0 and 8 * free[s] < spans[s])
             if dealt[s]:
                 lay_out(indices, bits, low, high, owns[s], free[s], lists, begins[s], end, deck[s])
-            plain &= begins[s] < 0 and not dealt[s] and 2 * (high - low) <= sizes[s] and weight[s] > 0.0
+            plain &= begins[s] < 0 and not dealt[s] and 0 < 2 * (high - low) <= sizes[s] and weight[s] > 0.0
         total = set_bounds(weight, bounds)
         for s in range(n_sides):
             log_share[s] = np.log(weight[s] / (total * free[s])) if weight[s] > 0.0 else 0.0
         state = row_state(key, row)
         plain &= tries > 0
         if plain:
-            first_tries(state, wanted, bounds, sizes, owns, lows, highs, indices, bits, which, items, marked)
+            first_tries(
+                state, wanted, bounds, sizes, owns, lows, highs, indices, bits, which, items, one, other, marked
+            )
         table[:] = -1
         for slot in range(wanted):
             if total == 0.0:
                 wanted = slot
                 break
             s = which[slot] if plain else pick_side(number(state, slot), bounds)
+            item = items[slot] if plain else np.int64(-1)
             side, left = sides[s], free[s] - used[s]
-            item = np.int64(-1)
             if dealt[s]:
                 place = used[s] + below(retry(state, slot, 0), left)
                 item = deck[s, place]
                 if not repeat:
                     deck[s, place], deck[s, used[s]] = deck[s, used[s]], item
                     seen_before(codes, slot, 3 * item + side, table)
-            else:
-                for attempt in range(tries):
-                    if attempt == 0 and plain:
-                        item = items[slot]
-                    else:
-                        random = retry(state, slot, attempt)
-                        item = tried_id(
-                            random, indices, bits, lows[s], highs[s], owns[s], spans[s], free[s], lists, begins[s]
-                        )
-                    if item >= 0 and (repeat or not seen_before(codes, slot, 3 * item + side, table)):
-                        break
-                    item = np.int64(-1)
-                if item < 0:
-                    item = counted_id(
-                        below(retry(state, slot, tries), left),
-                        indices,
-                        bits,
-                        lows[s],
-                        highs[s],
-                        owns[s],
-                        spans[s],
-                        lists,
-                        begins[s],
-                        codes,
-                        0 if repeat else slot,
-                        side,
-                    )
-                    if not repeat:
-                        seen_before(codes, slot, 3 * item + side, table)
+            elif item < 0 or (not repeat and seen_before(codes, slot, 3 * item + side, table)):
+                known = (indices, bits, lows[s], highs[s], owns[s], spans[s], free[s], lists, begins[s])
+                item = settle(state, slot, int(plain), tries, repeat, left, *known, codes, side, table)
             codes[slot] = 3 * item + side
             out[row, slot] = item
             out_side[row, slot] = side
             log_q[row, slot] = log_share[s]
-            if not repeat:
-                used[s] += 1
-                if used[s] == free[s]:
-                    weight[s] = 0.0
-                    total = set_bounds(weight, bounds)
-                    for other in range(n_sides):
-                        if weight[other] > 0.0:
-                            log_share[other] = np.log(weight[other] / (total * (free[other] - used[other])))
-                elif left > 1000:  # -log(left - 1) from -log(left), by the series of log(1 - 1 / left)
-                    y = 1.0 / left
-                    log_share[s] += y * (1.0 + y * (0.5 + y * (1 / 3 + y * (0.25 + y * 0.2))))
-                else:
-                    log_share[s] = np.log(weight[s] / (total * (left - 1)))
+            if repeat:
+                continue
+            used[s] += 1
+            if left > 1:
+                log_share[s] = log_one_fewer(log_share[s], left)
+            else:  # this side is used up: the others share its chance
+                weight[s] = 0.0
+                total = set_bounds(weight, bounds)
+                for still in range(n_sides):
+                    if weight[still] > 0.0:
+                        log_share[still] = np.log(weight[still] / (total * (free[still] - used[still])))
         for slot in range(wanted, width):
             out[row, slot] = -1
             out_side[row, slot] = -1

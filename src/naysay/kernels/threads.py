@@ -23,7 +23,8 @@ class _Threads:
     def __init__(self) -> None:
         self.count: int | None = None
         self.pool: ThreadPoolExecutor | None = None
-        os.register_at_fork(after_in_child=self.forget)
+        if hasattr(os, "register_at_fork"):  # Windows does not fork
+            os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
         """Drop the pool: after a fork its threads exist in the parent only."""
@@ -48,8 +49,13 @@ def threads() -> int:
         asked = os.environ.get("NAYSAY_THREADS", "")
         if asked and not (asked.isdecimal() and int(asked) >= 1):
             refuse("NAYSAY_THREADS", "the variable", "a whole number of at least 1", repr(asked))
-        _THREADS.count = int(asked) if asked else len(os.sched_getaffinity(0))
+        _THREADS.count = int(asked) if asked else _cores()
     return _THREADS.count
+
+
+def _cores() -> int:
+    """The cores this process may use; where the system does not say (macOS, Windows), all of them."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def set_threads(count: int) -> None:

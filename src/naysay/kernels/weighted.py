@@ -202,7 +202,7 @@ def draw(
             known = known_slots(indices, bits, low, high, line, wanted, marked)
         marked[known] = -1
         table[:] = -1
-        next_known = 0
+        next_known, used = 0, 0
         log_left = np.log(np.float64(left))
         for slot in range(wanted):
             settled = True
@@ -230,7 +230,9 @@ def draw(
                 )
                 settled = repeat or not seen_before(line, slot, line[slot], table)
             if not settled:
-                used = 0 if repeat else sorted_copy(line, slot, taken)
+                if not repeat:
+                    sort_on(line, used, slot, taken)
+                    used = slot
                 x = below_wide(retry(state, slot, tries * (tries + 1)), left)
                 line[slot] = walked_item(x, cumulative, indices, low, high, taken, used)
                 if not repeat:
@@ -250,12 +252,11 @@ def draw(
 
 
 @inlined
-def sorted_copy(line: Any, used: Any, taken: Any) -> Any:
-    """line[:used] in ascending order, to taken[:used]."""
-    for i in range(used):
+def sort_on(line: Any, used: Any, slot: Any, taken: Any) -> None:
+    """line[:slot] in ascending order, to taken[:slot], where line[:used] is in order already."""
+    for i in range(used, slot):
         value, j = line[i], i
         while j > 0 and taken[j - 1] > value:
             taken[j] = taken[j - 1]
             j -= 1
         taken[j] = value
-    return used

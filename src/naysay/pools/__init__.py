@@ -1,7 +1,27 @@
 """WHERE negatives come from: the review's five pools, and corruption of triples."""
 
+from naysay.pools.cache import Cache
 from naysay.pools.corruption import Corruption
 from naysay.pools.everything import Everything
+from naysay.pools.in_batch import InBatch
+from naysay.pools.khop import KHop
+from naysay.pools.local import Local
+from naysay.pools.memory import Memory
+from naysay.pools.pagerank import PageRank
+from naysay.pools.walks import Walks
 from naysay.pools.weights import item_oriented, log_uniform, popularity
 
-__all__ = ["Corruption", "Everything", "item_oriented", "log_uniform", "popularity"]
+__all__ = [
+    "Cache",
+    "Corruption",
+    "Everything",
+    "InBatch",
+    "KHop",
+    "Local",
+    "Memory",
+    "PageRank",
+    "Walks",
+    "item_oriented",
+    "log_uniform",
+    "popularity",
+]

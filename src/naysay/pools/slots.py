@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import NaysayError, check_whole, refuse, whole_numbers
+from naysay.checks import check_whole, refuse, whole_numbers
+from naysay.errors import NaysayError
 
 ON_SHORT = ("pad", "raise")
 EXHAUSTED = "exhausted"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_whole, first_bad, refuse
+from naysay.checks import check_whole, first_bad, refuse, shown
 from naysay.rng import key_from
 
 
@@ -24,17 +24,25 @@ def realise(k: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
     rows = check_whole("realise", "size", size, 0)
     wanted = np.asarray(to_numpy(k))
     if wanted.dtype.kind not in "iuf":
-        refuse("realise", "k", "a number", repr(k))
+        refuse("realise", "k", "a number", shown(k))
     if wanted.ndim > 1 or (wanted.ndim == 1 and len(wanted) != rows):
         refuse("realise", "k", f"one number, or one for each of the {rows} rows", f"shape {wanted.shape}")
-    if wanted.ndim == 0:
-        wanted = np.full(rows, wanted)
-    bad = ~(np.isfinite(wanted) & (wanted >= 0))
-    if bad.any():
-        refuse("realise", "k", "finite and at least 0", first_bad(wanted, bad))
-    whole = np.floor(wanted).astype(np.int64)
-    rest = wanted - whole
-    if not rest.any():
-        return whole
-    chance = np.random.Generator(np.random.Philox(key=int(key_from("realise", rng)))).random(rows)
-    return np.asarray(whole + (chance < rest))
+    for rule, bad in (
+        ("finite and at least 0", ~(np.isfinite(wanted) & (wanted >= 0))),
+        ("below 2^31", wanted >= 1 << 31),
+    ):
+        if bad.any():
+            refuse("realise", "k", rule, wanted.item() if wanted.ndim == 0 else first_bad(wanted, bad))
+    counts: NDArray[np.int64] = np.full(rows, np.floor(wanted).astype(np.int64))
+    rest = wanted - np.floor(wanted)
+    if rest.any():
+        key = key_from("realise", rng)
+        counts += np.random.Generator(np.random.Philox(key=int(key))).random(rows) < rest
+    return counts
+
+
+def slots(k: Any, size: int, rng: np.random.Generator) -> int | NDArray[np.int64]:
+    """What a sampler asks its pool for: k itself if it is one whole number, so that K is k even for no rows."""
+    counts = realise(k, size, rng)
+    one = np.asarray(to_numpy(k))
+    return int(one) if one.ndim == 0 and one == np.floor(one) else counts

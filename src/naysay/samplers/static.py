@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import refuse
-from naysay.quantity import realise
+from naysay.quantity.realise import slots
 from naysay.types import Negatives, Pool, Query
 
 
@@ -34,8 +34,7 @@ class Static:
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) negatives; k is an int, a float (realised per row) or (B,) of them, and K the largest."""
-        counts = realise(k, len(query), rng)
-        return self.pool.draw(query, counts, rng=rng).like(query)
+        return self.pool.draw(query, slots(k, len(query), rng), rng=rng).like(query)
 
     def __repr__(self) -> str:
         """The pool in brackets."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from naysay.checks import check_range, refuse
 from naysay.positives import Positives
-from naysay.quantity import realise
+from naysay.quantity.realise import slots
 from naysay.types import Negatives, Pool, Query
 
 
@@ -42,7 +42,9 @@ class UserOriented:
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) negatives with `weights`; k is an int, a float (realised per row) or (B,) of them."""
         anchors = query.ids("UserOriented.sample")
+        if anchors.ndim != 1:
+            refuse("UserOriented.sample", "query.anchors", "of shape (B,)", "triples")
         check_range("UserOriented.sample", "anchors", anchors, len(self._share), "anchors")
-        drawn = self.pool.draw(query, realise(k, len(query), rng), rng=rng)
+        drawn = self.pool.draw(query, slots(k, len(query), rng), rng=rng)
         weights = np.where(drawn.ids >= 0, self._share[anchors][:, None], 0.0)
         return replace(drawn, weights=weights).like(query)

@@ -71,7 +71,7 @@ def check_pool(
     log_q         None, or finite, at most 0, and the frequencies of slot 0 follow it (a chi-square test, p > 1e-8)
 
     A small world with an anchor that knows everything, or nearly, sees most: there rows run out, and a wrong log_q
-    shows in few draws. Some 3,000 small draws where log_q is given; well under a second for a compiled pool.
+    shows in few draws. Some 2,000 small draws where log_q is given: 0.2 s for a compiled pool.
     """
     if not isinstance(pool, Pool):
         refuse("check_pool", "pool", "an object with draw(query, n, *, rng)", f"a {type(pool).__name__}")

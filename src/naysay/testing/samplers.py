@@ -105,7 +105,7 @@ def check_sampler(
     ...         return ns.Negatives(rng.integers(0, 9, (len(query), k)))
     >>> ns.testing.check_sampler(Mine(), known)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    naysay.testing.promises.PromiseBroken: `exclusion`: Mine.sample returned item 1 for anchor 0, which is known (...)
+    naysay.testing.promises.PromiseBroken: `exclusion`: Mine.sample returned item 0 for anchor 0, which is known (...)
     """
     if not isinstance(sampler, Sampler):
         refuse("check_sampler", "sampler", "an object with sample(query, k, *, rng)", f"a {type(sampler).__name__}")

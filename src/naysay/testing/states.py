@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from naysay.arrays import to_numpy
-from naysay.checks import NaysayError
+from naysay.errors import NaysayError
 from naysay.rng import rng_for
 from naysay.testing.trials import MANY, Trial, differs
 from naysay.types import Stateful

@@ -1,0 +1,76 @@
+"""Compiled loops are cached, but never older than any file that they are made of."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba.core import caching
+
+from naysay.kernels import compile as compiling
+from naysay.kernels.compile import compiled, inlined, prefetch
+
+STEP = """
+from parts.compile import inlined
+
+@inlined
+def step(value):
+    return value + {}
+"""
+LOOP = """
+from parts.compile import compiled
+from parts.step import step
+
+@compiled
+def loop(value):
+    return step(value)
+"""
+RUN = "from parts.loop import loop; print(loop(1), sum(loop.stats.cache_hits.values()))"
+
+
+def test_a_loop_is_not_used_after_one_of_its_parts_has_changed(tmp_path):
+    """A draw has the filter of csr.py inside: with an older one it would return known positives."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    shutil.copy(compiling.__file__, folder / "compile.py")
+    (folder / "loop.py").write_text(LOOP)
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+
+    def run(added):
+        (folder / "step.py").write_text(STEP.format(added))
+        where = {"cwd": tmp_path, "env": environment | {"PYTHONPATH": str(tmp_path)}}
+        command = [sys.executable, "-c", RUN]
+        return subprocess.run(command, **where, capture_output=True, text=True, timeout=120, check=True).stdout.split()
+
+    assert run(10) == ["11", "0"]
+    assert run(10) == ["11", "1"]  # from the cache
+    assert run(20) == ["21", "0"]
+
+
+def test_nowhere_to_cache_is_no_reason_to_fail(monkeypatch):
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+
+    def twice(value):
+        return value + value
+
+    assert compiled(twice)(4) == 8
+
+
+def test_loops_are_cached_and_stamped_with_all_sources():
+    from naysay.kernels import csr
+
+    loop = csr.contains
+    assert loop._cache._cache_file._source_stamp[1] == compiling._SOURCE
+    assert loop.targetoptions["nogil"]
+
+
+@pytest.mark.parametrize("index", [0, 9, 10, 10**6, -5])
+def test_prefetch_never_faults(index):
+    @inlined
+    def touch(array, where):
+        prefetch(array, where)
+        return array[0]
+
+    assert touch(np.arange(7, 17), index) == 7

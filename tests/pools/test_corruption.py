@@ -1,0 +1,616 @@
+"""Corruption against an oracle in plain loops: what may come, how often, with which log_q, and when a row ends."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import naysay as ns
+from naysay import NaysayError
+from naysay.kernels import uniform
+from naysay.pools import Corruption
+
+NAMES = ("head", "relation", "tail")
+SIDE_SETS = [sides for size in (1, 2, 3) for sides in itertools.combinations(NAMES, size)]
+
+
+# ---- the oracle -----------------------------------------------------------------------------------------------------
+
+
+class Oracle:
+    """Candidates and side chances by the words of the class, over sets."""
+
+    def __init__(self, train, known, sides, choice, domains, ranges, n_entities, n_relations):
+        self.train, self.known = set(train), set(train) | set(known)
+        self.sides = [NAMES.index(side) for side in sides]
+        self.bernoulli = choice == "bernoulli"
+        self.lists = {0: domains, 2: ranges, 1: None}
+        self.sizes = (n_entities, n_relations, n_entities)
+
+    def allowed(self, side, relation):
+        given = self.lists[side]
+        if given is None:
+            return range(self.sizes[side])
+        if isinstance(given, str):
+            return sorted({triple[side] for triple in self.train if triple[1] == relation})
+        return sorted(set(given[relation]))
+
+    def candidates(self, triple):
+        """{side: free ids}, in the order of the sides."""
+        found = {}
+        for side in sorted(self.sides):
+            found[side] = []
+            for item in self.allowed(side, triple[1]):
+                changed = (*triple[:side], item, *triple[side + 1 :])
+                if changed not in self.known and item != triple[side]:
+                    found[side].append(item)
+        return found
+
+    def chance(self, relation):
+        """{side: chance}."""
+        chance = dict.fromkeys(self.sides, 1 / len(self.sides))
+        if self.bernoulli:
+            mine = [(h, t) for h, r, t in self.train if r == relation]
+            head = 0.5
+            if mine:
+                tph = len(mine) / len({h for h, _ in mine})
+                hpt = len(mine) / len({t for _, t in mine})
+                head = tph / (tph + hpt)
+            chance[0], chance[2] = 2 / len(self.sides) * head, 2 / len(self.sides) * (1 - head)
+        return chance
+
+    def probability(self, triple, side, item, earlier=()):
+        """P(side, item) given the earlier (side, item) of a distinct row."""
+        free = {s: [i for i in items if (s, i) not in earlier] for s, items in self.candidates(triple).items()}
+        chance = self.chance(triple[1])
+        total = sum(chance[s] for s, items in free.items() if items)
+        return chance[side] / total / len(free[side]) if item in free[side] else 0.0
+
+
+def codes(got):
+    """(B, K): 3 * id + side, -1 where empty."""
+    return np.where(got.ids >= 0, 3 * got.ids + got.side, -1)
+
+
+def fits(observed, expected):
+    """A chi-square p-value; every cell is expected to be well filled, and probability 0 is seen never."""
+    observed, expected = np.asarray(observed, np.float64), np.asarray(expected, np.float64)
+    assert expected.sum() == pytest.approx(1.0, abs=1e-9)
+    assert (observed[expected == 0] == 0).all()
+    observed, expected = observed[expected > 0], expected[expected > 0] * observed.sum()
+    assert expected.min() > 4
+    return stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), max(len(expected) - 1, 1))
+
+
+def draw(pool, triples, n, seed=0):
+    return pool.draw(ns.Query(np.asarray(triples, np.int64).reshape(-1, 3)), n, rng=ns.rng_for(seed))
+
+
+# ---- laws on small worlds -------------------------------------------------------------------------------------------
+
+
+@st.composite
+def worlds(draw_from):
+    """A small graph, settings, and triples to corrupt that may be known, unknown, or of an unseen relation."""
+    n_entities, n_relations = draw_from(st.integers(1, 6)), draw_from(st.integers(1, 3))
+    entity, relation = st.integers(0, n_entities - 1), st.integers(0, n_relations - 1)
+    triple = st.tuples(entity, relation, entity)
+    train, known = draw_from(st.lists(triple, max_size=12)), draw_from(st.lists(triple, max_size=6))
+    sides = draw_from(st.sampled_from(SIDE_SETS))
+    both = "head" in sides and "tail" in sides
+    choice = draw_from(st.sampled_from(["uniform", "bernoulli"])) if both else "uniform"
+    lists = st.lists(st.lists(entity, max_size=8), min_size=n_relations, max_size=n_relations)
+    kinds = st.none() | st.just("observed") | lists
+    domains = draw_from(kinds) if "head" in sides else None
+    ranges = draw_from(kinds) if "tail" in sides else None
+    asked = draw_from(st.lists(triple, max_size=4))
+    return train, known, sides, choice, domains, ranges, n_entities, n_relations, asked
+
+
+@given(worlds(), st.booleans(), st.sampled_from([32, 2, 1, 0]), st.data())
+@settings(max_examples=400, deadline=None)
+def test_every_row_of_every_small_world(world, distinct, tries, data):
+    """Exclusion, the triple's own part, distinctness as (side, id), the length of each row, and log_q slot by slot."""
+    train, known, sides, choice, domains, ranges, n_entities, n_relations, asked = world
+    oracle = Oracle(train, known, sides, choice, domains, ranges, n_entities, n_relations)
+    pool = Corruption(
+        train,
+        known,
+        sides=sides,
+        choice=choice,
+        domains=domains,
+        ranges=ranges,
+        n_entities=n_entities,
+        n_relations=n_relations,
+        distinct=distinct,
+    )
+    width = st.integers(0, 20)
+    n = data.draw(width | st.lists(width, min_size=len(asked), max_size=len(asked)), "n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(uniform, "TRIES", tries)
+        got = draw(pool, asked, n, data.draw(st.integers(0, 9), "seed"))
+    wanted = [n] * len(asked) if isinstance(n, int) else n
+    assert got.ids.shape == (len(asked), max(wanted, default=n if isinstance(n, int) else 0))
+    for row, triple in enumerate(asked):
+        candidates = {(side, item) for side, items in oracle.candidates(triple).items() for item in items}
+        pairs = list(zip(got.side[row].tolist(), got.ids[row].tolist(), strict=True))
+        length = min(wanted[row], len(candidates)) if distinct else wanted[row] * bool(candidates)
+        assert pairs[length:] == [(-1, -1)] * (len(pairs) - length)
+        assert set(pairs[:length]) <= candidates
+        if distinct:
+            assert len(set(pairs[:length])) == length
+            if wanted[row] >= len(candidates):
+                assert set(pairs[:length]) == candidates
+        for slot, (side, item) in enumerate(pairs):
+            claim = got.log_q[row, slot]
+            if slot >= length:
+                assert claim == 0.0
+                continue
+            expected = oracle.probability(triple, side, item, set(pairs[:slot]) if distinct else ())
+            assert claim == pytest.approx(math.log(expected), abs=1e-9)
+    missing = sum(wanted) - int((got.ids >= 0).sum())
+    assert dict(got.dropped) == ({"exhausted": missing} if missing else {})
+    changed = pool.corrupted(ns.Query(np.array(asked, np.int64).reshape(-1, 3)), got)
+    for row, slot in np.ndindex(got.ids.shape):
+        side, item = got.side[row, slot], got.ids[row, slot]
+        expected = [-1, -1, -1] if item < 0 else [*asked[row][:side], item, *asked[row][side + 1 :]]
+        assert changed[row, slot].tolist() == expected
+
+
+# ---- frequencies ----------------------------------------------------------------------------------------------------
+
+# 24 entities and 4 relations; relation 3 never occurs, relation 1 is one-to-many.
+TRAIN = [
+    *((0, 1, tail) for tail in range(1, 9)),
+    *((9, 1, tail) for tail in range(10, 15)),
+    *((head, 0, (head * 7 + 3) % 24) for head in range(0, 24, 2)),
+    *((head, 0, 5) for head in range(3, 20, 3)),
+    *((head, 2, tail) for head in (1, 2) for tail in range(23) if (head, tail) != (1, 4)),
+]
+KNOWN = [(0, 1, 9), (0, 1, 10), (4, 0, 5), (0, 3, 1), (0, 2, 8)]
+RANGES = [list(range(24)), list(range(1, 24)), [*range(12), 23], [3, 4, 5]]
+DOMAINS = [list(range(0, 24, 2)), [0, 9, 11, 12], list(range(24)), list(range(20))]
+SETTINGS = {
+    "head and tail": {},
+    "tail": {"sides": ("tail",)},
+    "relation": {"sides": ("relation",)},
+    "all three": {"sides": ("head", "relation", "tail")},
+    "bernoulli": {"choice": "bernoulli"},
+    "bernoulli, all three": {"choice": "bernoulli", "sides": ("tail", "head", "relation")},
+    "observed": {"domains": "observed", "ranges": "observed"},
+    "given": {"domains": DOMAINS, "ranges": RANGES},
+    "given ranges": {"ranges": RANGES, "choice": "bernoulli"},
+}
+# One-to-many; unseen key; own part not known; a head that knows almost every tail; an unseen relation.
+ASKED = [(0, 1, 3), (20, 0, 20), (0, 1, 23), (1, 2, 0), (2, 2, 23), (7, 3, 7)]
+
+
+def pool_and_oracle(name, distinct):
+    chosen = {"sides": ("head", "tail"), "choice": "uniform", "domains": None, "ranges": None, **SETTINGS[name]}
+    pool = Corruption(TRAIN, KNOWN, n_entities=24, n_relations=4, distinct=distinct, **chosen)
+    return pool, Oracle(TRAIN, KNOWN, n_entities=24, n_relations=4, **chosen)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("distinct", [True, False], ids=["distinct", "independent"])
+@pytest.mark.parametrize("tries", [32, 1, 0])
+def test_frequencies_are_those_of_the_oracle(name, distinct, tries, monkeypatch):
+    """The first slot of distinct rows, all slots of independent ones; n = 2 leaves most sides to trial, not decks."""
+    monkeypatch.setattr(uniform, "TRIES", tries)
+    pool, oracle = pool_and_oracle(name, distinct)
+    rows, n = (9000, 2) if distinct else (1800, 5)
+    for triple in ASKED:
+        got = draw(pool, [triple] * rows, n, seed=31)
+        cells = [(side, item) for side, items in oracle.candidates(triple).items() for item in items]
+        if not cells:
+            assert (got.ids == -1).all()
+            assert got.dropped == {"exhausted": rows * n}
+            continue
+        expected = np.zeros(72)
+        for side, item in cells:
+            expected[3 * item + side] = oracle.probability(triple, side, item)
+        seen = codes(got)[:, :1] if distinct else codes(got)
+        observed = np.bincount(seen.ravel(), minlength=72)
+        assert fits(observed, expected) > 1e-5, triple
+        first = got.log_q[:, :1] if distinct else got.log_q
+        assert np.abs(np.exp(first) - expected[seen]).max() < 1e-12
+
+
+@pytest.mark.parametrize("name", ["head and tail", "all three", "bernoulli", "given"])
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("tries", [32, 0])
+def test_every_ordered_row_of_a_triple_with_few_candidates(name, n, tries, monkeypatch):
+    """Brute force over all rows: their probability, their frequency, and exp of the sum of their log_q."""
+    monkeypatch.setattr(uniform, "TRIES", tries)
+    train = [(0, 0, 1), (0, 0, 2), (1, 0, 2), (3, 1, 4), (4, 1, 3), (0, 1, 1)]
+    chosen = {"sides": ("head", "tail"), "choice": "uniform", "domains": None, "ranges": None, **SETTINGS[name]}
+    if name == "given":
+        chosen |= {"domains": [[0, 1, 2, 3], [0]], "ranges": [[0, 1, 3], [4]]}
+    pool = Corruption(train, n_entities=5, n_relations=2, **chosen)
+    oracle = Oracle(train, [], n_entities=5, n_relations=2, **chosen)
+    triple = (0, 0, 2)
+    cells = [(side, item) for side, items in oracle.candidates(triple).items() for item in items]
+    rows = list(itertools.permutations(cells, n))
+    got = draw(pool, [triple] * 60_000, n, seed=7)
+    keys = (codes(got) * 100 ** np.arange(n)).sum(axis=1)
+    claimed = np.exp(got.log_q.sum(axis=1))
+    observed, expected = [], []
+    for row in rows:
+        mine = keys == sum((3 * item + side) * 100**slot for slot, (side, item) in enumerate(row))
+        steps = [oracle.probability(triple, *pair, set(row[:slot])) for slot, pair in enumerate(row)]
+        observed.append(int(mine.sum()))
+        expected.append(math.prod(steps))
+        assert np.abs(claimed[mine] - math.prod(steps)).max(initial=0) < 1e-9
+    assert sum(observed) == 60_000
+    assert fits(observed, expected) > 1e-5
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["open", "listed"])
+@pytest.mark.parametrize("degree", [0, 100, 900, 1960])
+@pytest.mark.parametrize("distinct", [True, False], ids=["distinct", "independent"])
+def test_many_entities_and_few_or_many_known(listed, degree, distinct):
+    """2,000 entities: from nothing known of (head, relation), through most, to lists that are laid out and dealt."""
+    rng = np.random.default_rng(degree)
+    tails = rng.permutation(2000)[:degree]
+    train = np.stack([np.zeros(degree, np.int64), np.zeros(degree, np.int64), tails], 1)
+    free = np.ones(2000)
+    free[tails] = 0
+    free[5] = 0  # the triple's own tail, known or not
+    ranges = None
+    if listed:
+        inside = rng.permutation(2000)[:1000]
+        ranges = [inside]
+        kept = np.zeros(2000)
+        kept[inside] = 1
+        free *= kept
+    pool = Corruption(train, sides=("tail",), ranges=ranges, n_entities=2000, n_relations=1, distinct=distinct)
+    for n, rows in ((4, 20_000), (50, 1600)):
+        got = draw(pool, [[0, 0, 5]] * rows, n, seed=n)
+        length = min(n, int(free.sum())) if distinct else n
+        assert ((got.ids >= 0).sum(axis=1) == length).all()
+        drawn = got.ids[:, :length]
+        assert free[drawn].all()
+        counts = np.bincount(drawn.ravel(), minlength=2000)[free > 0]
+        expected = drawn.size / free.sum()
+        excess = ((counts - expected) ** 2 / expected).sum()
+        if distinct and length == free.sum():
+            assert excess == 0
+            continue
+        if distinct:  # drawing without replacement narrows the counts
+            excess *= (free.sum() - 1) / (free.sum() - length)
+        assert 1e-5 < stats.chi2.sf(excess, free.sum() - 1) < 1 - 1e-5
+        formula = np.log(free.sum() - (np.arange(length) if distinct else np.zeros(length)))
+        assert np.abs(got.log_q[:, :length] + formula).max() < 1e-9
+
+
+def test_no_known_triple_in_five_million_corruptions():
+    """15,000 entities, 237 relations, 300,000 triples in three splits, by keys that share no code with Triples."""
+    rng = np.random.default_rng(2)
+    sizes = np.array([15_000, 237, 15_000])
+    triples = (sizes * rng.uniform(size=(310_000, 3)) ** np.array([3, 2, 3])).astype(np.int64)
+    train, valid, test = np.split(triples, [270_000, 290_000])
+    keys = np.unique((triples[:, 0] * 237 + triples[:, 1]) * 15_000 + triples[:, 2])
+    tails = np.bincount(np.unique(keys) // 15_000)
+    assert tails.max() > 500  # hubs
+    asked = train[rng.permutation(270_000)[:12_500]]
+    for settings_ in ({}, {"choice": "bernoulli", "domains": "observed", "ranges": "observed"}):
+        pool = Corruption(train, (valid, test), n_entities=15_000, n_relations=237, **settings_)
+        query = ns.Query(asked)
+        got = pool.draw(query, 200, rng=ns.rng_for(0))
+        changed = pool.corrupted(query, got)[got.ids >= 0]
+        drawn = (changed[:, 0] * 237 + changed[:, 1]) * 15_000 + changed[:, 2]
+        drawn.sort()
+        assert len(drawn) > 2_000_000
+        assert not (keys[np.minimum(np.searchsorted(keys, drawn), len(keys) - 1)] == drawn).any()
+        own = np.take_along_axis(asked, np.where(got.side < 0, 0, got.side).astype(np.int64), axis=1)
+        assert (got.ids != own).all()
+        ordered = np.sort(codes(got), axis=1)
+        assert not ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any()
+
+
+# ---- what the class promises in words -------------------------------------------------------------------------------
+
+
+def test_each_negative_draws_its_own_side():
+    """The number of heads among 16 negatives is binomial, row by row, in the first half of a batch as in the second."""
+    train = np.random.default_rng(0).integers(0, [500, 5, 500], (3000, 3))
+    for distinct in (True, False):
+        got = draw(Corruption(train, n_entities=500, n_relations=5, distinct=distinct), train, 16)
+        for part in (got.side[:1500], got.side[1500:]):
+            heads = np.bincount((part == 0).sum(axis=1), minlength=17)
+            expected = stats.binom.pmf(np.arange(17), 16, 0.5) * 1500
+            pooled = [slice(0, 5), *(slice(i, i + 1) for i in range(5, 12)), slice(12, 17)]
+            wanted = [expected[cells].sum() for cells in pooled]
+            assert stats.chisquare([heads[cells].sum() for cells in pooled], wanted).pvalue > 1e-4
+
+
+def test_sides_of_a_slot_and_of_its_neighbour_are_independent():
+    got = draw(Corruption([[0, 0, 1]], n_entities=100), [[0, 0, 1]] * 5000, 2)
+    assert stats.chisquare(np.bincount((got.side[:, 0] + got.side[:, 1] // 2), minlength=4)).pvalue > 1e-4
+
+
+def test_bernoulli_of_a_one_to_many_relation_is_exact():
+    """4.16: one head with four tails, tph = 4 and hpt = 1: the head goes with 4 / 5. An unseen relation: with 1 / 2."""
+    train = [[0, 0, tail] for tail in (1, 2, 3, 4)]
+    pool = Corruption(train, choice="bernoulli", n_entities=50, n_relations=2)
+    assert pool.chance == pytest.approx(np.array([[0.8, 0.2], [0.5, 0.5]]), abs=1e-15)
+    for relation, head in ((0, 0.8), (1, 0.5)):
+        got = draw(pool, [[0, relation, 1]] * 5000, 4)
+        heads = int((got.side == 0).sum())
+        assert stats.binomtest(heads, 20_000, head).pvalue > 1e-4
+        first = np.where(got.side[:, 0] == 0, head / 49, (1 - head) / (46 if relation == 0 else 49))
+        assert np.abs(np.exp(got.log_q[:, 0]) - first).max() < 1e-12
+
+
+def test_known_only_filters_and_neither_moves_chances_nor_types():
+    """Held-out triples must not leak into the side's chance nor into observed types."""
+    train, held_out = [[0, 0, 1], [2, 0, 3]], [[0, 0, 4], [0, 0, 5], [0, 0, 6]]
+    pool = Corruption(train, held_out, choice="bernoulli", domains="observed", ranges="observed")
+    assert pool.chance.tolist() == [[0.5, 0.5]]
+    got = draw(pool, [[0, 0, 1]], 9)
+    assert {(s, i) for s, i in zip(got.side[0].tolist(), got.ids[0].tolist(), strict=True) if i >= 0} == {
+        (0, 2),
+        (2, 3),
+    }
+    alone = draw(Corruption(train, [[2, 0, 1]], domains="observed", ranges="observed"), [[0, 0, 1]], 9)
+    assert sorted(zip(alone.side[0].tolist(), alone.ids[0].tolist(), strict=True))[-1:] == [(2, 3)]
+    assert alone.dropped == {"exhausted": 8}
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        [[0, 0, 2], [0, 0, 3]],
+        [(0, 0, 2), (0, 0, 3)],
+        np.array([[0, 0, 2], [0, 0, 3]]),
+        ns.Triples([[0, 0, 2], [0, 0, 3]]),
+        ([[0, 0, 2]], [[0, 0, 3]]),
+        [np.array([[0, 0, 2]]), ns.Triples([[0, 0, 3]]), np.empty((0, 3), np.int64)],
+    ],
+    ids=["lists", "tuples", "array", "Triples", "splits", "mixed splits"],
+)
+def test_forms_of_known(known):
+    pool = Corruption([[0, 0, 1]], known, sides=("tail",))
+    got = draw(pool, [[0, 0, 1]], 4)
+    assert got.ids[0].tolist() == [0, -1, -1, -1]
+    for nothing in (None, [], ()):
+        free = draw(Corruption([[0, 0, 1]], nothing, sides=("tail",), n_entities=4), [[0, 0, 1]], 4)
+        assert sorted(free.ids[0].tolist()) == [-1, 0, 2, 3]
+
+
+def test_sizes_given_are_the_sizes():
+    """Neither shrunk by a size that is not given, nor silently outgrown by a split."""
+    train = ns.Triples([[0, 0, 1], [1, 3, 2]], n_entities=5, n_relations=10)
+    assert (Corruption(train).known.n_entities, Corruption(train).known.n_relations) == (5, 10)
+    wider = Corruption(train, n_entities=100).known
+    assert (wider.n_entities, wider.n_relations) == (100, 10)
+    more = Corruption(train, n_relations=12).known
+    assert (more.n_entities, more.n_relations) == (5, 12)
+    grown = Corruption(train, [[7, 0, 1]]).known
+    assert (grown.n_entities, grown.n_relations) == (8, 10)
+
+
+def test_an_unknown_triples_own_part_never_comes_back():
+    pool = Corruption(np.empty((0, 3), np.int64), sides=NAMES, n_entities=3, n_relations=2)
+    got = draw(pool, [[1, 1, 2]] * 50, 9)
+    for row in range(50):
+        pairs = {(s, i) for s, i in zip(got.side[row].tolist(), got.ids[row].tolist(), strict=True) if i >= 0}
+        assert pairs == {(0, 0), (0, 2), (1, 0), (2, 0), (2, 1)}
+
+
+@pytest.mark.parametrize("tries", [32, 0])
+@pytest.mark.parametrize("n", [31, 33, 65, 300, 1001])
+def test_wide_rows(n, tries, monkeypatch):
+    monkeypatch.setattr(uniform, "TRIES", tries)
+    rng = np.random.default_rng(9)
+    train = np.unique(rng.integers(0, [700, 2, 700], (1500, 3)), axis=0)
+    keys = (train[:, 0] * 2 + train[:, 1]) * 700 + train[:, 2]
+    pool = Corruption(train, n_entities=700, n_relations=2, sides=NAMES)
+    query = ns.Query(train[:4])
+    got = pool.draw(query, n, rng=ns.rng_for(n))
+    assert (got.ids >= 0).all()
+    assert all(len(set(row)) == n for row in codes(got).tolist())
+    changed = pool.corrupted(query, got)
+    assert not np.isin((changed[..., 0] * 2 + changed[..., 1]) * 700 + changed[..., 2], keys).any()
+
+
+@pytest.mark.parametrize("distinct", [True, False])
+@pytest.mark.parametrize("tries", [32, 1, 0])
+def test_the_first_8_are_the_same_for_8_and_80(distinct, tries, monkeypatch):
+    """Where each side has at least twice the candidates that are asked for. The exception is below."""
+    monkeypatch.setattr(uniform, "TRIES", tries)
+    rng = np.random.default_rng(12)
+    train = np.unique(rng.integers(0, [400, 3, 400], (9000, 3)), axis=0)
+    for chosen in ({}, {"choice": "bernoulli"}, {"ranges": [range(300), range(50, 400), range(400)]}):
+        if "ranges" in chosen:
+            chosen = {"ranges": [list(part) for part in chosen["ranges"]]}
+        pool = Corruption(train, n_entities=400, n_relations=3, distinct=distinct, **chosen)
+        narrow = draw(pool, train[:200], 8)
+        for n in (9, 33, 80):
+            wide = draw(pool, train[:200], n)
+            assert (codes(wide)[:, :8] == codes(narrow)).all()
+            assert np.abs(wide.log_q[:, :8] - narrow.log_q).max() < 1e-12
+
+
+def test_the_first_8_differ_where_a_side_is_dealt_from_a_deck():
+    """A distinct row lays a side out when asked for more than half of it: earlier slots then change, sides do not."""
+    pool = Corruption([[0, 0, 1]], n_entities=42)
+    rows = [[0, 0, 1]] * 50
+    eight, half, more = (draw(pool, rows, n) for n in (8, 20, 21))
+    assert (codes(eight) == codes(half)[:, :8]).all()
+    assert (codes(eight) != codes(more)[:, :8]).any()
+    assert (eight.side == more.side[:, :8]).all()
+
+
+def test_shapes_of_nothing_and_one():
+    pool = Corruption([[0, 0, 1]], n_entities=5)
+    for rows, n, shape in ((0, 3, (0, 3)), (0, 0, (0, 0)), (1, 0, (1, 0)), (1, 1, (1, 1))):
+        got = draw(pool, [[0, 0, 1]] * rows, n)
+        assert got.ids.shape == got.side.shape == got.log_q.shape == shape
+        assert (got.ids.dtype, got.side.dtype) == (np.int64, np.int8)
+        assert pool.corrupted(ns.Query(np.array([[0, 0, 1]] * rows, np.int64).reshape(-1, 3)), got).shape == (*shape, 3)
+    uneven = draw(pool, [[0, 0, 1]] * 3, [2, 0, 1])
+    assert (uneven.ids >= 0).sum(axis=1).tolist() == [2, 0, 1]
+    assert (uneven.side[uneven.ids < 0] == -1).all()
+    assert uneven.dropped == {}
+
+
+def test_torch_triples_and_torch_negatives():
+    torch = pytest.importorskip("torch")
+    pool = Corruption([[0, 0, 1]], n_entities=9)
+    plain = draw(pool, [[0, 0, 1], [2, 0, 3]], 3)
+    query = ns.Query(torch.tensor([[0, 0, 1], [2, 0, 3]]))
+    got = pool.draw(query, 3, rng=ns.rng_for(0))
+    assert (got.ids == plain.ids).all()
+    assert (pool.corrupted(query, got.like(query)) == pool.corrupted(query, plain)).all()
+
+
+# ---- what is refused, and how ---------------------------------------------------------------------------------------
+
+
+def test_on_short_raise_names_the_first_row_and_the_count():
+    pool = Corruption([[0, 0, 1], [0, 0, 0]], sides=("tail",), n_entities=3, on_short="raise")
+    assert draw(pool, [[0, 0, 1]], 1).dropped == {}
+    message = (
+        r"^Corruption\.draw: row 1 has 1 candidates left of the 2 asked for \(2 such rows\)\. "
+        r"Ask for fewer, or pass on_short='pad'\.$"
+    )
+    with pytest.raises(NaysayError, match=message):
+        draw(pool, [[1, 0, 1], [0, 0, 1], [0, 0, 0]], 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"triples": [0, 0, 1]},
+            r"^Triples: `triples` must be of shape \(n, 3\): head, relation, tail, got shape \(3,\)",
+        ),
+        ({"triples": []}, r"^Corruption: `triples` must be of at least one entity, got none\.$"),
+        ({"known": 5}, r"^Corruption: `known` must be Triples, an array \(n, 3\), or a sequence of them, got 5\.$"),
+        (
+            {"known": "test"},
+            r"^Corruption: `known` must be Triples, an array \(n, 3\), or a sequence of them, got 'test'",
+        ),
+        ({"known": [[0, 1]]}, r"^Triples: `triples` must be of shape \(n, 3\): .* got shape \(1, 2\)"),
+        (
+            {"known": [[7, 0, 1]], "n_entities": 5},
+            r"^Triples: `triples` must be of ids within 5 entities and 1 relations, got \[7, 0, 1\] at row 1 ",
+        ),
+        (
+            {"n_entities": 1},
+            r"^Triples: `triples` must be of ids within 1 entities and 1 relations, got \[0, 0, 1\] at row",
+        ),
+        ({"n_entities": 2.5}, r"^Triples: `n_entities` must be a whole number, got 2\.5\.$"),
+        ({"n_relations": -1}, r"^Triples: `n_relations` must be at least 0, got -1\.$"),
+        (
+            {"sides": "head"},
+            r"^Corruption: `sides` must be a sequence of different parts, got 'head'\. For example \(\"head\"",
+        ),
+        ({"sides": ()}, r"^Corruption: `sides` must be a sequence of different parts, got \(\)\."),
+        ({"sides": None}, r"^Corruption: `sides` must be a sequence of different parts, got None\."),
+        (
+            {"sides": ("tail", "tail")},
+            r"^Corruption: `sides` must be a sequence of different parts, got \('tail', 'tail'",
+        ),
+        (
+            {"sides": ("hed", "tail")},
+            r"^Corruption: `sides` must be one of 'head', 'relation', 'tail', got 'hed'\. Did you mean 'head'\?$",
+        ),
+        (
+            {"choice": "bernouli"},
+            r"^Corruption: `choice` must be one of 'uniform', 'bernoulli', got 'bernouli'\. Did you mean 'bernoulli'\?",
+        ),
+        (
+            {"choice": "bernoulli", "sides": ("head", "relation")},
+            r"^Corruption: `choice` must be \"uniform\" unless head and tail are both replaced, got 'bernoulli'\. "
+            r"It chooses between the two: pass sides=\(\"head\", \"tail\"\)\.$",
+        ),
+        (
+            {"domains": "seen"},
+            r"^Corruption: `domains` must be None, \"observed\", or one array of entities for each relation, got 'se",
+        ),
+        (
+            {"ranges": 5},
+            r"^Corruption: `ranges` must be None, \"observed\", or one array of entities for each relation, got 5",
+        ),
+        (
+            {"ranges": {0: [1]}},
+            r"^Corruption: `ranges` must be None, \"observed\", or one array .*, got \{0: \[1\]\}\.$",
+        ),
+        ({"ranges": [[0], [1]]}, r"^Corruption: `ranges` must be of one array for each of the 1 relations, got 2\.$"),
+        (
+            {"ranges": [[0, 9]]},
+            r"^Corruption: `ranges` must be between 0 and 1 \(2 entities\), got 9 at row 1 \(1 such row\)\.$",
+        ),
+        ({"domains": [[0.5]]}, r"^Corruption: `domains` must be whole numbers, got dtype float64\."),
+        ({"domains": [0]}, r"^Corruption: `domains` must be of shape \(n,\), got shape \(\)\.$"),
+        (
+            {"domains": "observed", "sides": ("tail",)},
+            r"^Corruption: `domains` must be None while the head is not replaced, got a value\. "
+            r"Add 'head' to sides, or leave it out\.$",
+        ),
+        (
+            {"ranges": [[0]], "sides": ("head", "relation")},
+            r"^Corruption: `ranges` must be None while the tail is not replaced, got a value\. Add 'tail' to sides",
+        ),
+        ({"on_short": "drop"}, r"^Corruption: `on_short` must be one of 'pad', 'raise', got 'drop'\.$"),
+    ],
+)
+def test_what_a_pool_refuses(arguments, message):
+    with pytest.raises(NaysayError, match=message):
+        Corruption(**{"triples": [[0, 0, 1]], **arguments})
+
+
+@pytest.mark.parametrize(
+    ("triples", "n", "rng", "message"),
+    [
+        (
+            [0, 1],
+            1,
+            ns.rng_for(0),
+            r"^Corruption\.draw: `query\.anchors` must be of shape \(B, 3\): head, relation, tail, got shape \(2,\)\.$",
+        ),
+        (
+            [[0, 0, 1], [0, 1, 0], [2, 0, 0]],
+            1,
+            ns.rng_for(0),
+            r"^Corruption\.draw: `triples` must be of ids within 2 entities and 1 relations, "
+            r"got \[0, 1, 0\] at row 1 \(2 such rows\)\.$",
+        ),
+        (
+            [[0, 0, -1]],
+            1,
+            ns.rng_for(0),
+            r"^Corruption\.draw: `triples` must be of ids within .*, got \[0, 0, -1\] at row 0",
+        ),
+        (
+            [[0.0, 0.0, 1.0]],
+            1,
+            ns.rng_for(0),
+            r"^Corruption\.draw: `anchors` must be whole numbers, got dtype float64\.",
+        ),
+        ([[0, 0, 1]], -1, ns.rng_for(0), r"^Corruption\.draw: `n` must be at least 0, got -1\.$"),
+        ([[0, 0, 1]], 1.0, ns.rng_for(0), r"^Corruption\.draw: `n` must be a whole number, got 1\.0\.$"),
+        (
+            [[0, 0, 1]],
+            [1, 2],
+            ns.rng_for(0),
+            r"^Corruption\.draw: `n` must be one number, or one for each of the 1 rows, got",
+        ),
+        ([[0, 0, 1]], 1, 7, r"^Corruption\.draw: `rng` must be a numpy Generator, got 7\. Pass rng=naysay\.rng_for"),
+    ],
+)
+def test_what_a_draw_refuses(triples, n, rng, message):
+    with pytest.raises(NaysayError, match=message):
+        Corruption([[0, 0, 1]]).draw(ns.Query(triples), n, rng=rng)
+
+
+def test_repr_names_the_settings():
+    assert repr(Corruption([[0, 0, 1]], sides=("tail", "head"), distinct=False)) == (
+        "Corruption(Triples(1 triples, 2 entities, 1 relations), sides=('head', 'tail'), distinct=False)"
+    )

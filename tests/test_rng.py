@@ -1,0 +1,116 @@
+"""A generator is a function of (seed, step, rank, worker), and a call takes one key from it."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.rng import key_from
+
+NAMES = ("seed", "step", "rank", "worker")
+NUMBERS = st.integers(0, 2**64 - 1) | st.integers(0, 3) | st.sampled_from([2**32 - 1, 2**32, 2**64 - 1])
+TUPLES = st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS)
+
+
+def first_numbers(arguments):
+    return ns.rng_for(*arguments).integers(0, 2**63, 4).tolist()
+
+
+@given(TUPLES)
+def test_equal_arguments_give_equal_streams(arguments):
+    assert first_numbers(arguments) == first_numbers(arguments)
+    named = dict(zip(NAMES, arguments, strict=True))
+    assert ns.rng_for(**named).integers(0, 2**63, 4).tolist() == first_numbers(arguments)
+
+
+@given(TUPLES, TUPLES)
+def test_any_other_argument_gives_another_stream(one, other):
+    assume(one != other)
+    assert first_numbers(one) != first_numbers(other)
+
+
+@given(TUPLES, st.integers(0, 3), NUMBERS)
+def test_one_other_argument_is_enough(arguments, place, value):
+    assume(arguments[place] != value)
+    other = (*arguments[:place], value, *arguments[place + 1 :])
+    assert first_numbers(arguments) != first_numbers(other)
+
+
+def test_a_number_does_not_spill_into_its_neighbour():
+    # (1, 0) and (0, 1) as 32-bit words would be the same list if widths were not fixed
+    streams = [(2**32, 0), (0, 1), (1, 0), (0, 2**32), (2**32 + 1, 0), (1, 1), (0, 0)]
+    seen = {tuple(first_numbers(arguments)) for arguments in streams}
+    assert len(seen) == len(streams)
+
+
+def test_the_defaults_are_zero():
+    assert first_numbers((5,)) == first_numbers((5, 0, 0, 0))
+
+
+def test_numpy_numbers_are_numbers():
+    assert first_numbers((np.uint64(2**64 - 1), np.int8(3))) == first_numbers((2**64 - 1, 3))
+
+
+def test_streams_stay_the_same_on_every_machine():
+    # a resumed run or another machine must draw what this one drew
+    assert ns.rng_for(0).integers(0, 2**32, 3).tolist() == [1209672367, 2645122835, 1545404107]
+    assert int(key_from("test", ns.rng_for(7, step=3, rank=1, worker=2))) == 1601787323415573022
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("value", "rule"),
+    [
+        (-1, "at least 0, got -1"),
+        (1.0, "a whole number, got 1.0"),
+        (True, "a whole number, got True"),
+        (None, "a whole number, got None"),
+        ("1", "a whole number, got '1'"),
+        (2**64, "below 2^64, got 18446744073709551616"),
+    ],
+)
+def test_bad_numbers_are_refused_by_name(name, value, rule):
+    with pytest.raises(NaysayError) as caught:
+        ns.rng_for(**{"seed": 0, name: value})
+    assert str(caught.value) == f"rng_for: `{name}` must be {rule}."
+
+
+def test_a_key_is_one_64_bit_number_and_no_more():
+    taken, counted = ns.rng_for(3), ns.rng_for(3)
+    key = key_from("test", taken)
+    assert key.dtype == np.uint64
+    assert key == counted.bit_generator.random_raw()
+    assert taken.bit_generator.random_raw(5).tolist() == counted.bit_generator.random_raw(5).tolist()
+
+
+def test_a_draw_takes_exactly_one_key():
+    known = ns.Positives.from_pairs([0, 1], [1, 0], n_items=50)
+    for distinct in (True, False):
+        for weights in (None, np.arange(50)):
+            pool = ns.pools.Everything(known, weights, distinct=distinct)
+            taken, counted = ns.rng_for(3), ns.rng_for(3)
+            pool.draw(ns.Query([0, 1, 0]), 9, rng=taken)
+            key_from("test", counted)
+            assert taken.bit_generator.random_raw() == counted.bit_generator.random_raw()
+
+
+def test_keys_reach_the_ends_of_their_range():
+    rng = ns.rng_for(0)
+    keys = [int(key_from("test", rng)) for _ in range(2000)]
+    assert min(keys) < 2**56
+    assert max(keys) > 2**64 - 2**56
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_key_needs_a_generator():
+    with pytest.raises(NaysayError, match=r"^Owner: `rng` must be a numpy Generator, got 5\. Pass rng=naysay.rng_for"):
+        key_from("Owner", 5)
+
+
+def test_no_global_generator_is_read_or_moved():
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002
+    ns.rng_for(0).random()
+    key_from("test", ns.rng_for(0))
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002

@@ -1,0 +1,136 @@
+"""CSR rows against plain Python sets."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naysay import rows
+from naysay.errors import NaysayError
+
+PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 40)), max_size=120)
+TAGGED = st.dictionaries(st.tuples(st.integers(0, 4), st.integers(0, 12)), st.sampled_from([1, 2]))
+COMPILING = settings(deadline=None)  # a first call compiles
+
+
+def as_lists(indptr, indices):
+    return [indices[low:high].tolist() for low, high in itertools.pairwise(indptr)]
+
+
+def tagged_rows(pairs, n_anchors, *, related):
+    ordered = sorted(pairs)
+    counts = np.bincount([anchor for anchor, _ in ordered], minlength=n_anchors).astype(np.int64)
+    relation = np.array([pairs[pair] for pair in ordered], np.int8) if related else None
+    return rows.Rows(rows.offsets(counts), np.array([item for _, item in ordered], np.int32), relation)
+
+
+@pytest.mark.parametrize(
+    ("n_items", "kind"), [(0, np.int32), (2**31 - 1, np.int32), (2**31, np.int64), (2**40, np.int64)]
+)
+def test_the_smallest_type_that_holds_every_id(n_items, kind):
+    assert rows.index_type(n_items) is kind
+    if n_items:
+        assert n_items - 1 <= np.iinfo(kind).max
+
+
+@given(st.lists(st.integers(0, 9)))
+def test_offsets_are_running_sums(counts):
+    starts = rows.offsets(np.array(counts, np.int64))
+    assert starts.dtype == np.int64
+    assert starts.tolist() == [sum(counts[:row]) for row in range(len(counts) + 1)]
+
+
+def test_frozen_is_a_read_only_view():
+    array = np.arange(3)
+    view = rows.frozen(array)
+    assert np.shares_memory(view, array)
+    assert array.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 1
+
+
+@COMPILING
+@given(PAIRS)
+def test_grouped_holds_each_pair_in_its_row(pairs):
+    anchors = np.array([anchor for anchor, _ in pairs], np.int64)
+    items = np.array([item for _, item in pairs], np.int64)
+    found = rows.grouped(anchors, items, 6, 41)
+    expected = [[item for anchor, item in pairs if anchor == row] for row in range(6)]
+    assert as_lists(found.indptr, found.indices) == expected  # in the order given: the sort is stable
+    assert found.indices.dtype == np.int32
+    assert found.relation is None
+
+
+@COMPILING
+@given(PAIRS)
+def test_tidied_is_sorted_and_distinct(pairs):
+    unsorted = [[item for anchor, item in pairs if anchor == row] for row in range(6)]
+    indptr = rows.offsets(np.array([len(row) for row in unsorted]))
+    indices = np.array([item for row in unsorted for item in row], np.int64)
+    found, duplicates = rows.tidied(indptr, indices)
+    expected = [sorted(set(row)) for row in unsorted]
+    assert as_lists(found.indptr, found.indices) == expected
+    assert duplicates == len(pairs) - sum(map(len, expected))
+
+
+@pytest.mark.parametrize("length", [23, 24, 25, 500])
+def test_tidied_on_both_sides_of_the_insertion_sort(length):
+    values = np.random.default_rng(length).integers(0, length, length)
+    found, duplicates = rows.tidied(np.array([0, length]), values.copy())
+    assert found.indices.tolist() == sorted(set(values.tolist()))
+    assert duplicates == length - len(set(values.tolist()))
+
+
+@COMPILING
+@given(TAGGED, TAGGED, st.booleans(), st.booleans(), st.integers(5, 7))
+def test_merged_is_the_union_and_positive_wins(one, other, one_related, other_related, n_anchors):
+    one = one if one_related else dict.fromkeys(one, 1)
+    other = other if other_related else dict.fromkeys(other, 1)
+    both = rows.merged(
+        tagged_rows(one, 5, related=one_related), tagged_rows(other, 5, related=other_related), n_anchors, 13
+    )
+    expected = {pair: min(one.get(pair, 9), other.get(pair, 9)) for pair in one.keys() | other.keys()}
+    lists = [sorted(item for anchor, item in expected if anchor == row) for row in range(n_anchors)]
+    assert as_lists(both.indptr, both.indices) == lists
+    if one_related or other_related:
+        assert both.relation.tolist() == [expected[pair] for pair in sorted(expected)]
+    else:
+        assert both.relation is None
+
+
+def test_merged_widens_ids_where_the_union_needs_it():
+    small = rows.Rows(np.array([0, 1]), np.array([3], np.int32))
+    large = rows.Rows(np.array([0, 0, 1]), np.array([2**31 + 3]))
+    both = rows.merged(small, large, 2, 2**31 + 4)
+    assert both.indices.dtype == np.int64
+    assert as_lists(both.indptr, both.indices) == [[3], [2**31 + 3]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "got"),
+    [
+        ({"indices": np.zeros(3, np.int64)}, "indices: (3,) int64"),
+        ({"filter": np.zeros(2, np.uint8)}, "filter: (2,) uint8"),
+        ({"filter": np.zeros(3, np.int8)}, "filter: (3,) int8"),
+        ({"relation": np.ones(4, np.int8)}, "relation: (4,) int8"),
+        ({"indptr": np.array([0, 2])}, "indptr: not from 0 to 3"),
+        ({"indptr": np.array([1, 3])}, "indptr: not from 0 to 3"),
+        ({"indptr": np.empty(0, np.int64)}, "indptr: not from 0 to 3"),
+        ({"indptr": np.array([[0, 3]])}, "indptr: (1, 2) int64"),
+        ({"indices": np.array(3, np.int32)}, "indices: () int32"),
+    ],
+)
+def test_saved_rows_that_do_not_fit_are_refused(changed, got):
+    sound = {
+        "indptr": np.array([0, 2, 3]),
+        "indices": np.array([0, 1, 1], np.int32),
+        "filter": np.zeros(3, np.uint8),
+        "relation": np.ones(3, np.int8),
+    }
+    rows.check_sound("Positives.load", sound, 5)
+    rows.check_sound("Positives.load", {name: sound[name] for name in ("indptr", "indices", "filter")}, 5)
+    with pytest.raises(NaysayError) as caught:
+        rows.check_sound("Positives.load", sound | changed, 5)
+    assert str(caught.value) == f"Positives.load: `path` must be a folder of matching arrays, got {got}."

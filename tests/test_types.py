@@ -1,0 +1,243 @@
+"""Query and Negatives: shapes, conversion, identity. The protocols: any object with the method will do."""
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.types import Detector, Pool, Sampler, Stateful
+
+IDS = np.array([[3, -1], [0, 7]])
+FULL = {
+    "relation": np.array([[0, 0], [1, 2]], np.int8),
+    "scores": np.ones((2, 2), np.float32),
+    "suspicion": np.zeros((2, 2)),
+    "weights": np.full((2, 2), 0.5),
+    "vectors": np.arange(12.0).reshape(2, 2, 3),
+    "parents": np.zeros((2, 2, 2), np.int64),
+    "side": np.zeros((2, 2), np.int8),
+    "source": np.ones((2, 2), np.int8),
+    "log_q": np.broadcast_to(np.array([-1.0, -2.0])[:, None], (2, 2)),
+}
+
+
+def refusal(call, *arguments, **named):
+    with pytest.raises(NaysayError) as caught:
+        call(*arguments, **named)
+    return str(caught.value)
+
+
+# ---- Query ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("anchors", "shape"),
+    [
+        ([], (0,)),
+        ([4], (1,)),
+        (range(3), (3,)),
+        (np.empty((0, 3), np.int64), (0, 3)),
+        (np.empty((0, 3)), (0, 3)),
+        ([[1, 2, 3]], (1, 3)),
+        (torch.tensor([1, 2]), (2,)),
+        (torch.tensor([]), (0,)),
+        (torch.zeros((4, 3), dtype=torch.int32), (4, 3)),
+        (np.array([1, 2], np.uint8), (2,)),
+    ],
+)
+def test_query_ids_are_numpy_int64_of_the_same_shape(anchors, shape):
+    query = ns.Query(anchors)
+    ids = query.ids("test")
+    assert type(ids) is np.ndarray
+    assert ids.dtype == np.int64
+    assert ids.shape == shape
+    assert len(query) == shape[0]
+
+
+def test_query_keeps_tensors_and_their_device():
+    anchors = torch.tensor([1, 2])
+    assert ns.Query(anchors).anchors is anchors
+    assert ns.Query(anchors).device == torch.device("cpu")
+    assert ns.Query([1, 2]).device is None
+    assert type(ns.Query([1, 2]).anchors) is np.ndarray
+
+
+@pytest.mark.parametrize("anchors", [3, [[1, 2]], np.zeros((2, 3, 1)), torch.zeros((2, 4))])
+def test_query_refuses_other_shapes(anchors):
+    message = refusal(ns.Query, anchors)
+    assert (
+        message
+        == f"Query: `anchors` must be of shape (B,), or (B, 3) for triples, got shape {tuple(np.shape(anchors))}."
+    )
+
+
+@pytest.mark.parametrize("positives", [[1], [[1], [2]], 1, torch.tensor([1, 2, 3])])
+def test_query_refuses_partners_of_another_shape(positives):
+    message = refusal(ns.Query, [0, 1], positives=positives)
+    assert message == f"Query: `positives` must be of shape (2,), got shape {tuple(np.shape(positives))}."
+
+
+def test_query_refuses_vectors_of_another_length():
+    ns.Query([0, 1], vectors=np.zeros((2, 5)))
+    message = refusal(ns.Query, [0, 1], vectors=np.zeros((3, 5)))
+    assert message == "Query: `vectors` must be of 2 rows, like the anchors, got 3."
+
+
+@pytest.mark.parametrize(("step", "rule"), [(-1, "at least 0, got -1"), (0.5, "a whole number, got 0.5")])
+def test_query_refuses_steps(step, rule):
+    assert refusal(ns.Query, [0], step=step) == f"Query: `step` must be {rule}."
+
+
+def test_query_ids_are_whole_numbers():
+    message = refusal(ns.Query([0.5]).ids, "Everything.draw")
+    assert message == "Everything.draw: `anchors` must be whole numbers, got dtype float64. Ids count from 0."
+    message = refusal(ns.Query(["a"]).ids, "Everything.draw")
+    assert message == "Everything.draw: `anchors` must be whole numbers, got dtype <U1. Ids count from 0."
+
+
+def test_query_positives_as_ids():
+    for positives in ([4, 5], np.array([4, 5], np.int16), torch.tensor([4, 5])):
+        found = ns.Query([0, 1], positives=positives).positive_ids("test")
+        assert found.dtype == np.int64
+        assert found.tolist() == [4, 5]
+    message = refusal(ns.Query([0]).positive_ids, "Warp.sample")
+    assert message == "Warp.sample: `query.positives` must be given, got None. Pass Query(anchors, positives=items)."
+
+
+# ---- Negatives ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "ids", [np.zeros(3, np.int64), np.zeros((2, 2), np.int32), torch.zeros((2, 2)), np.zeros((2, 2))]
+)
+def test_negatives_refuse_other_ids(ids):
+    assert refusal(ns.Negatives, ids) == f"Negatives: `ids` must be (B, K) int64, got {tuple(ids.shape)} {ids.dtype}."
+
+
+def test_negatives_refuse_lists():
+    assert refusal(ns.Negatives, [[1]]) == "Negatives: `ids` must be (B, K) int64, got list."
+    assert (
+        refusal(ns.Negatives, IDS, scores=[[1.0, 2.0]] * 2)
+        == "Negatives: `scores` must be of shape (2, 2), like ids, got ()."
+    )
+
+
+@pytest.mark.parametrize("name", sorted(FULL))
+def test_negatives_refuse_partners_of_another_shape(name):
+    wrong = FULL[name][:1]
+    rule = f"of shape {(2, 2, *FULL[name].shape[2:])}, like ids"
+    assert refusal(ns.Negatives, IDS, **{name: wrong}) == f"Negatives: `{name}` must be {rule}, got {wrong.shape}."
+    with pytest.raises(NaysayError, match=f"`{name}` must be of shape"):
+        ns.Negatives(IDS, **{name: np.zeros((2, 2, *FULL[name].shape[2:], 1)) if name != "vectors" else np.zeros(2)})
+
+
+def test_every_field_of_the_contract_is_there():
+    names = [field.name for field in dataclasses.fields(ns.Negatives)]
+    assert sorted(names) == sorted(["ids", "source_names", "dropped", *FULL])
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 4), (1, 0), (1, 1)])
+def test_negatives_of_no_rows_or_slots(shape):
+    negatives = ns.Negatives(np.empty(shape, np.int64))
+    assert negatives.shape == shape
+    assert negatives.mask.shape == shape
+    assert negatives.to("cpu").numpy().shape == shape
+
+
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 2)), min_size=1, max_size=12), st.booleans())
+def test_the_mask_is_filled_and_negative(slots, in_torch):
+    ids = np.array([[item for item, _ in slots]])
+    relation = np.array([[kind for _, kind in slots]], np.int8)
+    negatives, plain = ns.Negatives(ids, relation=relation), ns.Negatives(ids)
+    if in_torch:
+        negatives, plain = negatives.to("cpu"), plain.to("cpu")
+    assert negatives.mask.tolist() == [[item >= 0 and kind == 0 for item, kind in slots]]
+    assert plain.mask.tolist() == [[item >= 0 for item, _ in slots]]
+
+
+def test_there_and_back_again():
+    negatives = ns.Negatives(IDS, **FULL, source_names=("a", "b"), dropped={"exhausted": 1})
+    tensors = negatives.to("cpu")
+    back = tensors.numpy()
+    for name in ("ids", *FULL):
+        assert isinstance(getattr(tensors, name), torch.Tensor)
+        assert type(getattr(back, name)) is np.ndarray
+        given_array, returned = getattr(negatives, name), getattr(back, name)
+        assert returned.dtype == given_array.dtype
+        assert returned.tolist() == given_array.tolist()
+    assert (back.source_names, back.dropped) == (("a", "b"), {"exhausted": 1})
+    assert tensors.mask.tolist() == negatives.mask.tolist() == [[True, False], [False, False]]
+
+
+def test_absent_fields_stay_absent():
+    assert all(getattr(ns.Negatives(IDS).to("cpu"), name) is None for name in FULL)
+
+
+def test_a_read_only_log_q_is_copied_and_not_written_through():
+    assert not FULL["log_q"].flags.writeable
+    tensors = ns.Negatives(IDS, log_q=FULL["log_q"]).to("cpu")
+    tensors.log_q[0, 0] = 5.0
+    assert tensors.log_q.tolist() == [[5.0, -1.0], [-2.0, -2.0]]
+    assert FULL["log_q"].tolist() == [[-1.0, -1.0], [-2.0, -2.0]]
+
+
+def test_like_answers_in_the_array_type_of_the_query():
+    negatives = ns.Negatives(IDS, **FULL)
+    assert negatives.like(ns.Query([0, 1])) is negatives
+    tensors = negatives.like(ns.Query(torch.tensor([0, 1])))
+    assert all(isinstance(getattr(tensors, name), torch.Tensor) for name in ("ids", *FULL))
+    assert type(tensors.like(ns.Query([0, 1])).ids) is np.ndarray
+    assert negatives.like(ns.Query(torch.zeros(2, device="meta"))).ids.device.type == "meta"
+
+
+def test_both_are_frozen_and_compared_by_identity():
+    for make in (lambda: ns.Query([0, 1]), lambda: ns.Negatives(IDS)):
+        one, other = make(), make()
+        assert one == one
+        assert one != other
+        assert len({one, other}) == 2
+        for field in dataclasses.fields(one):
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                setattr(one, field.name, None)
+        assert not hasattr(one, "__dict__")  # slots: nothing else can be hung on it
+
+
+def test_a_changed_copy_leaves_the_first_alone():
+    first = ns.Negatives(IDS)
+    changed = dataclasses.replace(first, weights=FULL["weights"])
+    assert first.weights is None
+    assert changed.ids is first.ids
+    with pytest.raises(NaysayError, match="`weights` must be of shape"):
+        dataclasses.replace(first, weights=np.zeros(3))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_both_travel_to_other_processes(copied):
+    query = copied(ns.Query([0, 1], positives=[2, 3], vectors=np.eye(2), step=4))
+    assert (query.anchors.tolist(), query.positives.tolist(), query.step) == ([0, 1], [2, 3], 4)
+    negatives = copied(ns.Negatives(IDS, log_q=FULL["log_q"], dropped={"exhausted": 1}))
+    assert negatives.log_q.tolist() == FULL["log_q"].tolist()
+    assert negatives.dropped == {"exhausted": 1}
+
+
+# ---- the protocols --------------------------------------------------------------------------------------
+
+
+def test_the_methods_make_the_part():
+    class Mine:
+        def draw(self, query, n, *, rng): ...
+        def sample(self, query, k, *, rng): ...
+        def suspicion(self, query, negatives): ...
+        def state(self): ...
+        def restore(self, state): ...
+
+    for protocol in (Pool, Sampler, Detector, Stateful):
+        assert isinstance(Mine(), protocol)
+        assert not isinstance(object(), protocol)

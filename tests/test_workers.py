@@ -1,0 +1,142 @@
+"""Draws in DataLoader workers, forked and spawned, and in many threads at once, are those of the main process."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import naysay as ns
+from naysay.kernels.threads import _THREADS, threads
+from naysay.pools import Corruption, Everything, popularity
+
+torch = pytest.importorskip("torch")
+
+ROWS, BATCH, SLOTS = 12_000, 4000, 20  # a batch is large enough to be split over threads in the worker too
+
+
+def world():
+    rng = np.random.default_rng(0)
+    positives = ns.Positives.from_pairs(rng.integers(0, 300, 6000), rng.integers(0, 700, 6000), 300, 700)
+    triples = rng.integers(0, [200, 4, 200], (3000, 3))
+    return positives, triples
+
+
+def pools():
+    positives, triples = world()
+    return {
+        "uniform": Everything(positives),
+        "weighted": Everything(positives, popularity(positives), distinct=False),
+        "corruption": Corruption(triples, choice="bernoulli"),
+    }
+
+
+class Rows(torch.utils.data.Dataset):
+    """Numbers of rows. At module level, like `Collate`, so that a spawned worker can unpickle it."""
+
+    def __len__(self):
+        return ROWS
+
+    def __getitem__(self, index):
+        return index
+
+
+class Collate:
+    """Negatives for a batch of rows from every pool, by the batch's own step."""
+
+    def __init__(self, two_threads):
+        self.pools = pools()
+        self.triples = world()[1]
+        self.two_threads = two_threads
+
+    def __call__(self, batch):
+        if self.two_threads:
+            ns.set_threads(2)
+        rows, step = np.array(batch), batch[0] // BATCH
+        out = {"rows": torch.tensor(batch)}
+        for name, pool in self.pools.items():
+            anchors = self.triples[rows % 3000] if name == "corruption" else rows % 300
+            got = pool.draw(ns.Query(anchors), SLOTS, rng=ns.rng_for(0, step))
+            out[name] = got.to("cpu").ids
+            out[f"{name} log_q"] = torch.as_tensor(np.array(got.log_q))
+        return out
+
+
+@pytest.fixture
+def two_threads():
+    """Two threads in this process, and its pool of threads in use, as in a trainer that draws before it loads."""
+    before = threads()
+    ns.set_threads(2)
+    Collate(two_threads=True)(list(range(BATCH)))
+    assert _THREADS.pool is not None
+    yield
+    ns.set_threads(before)
+
+
+# Since Python 3.12 a fork from a process with threads warns; that it works here is what is shown.
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.usefixtures("two_threads")
+def test_workers_draw_what_the_main_process_draws(context):
+    collate = Collate(two_threads=True)
+    loader = torch.utils.data.DataLoader(
+        Rows(), batch_size=BATCH, num_workers=2, collate_fn=collate, multiprocessing_context=context, timeout=120
+    )
+    batches = list(loader)
+    assert len(batches) == 3
+    for batch in batches:
+        expected = collate(batch["rows"].tolist())
+        assert batch.keys() == expected.keys()
+        for name, value in expected.items():
+            assert torch.equal(batch[name], value), name
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_eight_threads_at_once_draw_what_one_draws():
+    """Each thread draws from all pools, in parts over the shared pool of threads; nothing waits for ever."""
+    collate = Collate(two_threads=False)
+    steps = [list(range(step * BATCH % ROWS, step * BATCH % ROWS + BATCH)) for step in range(8)]
+    expected = [collate(batch) for batch in steps]
+    answers = [None] * 8
+    start = threading.Barrier(8)
+
+    def work(place):
+        start.wait()
+        for _ in range(3):
+            answers[place] = collate(steps[place])
+
+    running = [threading.Thread(target=work, args=(place,), daemon=True) for place in range(8)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join(timeout=120)
+    assert not any(thread.is_alive() for thread in running)
+    for got, wanted in zip(answers, expected, strict=True):
+        for name, value in wanted.items():
+            assert torch.equal(got[name], value), name
+
+
+def test_the_first_draws_may_come_from_many_threads():
+    """The pool of threads is made by whoever needs it first, also by several at once."""
+    before = threads()
+    pool = pools()["uniform"]
+    query = ns.Query(np.arange(6000) % 300)
+    expected = pool.draw(query, 20, rng=ns.rng_for(0)).ids
+    try:
+        for _ in range(5):
+            ns.set_threads(3)
+            answers = []
+            start = threading.Barrier(8)
+
+            def work(answers=answers, start=start):
+                start.wait()
+                answers.append(pool.draw(query, 20, rng=ns.rng_for(0)).ids)
+
+            running = [threading.Thread(target=work, daemon=True) for _ in range(8)]
+            for thread in running:
+                thread.start()
+            for thread in running:
+                thread.join(timeout=60)
+            assert len(answers) == 8
+            assert all((got == expected).all() for got in answers)
+    finally:
+        ns.set_threads(before)

@@ -1,0 +1,155 @@
+"""Every promise of a detector has broken twins that `check_detector` names, and an honest one passes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import naysay as ns
+from naysay.arrays import to_numpy
+from naysay.pools import Everything
+from naysay.testing import PromiseBroken, check_detector, planted_world
+from naysay.testing.detectors import PROMISES
+
+WORLD = planted_world(80, 60, per_anchor=6)
+
+
+def question():
+    anchors = np.arange(32)
+    query = ns.Query(anchors, vectors=WORLD.anchor_vectors[anchors])
+    drawn = Everything(WORLD.known).draw(query, np.arange(32) % 8, rng=ns.rng_for(0))
+    return query, replace(drawn, scores=WORLD.scores(anchors, drawn.ids))
+
+
+class Closeness:
+    """Suspicion by score: the closer, the likelier a positive that nobody knows of."""
+
+    def suspicion(self, query, negatives):
+        scores = np.clip(to_numpy(negatives.scores), 0, 1)
+        return np.where(to_numpy(negatives.ids) >= 0, scores, 0.0)
+
+
+class Changed(Closeness):
+    def __init__(self, change):
+        self.change = change
+
+    def suspicion(self, query, negatives):
+        return self.change(super().suspicion(query, negatives), query, negatives)
+
+
+class Forgetful(Closeness):
+    """Says 0.5 for empty slots."""
+
+    def suspicion(self, query, negatives):
+        return np.clip(negatives.scores, 0, 1) + 0.5 * (negatives.ids < 0) * (negatives.ids >= -1).any()
+
+
+class BestOfRow(Closeness):
+    """Divides by the row's largest id, which rows without a negative do not have."""
+
+    def suspicion(self, query, negatives):
+        best = [max(i for i in row if i >= 0) if max(row, default=0) != -1 else 1 / 0 for row in negatives.ids.tolist()]
+        return super().suspicion(query, negatives) + 0.0 * np.array(best, float)[:, None]
+
+
+class SaysOneWhenAllEmpty(Closeness):
+    def suspicion(self, query, negatives):
+        found = super().suspicion(query, negatives)
+        return found + 1.0 if negatives.ids.size and (negatives.ids < 0).all() else found
+
+
+class Moody(Closeness):
+    calls = 0
+
+    def suspicion(self, query, negatives):
+        self.calls += 1
+        return super().suspicion(query, negatives) / self.calls
+
+
+def scale_scores(found, query, negatives):
+    negatives.scores[:] *= 0.5
+    return found
+
+
+def scale_vectors(found, query, negatives):
+    query.vectors[:] *= 0.5
+    return found
+
+
+def moved(found, query, negatives):
+    torch.rand(1)
+    return found
+
+
+TWINS = [
+    ("shape", lambda: Changed(lambda found, q, n: found.mean(axis=1)), r"answered with shape \(32,\) for .* \(32, 7\)"),
+    ("dtype", lambda: Changed(lambda found, q, n: found > 0.5), "answered with dtype bool; suspicion is a float"),
+    (
+        "range",
+        lambda: Changed(lambda found, q, n: found * 3),
+        r"answered [12]\.\d+ at row \d+, slot \d; suspicion is within",
+    ),
+    ("range", lambda: Changed(lambda found, q, n: -found), r"answered -0\.\d+ at row"),
+    ("range", lambda: Changed(lambda found, q, n: found / (found > 0)), r"answered nan at row 0, slot 0; .* such\)"),
+    ("empty", Forgetful, r"answered \d\.\d+ in an empty slot, where suspicion is 0"),
+    ("no_rows", lambda: Changed(lambda found, q, n: found + 0 * found.max()), "raised ValueError: zero-size array"),
+    ("no_rows", lambda: Changed(lambda found, q, n: found.squeeze()), r"answered with shape \(7,\) for .* \(1, 7\)"),
+    ("all_empty", SaysOneWhenAllEmpty, "answered other than 0 for rows that are all empty"),
+    ("frozen", lambda: Changed(scale_scores), "changed negatives.scores"),
+    ("frozen", lambda: Changed(scale_vectors), "changed query.vectors"),
+    ("determinism", Moody, "gave two answers to one question"),
+    ("global_state", lambda: Changed(moved), "moved the global generator of torch"),
+]
+
+
+@pytest.mark.parametrize(("promise", "make", "message"), TWINS)
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+def test_a_broken_promise_is_named(promise, make, message):
+    detector = make()
+    with pytest.raises(PromiseBroken, match=rf"^`{promise}`: {type(detector).__name__}.suspicion {message}"):
+        check_detector(detector, *question())
+
+
+def test_every_promise_has_a_broken_twin():
+    assert {promise for promise, _, _ in TWINS} == set(PROMISES)
+
+
+def test_the_docstring_lists_every_promise():
+    for name in PROMISES:
+        assert f"\n    {name} " in check_detector.__doc__, name
+
+
+def test_an_honest_detector_passes():
+    query, negatives = question()
+    check_detector(Closeness(), query, negatives)
+    check_detector(Closeness(), ns.Query(torch.arange(32)), negatives.to("cpu"))
+
+
+def test_rows_without_any_negative_may_not_fail():
+    query, negatives = question()
+    full = replace(negatives, ids=np.maximum(negatives.ids, 0))
+    with pytest.raises(PromiseBroken, match=r"`all_empty`: BestOfRow.suspicion raised ZeroDivisionError"):
+        check_detector(BestOfRow(), query, full)
+
+
+def test_empty_slots_are_tried_also_where_the_question_has_none():
+    query, negatives = question()
+    with pytest.raises(PromiseBroken, match=r"^`empty`: Forgetful"):
+        check_detector(Forgetful(), query, replace(negatives, ids=np.maximum(negatives.ids, 0)))
+
+
+def test_a_promise_that_is_not_made_is_not_held():
+    check_detector(Changed(lambda found, q, n: found * 3), *question(), without=("range",))
+
+
+def test_refusals():
+    query, negatives = question()
+    with pytest.raises(ns.NaysayError, match=r"check_detector: `detector` must be an object with suspicion\(query"):
+        check_detector(object(), query, negatives)
+    with pytest.raises(ns.NaysayError, match=r"check_detector: `query` must be as long as its partners, got query 1"):
+        check_detector(Closeness(), ns.Query([1]), negatives)
+    with pytest.raises(ns.NaysayError, match=r"check_detector: `negatives` must be at least one negative, got none"):
+        check_detector(Closeness(), query, replace(negatives, ids=0 * negatives.ids - 1))
+    with pytest.raises(ns.NaysayError, match=r"check_detector: `without` must be one of"):
+        check_detector(Closeness(), query, negatives, without=("shap",))
