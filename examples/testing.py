@@ -1,11 +1,11 @@
 """Prove a sampler of your own: the check names the promise that broke, or says nothing.
 
-Three versions of one sampler. The first forgets what is known, the second draws from a global generator, the third
+Three versions of one sampler. The first forgets what is known, the second brings a generator of its own, the third
 leaves both to a pool.
 
 Prints:
     Careless: exclusion
-    Global: determinism
+    Own: determinism
     Mine: every promise holds
 """
 
@@ -27,8 +27,8 @@ class Careless:
         return ns.samplers.Static(ns.pools.Everything(ns.Positives.from_pairs([], [], 4, 12))).sample(query, k, rng=rng)
 
 
-class Global:
-    """Items that are not known, by numbers of nobody's in particular."""
+class Own:
+    """Items that are not known, by a generator that nobody handed in."""
 
     def sample(self, query: ns.Query, k: Any, *, rng: np.random.Generator) -> ns.Negatives:
         """(B, k) items."""
@@ -44,7 +44,7 @@ class Mine:
 
 
 if __name__ == "__main__":
-    for mine in (Careless(), Global(), Mine()):
+    for mine in (Careless(), Own(), Mine()):
         try:
             ns.check_sampler(mine, KNOWN)
             print(f"{type(mine).__name__}: every promise holds")

@@ -1,11 +1,13 @@
 """Draws in DataLoader workers, forked and spawned, and in many threads at once, are those of the main process."""
 
+import pickle
 import threading
 
 import numpy as np
 import pytest
 
 import naysay as ns
+from naysay.kernels import corrupt, uniform, weighted
 from naysay.kernels.threads import _THREADS, threads
 from naysay.pools import Corruption, Everything, popularity
 
@@ -41,15 +43,19 @@ class Rows(torch.utils.data.Dataset):
 
 
 class Collate:
-    """Negatives for a batch of rows from every pool, by the batch's own step."""
+    """Negatives for a batch of rows from every pool, by the batch's own step.
 
-    def __init__(self, two_threads):
+    In a spawned worker it asks for two threads. A forked one has the number from its parent, and must notice by
+    itself that the parent's threads are not there.
+    """
+
+    def __init__(self, context=None):
         self.pools = pools()
         self.triples = world()[1]
-        self.two_threads = two_threads
+        self.context = context
 
     def __call__(self, batch):
-        if self.two_threads:
+        if self.context == "spawn":
             ns.set_threads(2)
         rows, step = np.array(batch), batch[0] // BATCH
         out = {"rows": torch.tensor(batch)}
@@ -66,7 +72,7 @@ def two_threads():
     """Two threads in this process, and its pool of threads in use, as in a trainer that draws before it loads."""
     before = threads()
     ns.set_threads(2)
-    Collate(two_threads=True)(list(range(BATCH)))
+    Collate()(list(range(BATCH)))
     assert _THREADS.pool is not None
     yield
     ns.set_threads(before)
@@ -77,7 +83,7 @@ def two_threads():
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 @pytest.mark.usefixtures("two_threads")
 def test_workers_draw_what_the_main_process_draws(context):
-    collate = Collate(two_threads=True)
+    collate = Collate(context)
     loader = torch.utils.data.DataLoader(
         Rows(), batch_size=BATCH, num_workers=2, collate_fn=collate, multiprocessing_context=context, timeout=120
     )
@@ -90,10 +96,29 @@ def test_workers_draw_what_the_main_process_draws(context):
             assert torch.equal(batch[name], value), name
 
 
+def test_a_pool_that_was_pickled_and_any_form_of_ids_need_no_new_compilation():
+    """Pickles forget that arrays were read-only, and ids come in slices; each form would cost seconds of compiling."""
+    rows = np.arange(8)
+    plain, sliced, locked = rows % 300, np.repeat(rows % 300, 2)[::2], rows % 300
+    locked.flags.writeable = False
+    triples = world()[1][:8]
+    loops = {"uniform": uniform.distinct, "weighted": weighted.draw, "corruption": corrupt.draw}
+    for name, pool in pools().items():
+        forms = (triples, np.asfortranarray(triples)) if name == "corruption" else (plain, sliced, locked)
+        expected = pool.draw(ns.Query(forms[0]), 3, rng=ns.rng_for(0)).ids
+        known = len(loops[name].signatures)
+        sent = pickle.loads(pickle.dumps(pool))
+        for form in forms:
+            for n in (3, np.full(8, 3), np.full(16, 3)[::2]):
+                for one in (pool, sent):
+                    assert (one.draw(ns.Query(form), n, rng=ns.rng_for(0)).ids == expected).all()
+        assert len(loops[name].signatures) == known, name
+
+
 @pytest.mark.usefixtures("two_threads")
 def test_eight_threads_at_once_draw_what_one_draws():
     """Each thread draws from all pools, in parts over the shared pool of threads; nothing waits for ever."""
-    collate = Collate(two_threads=False)
+    collate = Collate()
     steps = [list(range(step * BATCH % ROWS, step * BATCH % ROWS + BATCH)) for step in range(8)]
     expected = [collate(batch) for batch in steps]
     answers = [None] * 8

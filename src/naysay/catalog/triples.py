@@ -71,7 +71,7 @@ ROWS = (
         summary="Replace the relation too: for models that must tell relations apart.",
         formula="P(side) = 1/3 each; uniform over what makes no known triple",
         parts='Static(Corruption(train, sides=("head", "relation", "tail")))',
-        paper="Trouillon et al. Complex Embeddings for Simple Link Prediction, and TorchKGE's relation sampler.",
+        paper="Xie et al. Representation Learning of Knowledge Graphs with Entity Descriptions. AAAI 2016.",
         cost=_COST,
         example=_SETUP.format(seed=5, options=', sides=("head", "relation", "tail")', k=4),
     ),

@@ -96,7 +96,9 @@ class Corruption:
         ids = np.empty((len(triples), width), np.int64)
         side = np.empty(ids.shape, np.int8)
         log_q = np.empty(ids.shape)
-        known = self._index.known
+        known, longest = self._index.known, self._lists.longest
+        # One form, whatever was given, so that the loops are compiled once.
+        triples, counts = (frozen(np.ascontiguousarray(part)) for part in (triples, counts))
         inputs = (
             key,
             uniform.TRIES,
@@ -108,7 +110,7 @@ class Corruption:
             self.chance,
         )
         rows = (self._index.rows(triples), known.indptr, known.indices, known.filter)
-        in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs, *rows, *self._lists.arrays, ids, side, log_q)
+        in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs, *rows, *self._lists.arrays, longest, ids, side, log_q)
         return Negatives(ids, side=side, log_q=log_q, dropped=shortfall(owner, self.on_short, ids, counts))
 
     def corrupted(self, query: Query, negatives: Negatives) -> NDArray[np.int64]:
@@ -156,7 +158,13 @@ class _Lists:
             total += len(entities)
             longest = max(longest, int(np.diff(pointer).max(initial=0)))
             parts.append(entities.astype(np.int32))
-        self.arrays = (frozen(covered), frozen(starts), frozen(np.concatenate(parts)), longest)
+        self.longest = longest
+        self.arrays = tuple(map(frozen, (covered, starts, np.concatenate(parts))))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrive read-only in a worker, like Positives."""
+        self.longest = state["longest"]
+        self.arrays = tuple(map(frozen, state["arrays"]))
 
 
 def _chances(train: Triples, sides: tuple[int, ...], choice: str) -> NDArray[np.float64]:

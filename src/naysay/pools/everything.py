@@ -73,6 +73,8 @@ class Everything:
         counts, width = asked("Everything.draw", n, len(anchors))
         key = key_from("Everything.draw", rng)
         ids = np.empty((len(anchors), width), np.int64)
+        # One form, whatever was given, so that the loops are compiled once.
+        anchors, counts = (frozen(np.ascontiguousarray(part)) for part in (anchors, counts))
         log_q = self._fill(anchors, counts, key, ids)
         return Negatives(ids, log_q=log_q, dropped=shortfall("Everything.draw", self.on_short, ids, counts))
 
@@ -159,6 +161,10 @@ class _Tables:
         rows = (positives.indptr, positives.indices, cumulative, known)
         in_rows(weighted.known_weights, positives.n_anchors, len(positives), *rows)
         self.arrays = tuple(map(frozen, (cumulative, alias, log_weight, known)))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrive read-only in a worker, like Positives."""
+        self.arrays = tuple(map(frozen, state["arrays"]))
 
 
 def _distinct_places(generator: np.random.Generator, wanted: int, total: int) -> NDArray[np.int64]:

@@ -30,7 +30,7 @@ class Static:
         if not isinstance(pool, Pool):
             refuse("Static", "pool", "a pool, with a method draw(query, n, *, rng)", type(pool).__name__)
         self.pool = pool
-        self.distinct = bool(getattr(pool, "distinct", False))
+        self.distinct = getattr(pool, "distinct", None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) negatives; k is an int, a float (realised per row) or (B,) of them, and K the largest."""

@@ -36,7 +36,7 @@ class UserOriented:
         if not counts.any():
             refuse("UserOriented", "positives", "of at least one pair", "none")
         self.pool = pool
-        self.distinct = bool(getattr(pool, "distinct", False))
+        self.distinct = getattr(pool, "distinct", None)
         self._share = counts / counts[counts > 0].mean()
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:

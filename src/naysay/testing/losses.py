@@ -62,13 +62,13 @@ def mask(bench: Bench) -> str | None:
 
 
 def weights(bench: Bench) -> str | None:
-    """A weight of 1 is none, a weight of 0 is a mask."""
+    """A weight of 1 is none. A weight of 0 is a mask, but where log_q counts the slots: a weight leaves K as it is."""
     case = bench.masked()
     ones = case.mask.double() * 0 + 1
-    for name, one, other in (
-        ("1 as without", replace(case, weights=ones), case),
-        ("0 as masked", replace(case, mask=None, weights=case.mask.double()), case),
-    ):
+    pairs = [("1 as without", replace(case, weights=ones), case)]
+    if not bench.needs_log_q:
+        pairs.append(("0 as masked", replace(case, mask=None, weights=case.mask.double()), case))
+    for name, one, other in pairs:
         if not all(_close(a, b) for a, b in zip(one.all(), other.all(), strict=True)):
             return f"does not give the same for weights of {name}"
     return None
@@ -201,7 +201,7 @@ def check_loss(
     dtype         float32, bfloat16 and float64 scores are answered in kind
     frozen        its inputs are left as they were
     mask          a masked slot might as well be left out, and has no gradient, also if its score is NaN or infinite
-    weights       1 is no weight, 0 is a mask
+    weights       1 is no weight, 0 is a mask (without log_q, whose correction counts the slots)
     empty         a row with no negatives gives 0 and no gradient, also for K = 0
     finite        scores of 1e4 give a finite loss and gradient, in float32
     order         slots may come in any order

@@ -1,0 +1,121 @@
+"""A k that is not whole: floor(k) + Bernoulli(k - floor(k)), so that the mean is k."""
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from naysay import rng_for
+from naysay.errors import NaysayError
+from naysay.quantity import realise
+from naysay.quantity.realise import slots
+
+NUMBERS = st.floats(0, 50) | st.integers(0, 50)
+
+
+def refusal(*arguments):
+    with pytest.raises(NaysayError) as caught:
+        realise(*arguments)
+    return str(caught.value)
+
+
+def untouched(rng, seed):
+    return rng.bit_generator.random_raw() == rng_for(seed).bit_generator.random_raw()
+
+
+@given(NUMBERS, st.integers(0, 40), st.integers(0, 2**32))
+def test_every_number_is_the_floor_or_the_ceiling(k, size, seed):
+    counts = realise(k, size, rng_for(seed))
+    assert counts.dtype == np.int64
+    assert counts.shape == (size,)
+    assert set(counts.tolist()) <= {int(np.floor(k)), int(np.ceil(k))}
+    assert counts.flags.writeable
+
+
+@given(st.lists(NUMBERS), st.integers(0, 2**32))
+def test_every_row_has_its_own_k(ks, seed):
+    counts = realise(np.array(ks, float), len(ks), rng_for(seed)).tolist()
+    assert all(np.floor(k) <= count <= np.ceil(k) for k, count in zip(ks, counts, strict=True))
+
+
+@pytest.mark.parametrize("k", [0.25, 2.5, 7.9])
+def test_the_mean_is_k(k):
+    counts = realise(k, 20_000, rng_for(1))
+    above = int((counts > np.floor(k)).sum())
+    assert scipy.stats.binomtest(above, 20_000, k - np.floor(k)).pvalue > 1e-4
+    by_row = realise(np.full(20_000, k), 20_000, rng_for(1))
+    assert by_row.tolist() == counts.tolist()
+
+
+def test_steps_differ_and_equal_seeds_agree():
+    assert realise(2.5, 50, rng_for(0)).tolist() == realise(2.5, 50, rng_for(0)).tolist()
+    assert realise(2.5, 50, rng_for(0)).tolist() != realise(2.5, 50, rng_for(0, step=1)).tolist()
+
+
+@pytest.mark.parametrize(
+    "k", [3, 3.0, np.int8(3), np.float32(3), [3, 3], np.array([3.0, 3.0]), torch.tensor([3, 3]), torch.tensor(3)]
+)
+def test_a_whole_k_takes_nothing_from_the_generator(k):
+    rng = rng_for(4)
+    assert realise(k, 2, rng).tolist() == [3, 3]
+    assert untouched(rng, 4)
+
+
+@pytest.mark.parametrize(("size", "by_row"), [(0, False), (1, False), (1000, False), (1, True), (1000, True)])
+def test_any_other_takes_one_key_whatever_the_size(size, by_row):
+    rng, counted = rng_for(4), rng_for(4)
+    realise(np.full(size, 2.5) if by_row else 2.5, size, rng)
+    counted.bit_generator.random_raw()
+    assert rng.bit_generator.random_raw() == counted.bit_generator.random_raw()
+
+
+def test_torch_and_lists_are_numbers_too():
+    expected = realise(np.array([0.5, 2.0, 3.25]), 3, rng_for(0)).tolist()
+    assert realise([0.5, 2.0, 3.25], 3, rng_for(0)).tolist() == expected
+    assert realise(torch.tensor([0.5, 2.0, 3.25]), 3, rng_for(0)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("k", "size", "message"),
+    [
+        (-1, 3, "`k` must be finite and at least 0, got -1."),
+        (-0.5, 0, "`k` must be finite and at least 0, got -0.5."),
+        (float("nan"), 3, "`k` must be finite and at least 0, got nan."),
+        (float("inf"), 3, "`k` must be finite and at least 0, got inf."),
+        ([1, -2, -3], 3, "`k` must be finite and at least 0, got -2 at row 1 (2 such rows)."),
+        ([1.5, float("nan")], 2, "`k` must be finite and at least 0, got nan at row 1 (1 such row)."),
+        (1e30, 3, "`k` must be below 2^31, got 1e+30."),
+        (None, 3, "`k` must be a number, got None."),
+        (True, 3, "`k` must be a number, got True."),
+        ("3", 3, "`k` must be a number, got '3'."),
+        (1j, 3, "`k` must be a number, got 1j."),
+        ([1, 2], 3, "`k` must be one number, or one for each of the 3 rows, got shape (2,)."),
+        ([[1]], 1, "`k` must be one number, or one for each of the 1 rows, got shape (1, 1)."),
+        (1, -1, "`size` must be at least 0, got -1."),
+        (1, 2.0, "`size` must be a whole number, got 2.0."),
+    ],
+)
+def test_realise_refuses(k, size, message):
+    assert refusal(k, size, rng_for(0)) == f"realise: {message}"
+
+
+def test_a_generator_is_needed_where_it_is_used():
+    assert refusal(2.5, 3, None).startswith("realise: `rng` must be a numpy Generator, got None.")
+    assert realise(2, 3, None).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("k", [3, 3.0, np.int8(3), np.array(3), torch.tensor(3)])
+@pytest.mark.parametrize("size", [0, 2])
+def test_one_whole_number_is_asked_for_as_it_is(k, size):
+    found = slots(k, size, rng_for(0))
+    assert type(found) is int
+    assert found == 3
+
+
+def test_other_numbers_are_asked_for_by_row():
+    assert slots([3, 1], 2, rng_for(0)).tolist() == [3, 1]
+    assert slots(2.5, 9, rng_for(0)).tolist() == realise(2.5, 9, rng_for(0)).tolist()
+    with pytest.raises(NaysayError, match="`k` must be finite and at least 0, got -3"):
+        slots(-3, 2, rng_for(0))

@@ -1,0 +1,152 @@
+"""Static: what the pool draws is what is taken."""
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.rng import key_from
+from naysay.samplers import Static
+from naysay.types import Sampler
+
+COMPILING = settings(deadline=None)  # a first call compiles
+PAIRS = [(0, 0), (0, 1), (1, 5), (2, 0), (2, 1), (2, 2), (2, 3), (2, 4)]
+KNOWN = ns.Positives.from_pairs([a for a, _ in PAIRS], [i for _, i in PAIRS], 4, 6)
+
+
+def equal(one, other):
+    return (
+        np.array_equal(one.ids, other.ids) and np.array_equal(one.log_q, other.log_q) and one.dropped == other.dropped
+    )
+
+
+@COMPILING
+@given(st.lists(st.integers(0, 3), max_size=8), st.integers(0, 7), st.integers(0, 2**32), st.booleans())
+def test_it_answers_as_its_pool_does(anchors, k, seed, distinct):
+    pool, query = ns.pools.Everything(KNOWN, distinct=distinct), ns.Query(anchors)
+    taken = Static(pool).sample(query, k, rng=ns.rng_for(seed))
+    assert taken.shape == (len(anchors), k)
+    assert equal(taken, pool.draw(query, k, rng=ns.rng_for(seed)))
+    for anchor, row in zip(anchors, taken.ids.tolist(), strict=True):
+        found = [item for item in row if item >= 0]
+        assert all((anchor, item) not in PAIRS for item in found)
+        if distinct:
+            free = 6 - sum(a == anchor for a, _ in PAIRS)
+            assert len(set(found)) == len(found) == min(k, free)
+
+
+@COMPILING
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 5)), max_size=8), st.integers(0, 2**32))
+def test_a_k_for_each_row(rows, seed):
+    anchors, ks = [a for a, _ in rows], np.array([k for _, k in rows])
+    taken = Static(ns.pools.Everything(KNOWN, distinct=False)).sample(ns.Query(anchors), ks, rng=ns.rng_for(seed))
+    used = (taken.ids >= 0).sum(axis=1)
+    for k, count, row in zip(ks, used, taken.ids, strict=True):
+        assert count in (np.floor(k), np.ceil(k))
+        assert (row[:count] >= 0).all()
+        assert (row[count:] == -1).all()
+    assert taken.shape[1] == max(used, default=0)  # K is the largest
+    assert taken.dropped == {}  # what was not asked for is not dropped
+    assert (taken.log_q[taken.ids < 0] == 0).all()
+
+
+def test_a_float_k_is_kept_in_the_mean():
+    pool = ns.pools.Everything(KNOWN, distinct=False)
+    taken = Static(pool).sample(ns.Query(np.zeros(20_000, int)), 2.25, rng=ns.rng_for(0))
+    used = (taken.ids >= 0).sum(axis=1)
+    assert set(used.tolist()) == {2, 3}
+    assert scipy.stats.binomtest(int((used == 3).sum()), len(used), 0.25).pvalue > 1e-4
+
+
+def test_what_a_row_lacks_is_dropped_and_what_it_did_not_ask_for_is_not():
+    taken = Static(ns.pools.Everything(KNOWN)).sample(ns.Query([2, 3]), [3, 1], rng=ns.rng_for(0))
+    assert taken.ids[0].tolist() == [5, -1, -1]
+    assert (taken.ids[1] >= 0).tolist() == [True, False, False]
+    assert taken.dropped == {"exhausted": 2}
+
+
+@pytest.mark.parametrize("k", [3, 2.5, np.array([1, 3])])
+def test_torch_in_torch_out(k):
+    sampler = Static(ns.pools.Everything(KNOWN))
+    tensors = sampler.sample(ns.Query(torch.tensor([0, 3])), k, rng=ns.rng_for(0))
+    plain = sampler.sample(ns.Query([0, 3]), k, rng=ns.rng_for(0))
+    assert isinstance(tensors.ids, torch.Tensor)
+    assert isinstance(tensors.log_q, torch.Tensor)
+    assert type(plain.ids) is np.ndarray
+    assert equal(tensors.numpy(), plain)
+    by_tensor = sampler.sample(ns.Query([0, 3]), torch.as_tensor(k), rng=ns.rng_for(0))
+    assert equal(by_tensor, plain)
+
+
+@pytest.mark.parametrize("anchors", [[], [3]])
+@pytest.mark.parametrize("k", [0, 1, 4])
+def test_no_row_and_one_row(anchors, k):
+    assert Static(ns.pools.Everything(KNOWN)).sample(ns.Query(anchors), k, rng=ns.rng_for(0)).shape == (len(anchors), k)
+    tensors = Static(ns.pools.Everything(KNOWN)).sample(ns.Query(torch.tensor(anchors)), k, rng=ns.rng_for(0))
+    assert tensors.shape == (len(anchors), k)
+
+
+def test_frequencies_follow_log_q():
+    weights = np.array([5.0, 1.0, 1.0, 2.0, 0.0, 3.0])
+    pool = ns.pools.Everything(KNOWN, weights, distinct=False)
+    taken = Static(pool).sample(ns.Query(np.zeros(3000, int)), 10, rng=ns.rng_for(0))
+    chance = np.zeros(6)
+    chance[taken.ids.ravel()] = np.exp(taken.log_q.ravel())
+    np.testing.assert_allclose(chance, [0, 0, 1 / 6, 2 / 6, 0, 3 / 6], atol=1e-9)
+    counts = np.bincount(taken.ids.ravel(), minlength=6)
+    assert scipy.stats.chisquare(counts[chance > 0], 30_000 * chance[chance > 0]).pvalue > 1e-4
+
+
+def test_a_whole_k_takes_one_key_and_a_float_two():
+    for k, keys in ((3, 1), ([3, 1], 1), (2.5, 2)):
+        rng, counted = ns.rng_for(0), ns.rng_for(0)
+        Static(ns.pools.Everything(KNOWN)).sample(ns.Query([0, 1]), k, rng=rng)
+        for _ in range(keys):
+            key_from("test", counted)
+        assert rng.bit_generator.random_raw() == counted.bit_generator.random_raw()
+
+
+def test_any_object_with_draw_is_a_pool():
+    class Mine:
+        def draw(self, query, n, *, rng):
+            return ns.Negatives(np.full((len(query), n), 7))
+
+        def __repr__(self):
+            return "Mine()"
+
+    sampler = Static(Mine())
+    assert isinstance(sampler, Sampler)
+    assert sampler.sample(ns.Query([0]), 2, rng=ns.rng_for(0)).ids.tolist() == [[7, 7]]
+    assert sampler.distinct is None  # nobody says
+    assert repr(sampler) == "Static(Mine())"
+
+
+def test_it_knows_whether_rows_are_distinct():
+    assert Static(ns.pools.Everything(KNOWN)).distinct is True
+    assert Static(ns.pools.Everything(KNOWN, distinct=False)).distinct is False
+
+
+def test_the_sampler_refuses():
+    with pytest.raises(NaysayError) as caught:
+        Static(KNOWN)
+    assert str(caught.value) == "Static: `pool` must be a pool, with a method draw(query, n, *, rng), got Positives."
+    sampler = Static(ns.pools.Everything(KNOWN))
+    with pytest.raises(NaysayError, match=r"^realise: `k` must be finite and at least 0, got -1\.$"):
+        sampler.sample(ns.Query([0]), -1, rng=ns.rng_for(0))
+    with pytest.raises(
+        NaysayError, match=r"^realise: `k` must be one number, or one for each of the 2 rows, got shape"
+    ):
+        sampler.sample(ns.Query([0, 1]), [1, 2, 3], rng=ns.rng_for(0))
+    with pytest.raises(NaysayError, match=r"`rng` must be a numpy Generator, got 0\. Pass rng=naysay\.rng_for"):
+        sampler.sample(ns.Query([0]), 1, rng=0)
+    with pytest.raises(
+        NaysayError, match=r"`anchors` must be between 0 and 3 \(4 anchors\), got 4 at row 1 \(1 such row\)\."
+    ):
+        sampler.sample(ns.Query([0, 4]), 1, rng=ns.rng_for(0))
+    short = Static(ns.pools.Everything(KNOWN, on_short="raise"))
+    with pytest.raises(NaysayError, match=r"row 0 has 1 candidates left of the 3 asked for \(1 such row\)"):
+        short.sample(ns.Query([2, 3]), 3, rng=ns.rng_for(0))

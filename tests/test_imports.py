@@ -1,0 +1,246 @@
+"""What loads what: `import naysay` is light, dependencies point one way, and everything public is documented.
+
+This file is the specification of the ladder: a part may import what stands before it, and its own folder.
+"""
+
+import ast
+import importlib
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import naysay
+
+SOURCE = Path(naysay.__file__).parent
+LADDER = [
+    "errors",
+    "checks",
+    "arrays",
+    "types",
+    "rng",
+    "kernels",
+    "rows",
+    "vocabulary",
+    "tables",
+    "storage",
+    "positives",
+    "triples",
+    "pools",
+    "quantity",
+    "samplers",
+    "testing",
+    "catalog",
+    "demo",
+    "naysay",  # the package itself, which names all of the above
+    "cli",
+]
+# The only parts that may name a heavy package; torch is crossed to in one place.
+HEAVY = {
+    "torch": {"arrays"},
+    "numba": {"kernels"},
+    "llvmlite": {"kernels"},
+    "pyarrow": {"vocabulary", "tables", "positives"},
+    "scipy": {"testing"},
+    "rich": {"catalog", "demo"},
+    "typer": {"cli"},
+}
+
+
+def modules():
+    """{dotted name: syntax tree} of all source files."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = ("naysay", *path.relative_to(SOURCE).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text())
+    return found
+
+
+TREES = modules()
+
+
+def planted(name, line):
+    """The same, with a line at the end of one module."""
+    tree = ast.Module([*TREES[name].body, *ast.parse(line).body], [])
+    return TREES | {name: tree}
+
+
+def imported(tree, known):
+    """The dotted names that a module imports; a name that is a module counts as that module, not as its package."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0  # relative imports hide what they name
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in known else node.module
+
+
+def part(name):
+    """The rung of a module: the first name below naysay, or naysay itself."""
+    return [*name.split("."), "naysay"][1]
+
+
+def wrong_imports(trees):
+    """Imports that point up the ladder, or to a heavy package from another part."""
+    wrong = []
+    for name, tree in trees.items():
+        if name == "naysay":
+            continue
+        for target in imported(tree, trees):
+            root, here = target.split(".")[0], part(name)
+            if root == "naysay" and part(target) != here and LADDER.index(part(target)) >= LADDER.index(here):
+                wrong.append((name, target))
+            if root in HEAVY and here not in HEAVY[root]:
+                wrong.append((name, target))
+    return wrong
+
+
+def in_order(trees):
+    """The modules so that each stands after all it imports, or a CycleError."""
+    graph = {name: set(imported(tree, trees)) & trees.keys() for name, tree in trees.items() if name != "naysay"}
+    return list(TopologicalSorter(graph).static_order())
+
+
+def undocumented(trees):
+    """Public modules, classes and functions without a docstring."""
+    missing = []
+
+    def look(node, name):
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+        if isinstance(node, kinds) and not ast.get_docstring(node):
+            missing.append(name)
+        if isinstance(node, ast.Module | ast.ClassDef):
+            for inner in node.body:
+                if isinstance(inner, kinds) and not inner.name.startswith("_"):
+                    look(inner, f"{name}.{inner.name}")
+
+    for name, tree in trees.items():
+        look(tree, name)
+    return missing
+
+
+# ---- a light import -------------------------------------------------------------------------------------
+
+PROBE = "import sys; {}; print(*sorted({{name.split('.')[0] for name in sys.modules}} & {}))"
+DRAW = """
+import naysay as ns
+known = ns.Positives.from_pairs([0, 1], [1, 0], n_items=9)
+pool = ns.pools.Everything(known)
+for sampler in (ns.samplers.Static(pool), ns.samplers.UserOriented(pool, known)):
+    assert sampler.sample(ns.Query([0, 1]), 2.5, rng=ns.rng_for(0)).numpy().mask.any()
+known.with_ignored([0], [2]).union(known).contains([0], [1])
+"""
+
+
+def loaded_after(code):
+    """Which of the heavy packages a fresh interpreter has loaded."""
+    program = PROBE.format("exec(" + repr(code) + ")", set(HEAVY))
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    return set(finished.stdout.split())
+
+
+def test_importing_naysay_loads_nothing_heavy():
+    assert loaded_after("import naysay; dir(naysay); naysay.__version__") == set()
+
+
+def test_the_probe_can_fail():
+    assert loaded_after("import naysay, scipy") == {"scipy"}
+    assert "numba" in loaded_after("import naysay; naysay.Positives")
+
+
+def test_torch_stays_out_of_a_draw_in_numpy():
+    assert "torch" not in loaded_after(DRAW)
+
+
+def test_the_types_load_numpy_only():
+    assert loaded_after("import naysay as ns; ns.Query([0]); ns.Negatives; ns.rng_for(0); ns.NaysayError") == set()
+
+
+# ---- the ladder -----------------------------------------------------------------------------------------
+
+
+def test_every_part_has_its_rung():
+    parts = {part(name) for name in TREES}
+    assert parts == set(LADDER)
+    assert len(LADDER) == len(set(LADDER))
+
+
+def test_dependencies_point_one_way():
+    assert wrong_imports(TREES) == []
+
+
+def test_no_module_needs_itself():
+    assert set(in_order(TREES)) == set(TREES)
+
+
+@pytest.mark.parametrize(
+    ("where", "line", "target"),
+    [
+        ("checks.py", "from naysay.types import Query", "naysay.types"),
+        ("positives.py", "from naysay import pools", "naysay.pools"),
+        ("kernels/csr.py", "import naysay.positives", "naysay.positives"),
+        ("pools/everything.py", "def late():\n    from naysay.samplers.static import Static", "naysay.samplers.static"),
+        ("rows.py", "if TYPE_CHECKING:\n    from naysay.positives import Positives", "naysay.positives"),
+        ("samplers/static.py", "import naysay as ns", "naysay"),
+        ("samplers/static.py", "import torch", "torch"),
+        ("pools/local.py", "def late():\n    from scipy import sparse", "scipy"),
+    ],
+)
+def test_a_planted_wrong_import_is_found(where, line, target):
+    name = "naysay." + where.removesuffix(".py").replace("/", ".")
+    assert wrong_imports(planted(name, line)) == [(name, target)]
+
+
+def test_a_planted_cycle_is_found():
+    trees = planted("naysay.kernels.random", "from naysay.kernels.uniform import TRIES")
+    assert wrong_imports(trees) == []  # within its folder, so the ladder cannot see it
+    with pytest.raises(CycleError):
+        in_order(trees)
+
+
+# ---- names and docstrings -------------------------------------------------------------------------------
+
+
+def test_everything_public_has_a_docstring():
+    assert undocumented(TREES) == []
+
+
+def test_a_missing_docstring_is_found():
+    text = '"""A module."""\n\nclass Pool:\n    def draw(self):\n        pass\n    def _private(self):\n        pass\n'
+    assert undocumented({"m": ast.parse(text)}) == ["m.Pool", "m.Pool.draw"]
+    assert undocumented({"m": ast.parse("x = 1")}) == ["m"]
+
+
+@pytest.mark.parametrize("name", naysay.__all__)
+def test_every_public_name_resolves(name):
+    value = getattr(naysay, name)
+    assert value.__doc__
+    assert name in dir(naysay)
+    assert getattr(naysay, name) is value
+
+
+def test_public_names_are_named_once_and_known_to_type_checkers():
+    assert len(naysay.__all__) == len(set(naysay.__all__))
+    assert dir(naysay) == sorted([*naysay.__all__, "__version__"])
+    tree = TREES["naysay"]
+    typed = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert set(naysay.__all__) <= typed
+
+
+@pytest.mark.parametrize("folder", [name for name in sorted(TREES) if (SOURCE / Path(*name.split(".")[1:])).is_dir()])
+def test_what_a_folder_exports_is_there(folder):
+    module = importlib.import_module(folder)
+    for name in getattr(module, "__all__", ()):
+        assert getattr(module, name).__doc__
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match=r"^module 'naysay' has no attribute 'Postives'$"):
+        naysay.Postives  # noqa: B018
+    assert not hasattr(naysay, "_nothing")
+    with pytest.raises(ImportError, match="cannot import name 'Postives'"):
+        from naysay import Postives  # noqa: F401

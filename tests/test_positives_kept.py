@@ -1,0 +1,239 @@
+"""Positives joined, saved, mapped from disk and sent to other processes."""
+
+import copy
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from positives_as_sets import (
+    ARRAYS,
+    COMPILING,
+    N_ANCHORS,
+    PAIRS,
+    as_set,
+    build,
+    refusal,
+    same,
+    with_ignored,
+)
+
+import naysay as ns
+from naysay.positives import IGNORE, POSITIVE
+
+
+@COMPILING
+@given(PAIRS, PAIRS, PAIRS, PAIRS)
+def test_union_holds_both_and_positive_wins(a, a_ignored, b, b_ignored):
+    one, other = with_ignored(a, a_ignored), with_ignored(b, b_ignored)
+    both = one.union(other)
+    assert as_set(both, "positive") == {*a, *b}
+    assert as_set(both, "ignore") == {*a_ignored, *b_ignored} - {*a, *b}
+    assert both.duplicates == one.duplicates + other.duplicates
+    swapped = other.union(one)
+    assert same(both, swapped)
+    assert np.array_equal(both.filter, build([*a, *b, *a_ignored, *b_ignored]).filter)
+
+
+@COMPILING
+@given(PAIRS, PAIRS)
+def test_a_relation_byte_only_where_it_is_used(pairs, ignored):
+    known = with_ignored(pairs, ignored)
+    if set(ignored) <= set(pairs):
+        assert known.relation is None
+        assert known.nbytes == 5 * len(known) + 8 * (N_ANCHORS + 1)
+    else:
+        assert set(known.relation.tolist()) <= {POSITIVE, IGNORE}
+        assert known.nbytes == 6 * len(known) + 8 * (N_ANCHORS + 1)
+
+
+def test_sizes_grow_to_the_larger():
+    small, large = ns.Positives.from_pairs([0], [1]), ns.Positives.from_pairs([3], [0], 5, 2)
+    for both in (small.union(large), large.union(small)):
+        assert (both.n_anchors, both.n_items) == (5, 2)
+        assert as_set(both) == {(0, 1), (3, 0)}
+    empty = ns.Positives.from_pairs([], [])
+    assert same(empty.union(small), small)
+    assert same(small.union(empty), small)
+
+
+def test_neither_is_changed():
+    one, other = with_ignored([(0, 1)], [(0, 2)]), build([(0, 2)])
+    before = copy.deepcopy(one)
+    one.union(other)
+    one.with_ignored([0], [3])
+    assert same(one, before)
+
+
+def test_ignored_by_name():
+    known = ns.Positives.from_pairs(["ann", "bob"], ["x", "y"])
+    ignored = known.with_ignored(["bob"], ["x"])
+    assert as_set(ignored, "ignore") == {(1, 0)}
+    assert as_set(ignored, "positive") == {(0, 0), (1, 1)}
+    assert ignored.anchor_names == known.anchor_names
+    assert same(ignored, known.with_ignored([1], [0]))
+
+
+def test_combining_refuses():
+    known, named = build([]), ns.Positives.from_pairs(["ann"], [0])
+    assert refusal(known.union, [(0, 1)]) == "Positives.union: `other` must be a Positives, got list."
+    rule = "must be of the same anchor names, got another vocabulary. Encode both with one vocabulary first"
+    assert rule in refusal(known.union, named)
+    assert "of the same item names" in refusal(
+        ns.Positives.from_pairs([0], ["x"]).union, ns.Positives.from_pairs([0], ["y"])
+    )
+    owner = "Positives.with_ignored"
+    rule = "`items` must be between 0 and 8 (9 items), got 9 at row 0 (1 such row)."
+    assert refusal(known.with_ignored, [0], [9]) == f"{owner}: {rule}"
+    rule = "`anchors` must be between 0 and 4 (5 anchors), got -1 at row 0 (1 such row)."
+    assert refusal(known.with_ignored, [-1], [0]) == f"{owner}: {rule}"
+    rule = "`anchors` must be as long as its partners, got anchors 1, items 2."
+    assert refusal(known.with_ignored, [0], [0, 1]) == f"{owner}: {rule}"
+    rule = "`anchors` must be whole numbers, got dtype <U3. Ids count from 0."
+    assert refusal(known.with_ignored, ["ann"], [0]) == f"{owner}: {rule}"
+    rule = "Vocabulary.ids: `names` must be among the 1 known names, got 'eve' at row 0 (1 such row)."
+    assert refusal(named.with_ignored, ["eve"], [0]) == rule
+
+
+# ---- keeping
+
+
+def is_mapped(array):
+    while array is not None:
+        if isinstance(array, np.memmap):
+            return True
+        array = getattr(array, "base", None)
+    return False
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(PAIRS, PAIRS, st.booleans())
+def test_loading_gives_identical_answers(tmp_path, pairs, ignored, mmap):
+    known = with_ignored(pairs, ignored)
+    known.save(tmp_path / "known")  # over the last one
+    loaded = ns.Positives.load(tmp_path / "known", mmap=mmap)
+    assert same(loaded, known)
+    assert as_set(loaded, "positive") == set(pairs)
+    assert (
+        loaded.nth_negative([0, 1], [[0, 1], [2, 3]]).tolist() == known.nth_negative([0, 1], [[0, 1], [2, 3]]).tolist()
+    )
+    for name in ARRAYS:
+        array = getattr(loaded, name)
+        if array is not None:
+            assert is_mapped(array) == mmap
+            assert not array.flags.writeable
+    query = ns.Query([0, 1, 2])
+    drawn = [ns.pools.Everything(one).draw(query, 3, rng=ns.rng_for(0)).ids.tolist() for one in (known, loaded)]
+    assert drawn[0] == drawn[1]
+
+
+def test_names_are_saved_beside(tmp_path):
+    known = ns.Positives.from_pairs(["ann", "\N{SNOWMAN}", ""], ["x", "y", "x"])
+    known.save(tmp_path / "known")
+    loaded = ns.Positives.load(tmp_path / "known")
+    assert same(loaded, known)
+    assert loaded.anchor_names.names([1, 2]) == ["\N{SNOWMAN}", ""]
+    assert loaded.item_names.ids(["y"]).tolist() == [1]
+
+
+def test_the_folder_is_plain(tmp_path):
+    with_ignored([(0, 1)], [(0, 2)]).save(tmp_path / "known")
+    names = sorted(path.name for path in (tmp_path / "known").iterdir())
+    assert names == ["filter.npy", "header.json", "indices.npy", "indptr.npy", "relation.npy"]
+    for path in (tmp_path / "known").glob("*.npy"):
+        assert np.load(path, allow_pickle=False).dtype != object
+
+
+def test_one_loaded_may_be_saved_over_itself(tmp_path):
+    known = build([(0, 1), (3, 4)])
+    known.save(tmp_path / "known")
+    loaded = ns.Positives.load(tmp_path / "known")
+    loaded.union(build([(2, 2)])).save(tmp_path / "known")
+    assert as_set(ns.Positives.load(tmp_path / "known")) == {(0, 1), (2, 2), (3, 4)}
+    assert same(loaded, known)
+
+
+def test_a_failed_save_leaves_the_old_one(tmp_path, monkeypatch):
+    known = build([(0, 1)])
+    known.save(tmp_path / "known")
+
+    def full(*_, **__):
+        message = "No space left on device"
+        raise OSError(message)
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        build([(1, 2)]).save(tmp_path / "known")
+    assert [path.name for path in tmp_path.iterdir()] == ["known"]
+    assert same(ns.Positives.load(tmp_path / "known"), known)
+
+
+def test_a_foreign_folder_is_not_saved_over(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("x")
+    message = f"save: `path` must be new, or a folder that naysay wrote, got {str(tmp_path / 'mine')!r}."
+    assert refusal(build([]).save, tmp_path / "mine") == message
+    assert (tmp_path / "mine" / "file").read_text() == "x"
+
+
+def scribble(folder: Path, name: str, array: np.ndarray):
+    np.save(folder / f"{name}.npy", array, allow_pickle=True)
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "indices.npy").unlink(), "a complete folder, got indices.npy: [Errno 2]"),
+        (lambda folder: (folder / "filter.npy").write_bytes(b""), "a complete folder, got filter.npy: "),
+        (
+            lambda folder: (folder / "indptr.npy").write_bytes((folder / "indptr.npy").read_bytes()[:-1]),
+            "a complete folder, got indptr.npy: ",
+        ),
+        (lambda folder: (folder / "header.json").write_text("{"), "a folder with a sound header, got "),
+        (
+            lambda folder: (folder / "header.json").write_text('{"kind": "positives", "format": 1, "arrays": []}'),
+            "a folder with a sound header, got ",
+        ),
+        (lambda folder: (folder / "header.json").unlink(), "a folder that naysay wrote, got "),
+        (lambda folder: scribble(folder, "indices", np.array([{}], object)), "a complete folder, got indices.npy: "),
+        (
+            lambda folder: scribble(folder, "indices", np.zeros(1, np.int32)),
+            "a folder of matching arrays, got filter: ",
+        ),
+        (
+            lambda folder: scribble(folder, "indices", np.zeros(2)),
+            "a folder of matching arrays, got indices: (2,) float64",
+        ),
+        (
+            lambda folder: scribble(folder, "indptr", np.array([0, 9])),
+            "a folder of matching arrays, got indptr: not from",
+        ),
+    ],
+)
+def test_a_damaged_folder_is_one_sentence(tmp_path, damage, message, mmap):
+    build([(0, 1), (1, 2)]).save(tmp_path / "known")
+    damage(tmp_path / "known")
+    found = refusal(ns.Positives.load, tmp_path / "known", mmap=mmap)
+    assert found.startswith(f"Positives.load: `path` must be {message}")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_it_travels_to_other_processes_read_only(tmp_path, copied):
+    known = ns.Positives.from_pairs(["a", "b"], ["x", "y"]).with_ignored([0], [1])
+    known.save(tmp_path / "known")
+    for one in (known, ns.Positives.load(tmp_path / "known")):
+        other = copied(one)
+        assert same(other, known)
+        assert as_set(other, "ignore") == {(0, 1)}
+        for name in ARRAYS:
+            assert not getattr(other, name).flags.writeable
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_are_read_only(name):
+    for known in (with_ignored([(0, 1)], [(0, 2)]), with_ignored([(0, 1)], [(0, 2)]).union(build([(1, 1)]))):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(known, name)[0] = 0
