@@ -182,12 +182,11 @@ def test_windows_of_a_larger_graph():
 
 def test_equal_scores_rank_by_id():
     star = ns.Positives.from_edges(np.zeros(20, int), np.arange(20, 0, -1))
-    assert PageRank(star, (0, 1), tolerance=0.9).scores(0)[0].tolist() == list(
-        range(21)
-    )  # a hub is pushed once at least
     assert PageRank(star, (3, 6)).candidates(2).tolist() == [5, 6, 7]
     got = PageRank(star, (3, 6)).draw(ns.Query([2]), 3, rng=ns.rng_for(0))
     assert sorted(got.ids[0].tolist()) == [5, 6, 7]
+    hub = PageRank(star, (0, 1), tolerance=0.9).scores(0)[0]  # pushed once, whatever the tolerance
+    assert hub.tolist() == list(range(21))
 
 
 @pytest.mark.parametrize("distinct", [True, False])
@@ -267,7 +266,6 @@ def test_short_rows_can_be_refused():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"graph": 3}, "`graph` must be a Positives or a scipy.sparse matrix, got int."),
         ({"positives": ns.Positives.from_pairs([0], [10])}, "`positives` must be on the graph's 10 nodes, got 1 x 11."),
         ({"ranks": 5}, r"`ranks` must be a pair \(first, end\), got 5."),
         ({"ranks": (3, 3)}, r"`ranks` must be a pair \(first, end\) with first below end, got \(3, 3\)."),
@@ -275,12 +273,9 @@ def test_short_rows_can_be_refused():
         ({"ranks": ("a", 3)}, "`ranks` must be a whole number, got 'a'."),
         ({"ranks": (0.5, 1)}, r"two whole numbers or two floats, got \(0.5, 1\). Write 0.5, 1.0 for shares and 2000"),
         ({"ranks": (0.5, 1.5)}, r"must be rising and between 0.0 and 1.0 if they are shares, got \(0.5, 1.5\)."),
-        ({"ranks": (math.nan, 0.5)}, "`ranks` must be rising and between 0.0 and 1.0 if they are shares, got"),
         ({"restart": 0}, "`restart` must be at least 1e-06, got 0."),
         ({"restart": 1.0}, "`restart` must be below 1, got 1.0."),
-        ({"restart": "x"}, "`restart` must be a number, got 'x'."),
         ({"tolerance": math.nan}, "`tolerance` must be at least 1e-16, got nan."),
-        ({"tolerance": 1}, "`tolerance` must be below 1, got 1."),
         ({"on_short": "no"}, "`on_short` must be one of 'pad', 'raise', got 'no'."),
     ],
 )

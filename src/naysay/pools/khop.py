@@ -117,7 +117,8 @@ class KHop:
         graph: Any,
         hops: int | tuple[int, int] = 2,
         positives: Positives | None = None,
-        distinct: bool = True,  # noqa: FBT001
+        *,
+        distinct: bool = True,
         on_short: str = "pad",
     ) -> None:
         """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""

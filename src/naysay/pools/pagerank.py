@@ -65,7 +65,8 @@ class PageRank:
         restart: float = 0.15,
         tolerance: float = 1e-6,
         positives: Positives | None = None,
-        distinct: bool = True,  # noqa: FBT001
+        *,
+        distinct: bool = True,
         on_short: str = "pad",
     ) -> None:
         """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""

@@ -55,7 +55,8 @@ class Walks:
         length: int = 2,
         walks: int = 1000,
         positives: Positives | None = None,
-        distinct: bool = True,  # noqa: FBT001
+        *,
+        distinct: bool = True,
         on_short: str = "pad",
     ) -> None:
         """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""
