@@ -26,6 +26,7 @@ LADDER = [
     "vocabulary",
     "tables",
     "storage",
+    "inputs",
     "positives",
     "triples",
     "pools",

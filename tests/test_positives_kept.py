@@ -80,7 +80,9 @@ def test_combining_refuses():
     known, named = build([]), ns.Positives.from_pairs(["ann"], [0])
     assert refusal(known.union, [(0, 1)]) == "Positives.union: `other` must be a Positives, got list."
     rule = "must be of the same anchor names, got another vocabulary. Encode both with one vocabulary first"
-    assert rule in refusal(known.union, named)
+    assert rule in refusal(ns.Positives.from_pairs(["bob"], [0]).union, named)
+    rule = "`other` must be of at most 1 anchors, as many as have a name, got 5 in all."
+    assert refusal(known.union, named) == f"Positives.union: {rule}"
     assert "of the same item names" in refusal(
         ns.Positives.from_pairs([0], ["x"]).union, ns.Positives.from_pairs([0], ["y"])
     )
@@ -237,3 +239,10 @@ def test_arrays_are_read_only(name):
     for known in (with_ignored([(0, 1)], [(0, 2)]), with_ignored([(0, 1)], [(0, 2)]).union(build([(1, 1)]))):
         with pytest.raises(ValueError, match="read-only"):
             getattr(known, name)[0] = 0
+
+
+def test_plain_ids_can_be_added_to_named_ones():
+    named = ns.Positives.from_pairs(["ann", "bob"], ["x", "y"])
+    both = named.union(ns.Positives.from_pairs([0], [1], n_anchors=2, n_items=2))
+    assert both.anchor_names == named.anchor_names
+    assert both.contains([0, 0, 1, 1], [0, 1, 0, 1]).tolist() == [True, True, False, True]

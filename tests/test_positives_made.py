@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from positives_as_sets import COMPILING, N_ANCHORS, N_ITEMS, PAIRS, as_set, build, refusal, same
 
 import naysay as ns
+from naysay.errors import NaysayError
 
 
 @COMPILING
@@ -227,3 +228,18 @@ def test_tables_refuse(tmp_path):
     missing = tmp_path / "none.parquet"
     message = f"Positives.from_parquet: `path` must be an existing file, got {str(missing)!r}."
     assert refusal(ns.Positives.from_parquet, missing, anchors="user", items="item") == message
+
+
+def test_from_triples_lists_the_tails_of_each_head_and_relation():
+    triples = [[0, 0, 1], [0, 1, 2], [0, 0, 2], [2, 1, 0], [0, 0, 1]]
+    known = ns.Positives.from_triples(triples, n_entities=4)
+    assert (known.n_anchors, known.n_items, known.duplicates) == (8, 4, 1)
+    found = {(anchor // 2, anchor % 2, tail) for anchor, tail in zip(*known.pairs(), strict=True)}
+    assert found == {tuple(triple) for triple in triples}
+
+
+def test_from_triples_refuses_what_is_no_triple():
+    with pytest.raises(NaysayError, match=r"^Positives\.from_triples: `triples` must be of shape \(n, 3\)"):
+        ns.Positives.from_triples([[0, 1]])
+    with pytest.raises(NaysayError, match=r"within 2 entities and 1 relations, got \[0, 0, 2\] at row 0"):
+        ns.Positives.from_triples([[0, 0, 2]], n_entities=2)

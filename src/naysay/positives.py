@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay import rows, storage, tables
+from naysay import inputs, rows, storage, tables
 from naysay.arrays import to_numpy
-from naysay.checks import check_lengths, check_one_of, check_range, check_whole, first_bad, refuse, whole_numbers
+from naysay.checks import check_lengths, check_one_of, check_range, refuse, whole_numbers
 from naysay.kernels import csr
 from naysay.kernels.threads import in_rows
-from naysay.vocabulary import Vocabulary
+from naysay.types import HEAD, RELATION, TAIL
+from naysay.vocabulary import Vocabulary, shared_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,8 +33,8 @@ _RELATIONS = {"positive": (POSITIVE,), "ignore": (IGNORE,), "any": (POSITIVE, IG
 class Positives:
     """Known pairs of (anchor, item).
 
-    Make one with `from_pairs`, `from_csr`, `from_scipy`, `from_parquet`, `from_csv`, `from_arrow`, `from_edges` or
-    `load`; `naysay.Triples` does the same for (head, relation, tail).
+    Make one with `from_pairs`, `from_csr`, `from_scipy`, `from_parquet`, `from_csv`, `from_arrow`, `from_edges`,
+    `from_triples` or `load`. `naysay.Triples` knows (head, relation, tail) from every side.
 
     n_anchors, n_items   the sizes; an id is in [0, size)
     indptr, indices      the rows, read-only
@@ -84,45 +85,27 @@ class Positives:
         anchor_ids, anchor_names = tables.encode(owner, "anchors", to_numpy(anchors))
         item_ids, item_names = tables.encode(owner, "items", to_numpy(items))
         check_lengths(owner, anchors=len(anchor_ids), items=len(item_ids))
-        n_anchors = _size(owner, "n_anchors", "anchors", n_anchors, anchor_ids, anchor_names)
-        n_items = _size(owner, "n_items", "items", n_items, item_ids, item_names)
+        n_anchors = inputs.size_of(owner, "n_anchors", "anchors", n_anchors, anchor_ids, anchor_names)
+        n_items = inputs.size_of(owner, "n_items", "items", n_items, item_ids, item_names)
         unsorted = rows.grouped(anchor_ids, item_ids, n_anchors, n_items)
         tidy, duplicates = rows.tidied(unsorted.indptr, unsorted.indices)
-        return cls(
-            tidy.indptr,
-            tidy.indices,
-            n_items,
-            duplicates=duplicates,
-            anchor_names=anchor_names,
-            item_names=item_names,
-        )
+        known = cls(tidy.indptr, tidy.indices, n_items, duplicates=duplicates)
+        known.anchor_names, known.item_names = anchor_names, item_names
+        return known
 
     @classmethod
     def from_csr(cls, indptr: ArrayLike, indices: ArrayLike, n_items: int | None = None) -> Positives:
         """From CSR arrays; rows need not be sorted, duplicates are merged."""
         owner = "Positives.from_csr"
-        starts = whole_numbers(owner, "indptr", to_numpy(indptr)).astype(np.int64)
-        ids = whole_numbers(owner, "indices", to_numpy(indices))
-        rule, falls = f"a rising sequence from 0 to the {len(ids)} indices", np.diff(starts) < 0
-        if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(ids):
-            got = f"{len(starts)} values, {starts[:1].tolist()} to {starts[-1:].tolist()}"
-            refuse(owner, "indptr", rule, got)
-        if falls.any():
-            refuse(owner, "indptr", rule, f"a fall to {first_bad(starts[1:], falls)}")
-        size = _size(owner, "n_items", "indices", n_items, ids)
+        starts, ids = inputs.csr_arrays(owner, indptr, indices)
+        size = inputs.size_of(owner, "n_items", "indices", n_items, ids)
         tidy, duplicates = rows.tidied(starts, ids.astype(rows.index_type(size)))
         return cls(tidy.indptr, tidy.indices, size, duplicates=duplicates)
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Positives:
         """From a scipy.sparse matrix or array, anchors x items: its non-zero entries."""
-        if not hasattr(matrix, "tocsr"):
-            refuse("Positives.from_scipy", "matrix", "a scipy.sparse matrix", type(matrix).__name__)
-        sparse = matrix.tocsr()
-        if sparse.nnz and not sparse.data.all():
-            sparse = sparse.copy()
-            sparse.eliminate_zeros()
-        return cls.from_csr(sparse.indptr, sparse.indices, sparse.shape[1])
+        return cls.from_csr(*inputs.sparse_arrays("Positives.from_scipy", matrix))
 
     @classmethod
     def from_arrow(cls, table: pa.Table, *, anchors: str, items: str) -> Positives:
@@ -156,19 +139,23 @@ class Positives:
 
         self_pairs   whether a node may be drawn as a negative of itself; if not, (v, v) is ignored
         """
-        owner = "Positives.from_edges"
-        starts = whole_numbers(owner, "sources", to_numpy(sources))
-        ends = whole_numbers(owner, "targets", to_numpy(targets))
-        check_lengths(owner, sources=len(starts), targets=len(ends))
-        sizes = _size(owner, "n_nodes", "sources", n_nodes, starts), _size(owner, "n_nodes", "targets", n_nodes, ends)
-        n_nodes = max(sizes)
-        if not directed:
-            starts, ends = np.concatenate([starts, ends]), np.concatenate([ends, starts])
-        graph = cls.from_pairs(starts, ends, n_nodes, n_nodes)
-        if self_pairs:
-            return graph
-        nodes = np.arange(n_nodes)
-        return graph.with_ignored(nodes, nodes)
+        starts, ends, size = inputs.edge_ends("Positives.from_edges", sources, targets, n_nodes, directed=directed)
+        graph = cls.from_pairs(starts, ends, size, size)
+        return graph if self_pairs else graph.with_ignored(np.arange(size), np.arange(size))
+
+    @classmethod
+    def from_triples(
+        cls, triples: ArrayLike, n_entities: int | None = None, n_relations: int | None = None
+    ) -> Positives:
+        """From (n, 3) head, relation, tail: the tails known of each (head, relation).
+
+        The anchor of (h, r) is h * n_relations + r. `naysay.Triples` answers from every side.
+        """
+        owner = "Positives.from_triples"
+        array = inputs.triple_array(owner, triples)
+        entities, relations = inputs.triple_sizes(owner, array, n_entities, n_relations)
+        anchors = array[:, HEAD] * relations + array[:, RELATION]
+        return cls.from_pairs(anchors, array[:, TAIL], entities * relations, entities)
 
     # ---- asking -----------------------------------------------------------------------------------------
 
@@ -178,7 +165,7 @@ class Positives:
         relation   "positive", "ignore", or "any" of the two, which is what a pool excludes
         """
         check_one_of("Positives.contains", "relation", relation, tuple(_RELATIONS))
-        owners, asked = self._aligned("Positives.contains", "items", anchors, items)
+        owners, asked = inputs.aligned("Positives.contains", "items", anchors, items, self.n_anchors)
         check_range("Positives.contains", "items", asked, self.n_items, "items", least=-1)
         positions = np.empty(asked.size, np.int64)
         flat = (owners.ravel(), asked.ravel(), self.indptr, self.indices, self.filter, positions)
@@ -193,17 +180,16 @@ class Positives:
     def count(self, anchors: ArrayLike | None = None, *, relation: str = "positive") -> NDArray[np.int64]:
         """How many items are known of each anchor (B,), or of all anchors in order."""
         check_one_of("Positives.count", "relation", relation, tuple(_RELATIONS))
-        counts = np.diff(self.indptr)
-        if self.relation is not None and relation != "any":
-            before = rows.offsets(self.relation == _RELATIONS[relation][0])
-            counts = before[self.indptr[1:]] - before[self.indptr[:-1]]
-        elif relation == "ignore":
-            counts = np.zeros_like(counts)
-        if anchors is None:
-            return counts
-        chosen = whole_numbers("Positives.count", "anchors", to_numpy(anchors))
-        check_range("Positives.count", "anchors", chosen, self.n_anchors, "anchors")
-        return np.asarray(counts[chosen])
+        chosen = np.arange(self.n_anchors)
+        if anchors is not None:
+            chosen = whole_numbers("Positives.count", "anchors", to_numpy(anchors))
+            check_range("Positives.count", "anchors", chosen, self.n_anchors, "anchors")
+        starts, stops = self.indptr[chosen], self.indptr[chosen + 1]
+        if relation == "any" or (relation == "positive" and self.relation is None):
+            return np.asarray(stops - starts)
+        of_kind = np.zeros(len(self)) if self.relation is None else self.relation == _RELATIONS[relation][0]
+        before = rows.offsets(of_kind)
+        return np.asarray(before[stops] - before[starts])
 
     def item_counts(self) -> NDArray[np.int64]:
         """How many anchors each item is a positive of, (n_items,): the popularity of the review's PNS."""
@@ -215,7 +201,7 @@ class Positives:
 
         i = rank + #{j : p_j - j <= rank} over the sorted known items p of the anchor: exact, O(log of the row).
         """
-        owners, wanted = self._aligned("Positives.nth_negative", "ranks", anchors, ranks)
+        owners, wanted = inputs.aligned("Positives.nth_negative", "ranks", anchors, ranks, self.n_anchors)
         if wanted.size and wanted.min() < 0:
             refuse("Positives.nth_negative", "ranks", "at least 0", int(wanted.min()))
         found = np.empty(wanted.size, np.int64)
@@ -251,26 +237,17 @@ class Positives:
         """
         if not isinstance(other, Positives):
             refuse("Positives.union", "other", "a Positives", type(other).__name__)
-        for kind, same in (
-            ("anchor", self.anchor_names == other.anchor_names),
-            ("item", self.item_names == other.item_names),
-        ):
-            if not same:
-                advice = "Encode both with one vocabulary first: vocabulary.ids(names)."
-                refuse("Positives.union", "other", f"of the same {kind} names", "another vocabulary", advice)
         n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
+        owner = "Positives.union"
+        anchor_names = shared_names(owner, "anchor", self.anchor_names, other.anchor_names, n_anchors)
+        item_names = shared_names(owner, "item", self.item_names, other.item_names, n_items)
         mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
         both = rows.merged(mine, theirs, n_anchors, n_items)
         relation = both.relation if both.relation is not None and (both.relation == IGNORE).any() else None
-        return Positives(
-            both.indptr,
-            both.indices,
-            n_items,
-            relation=relation,
-            duplicates=self.duplicates + other.duplicates,
-            anchor_names=self.anchor_names,
-            item_names=self.item_names,
-        )
+        union = Positives(both.indptr, both.indices, n_items, relation=relation)
+        union.duplicates = self.duplicates + other.duplicates
+        union.anchor_names, union.item_names = anchor_names, item_names
+        return union
 
     def with_ignored(self, anchors: ArrayLike, items: ArrayLike) -> Positives:
         """The same, with pairs that are neither positive nor negative: never drawn, and not counted as positive.
@@ -284,28 +261,15 @@ class Positives:
         check_range(owner, "anchors", anchor_ids, self.n_anchors, "anchors")
         check_range(owner, "items", item_ids, self.n_items, "items")
         added = Positives.from_pairs(anchor_ids, item_ids, self.n_anchors, self.n_items)
-        ignored = Positives(
-            added.indptr,
-            added.indices,
-            self.n_items,
-            filter=added.filter,
-            relation=np.full(len(added), IGNORE, np.int8),
-            anchor_names=self.anchor_names,
-            item_names=self.item_names,
-        )
-        return self.union(ignored)
+        ignore = np.full(len(added), IGNORE, np.int8)
+        return self.union(Positives(added.indptr, added.indices, self.n_items, filter=added.filter, relation=ignore))
 
     # ---- keeping ----------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write a folder of plain .npy arrays, a JSON header and the names; it appears whole or not at all."""
-        arrays: dict[str, NDArray[Any]] = {
-            "indptr": self.indptr,
-            "indices": self.indices,
-            "filter": self.filter,
-        }
-        if self.relation is not None:
-            arrays["relation"] = self.relation
+        parts = ("indptr", "indices", "filter", "relation")
+        arrays = {name: getattr(self, name) for name in parts if getattr(self, name) is not None}
         names = {"anchor_names": self.anchor_names, "item_names": self.item_names}
         for name, vocabulary in names.items():
             if vocabulary is not None:
@@ -315,15 +279,8 @@ class Positives:
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
         """Read what `save` wrote, memory-mapped unless `mmap=False`: pages come in as draws touch them."""
-        owner = "Positives.load"
-        header, arrays = storage.load_folder(
-            owner,
-            path,
-            "positives",
-            mmap=mmap,
-            numbers=("n_items", "duplicates"),
-            needed=("indptr", "indices", "filter"),
-        )
+        owner, numbers, needed = "Positives.load", ("n_items", "duplicates"), ("indptr", "indices", "filter")
+        header, arrays = storage.load_folder(owner, path, "positives", mmap=mmap, numbers=numbers, needed=needed)
         rows.check_sound(owner, arrays, header["n_items"])
         return cls(
             arrays["indptr"],
@@ -340,32 +297,3 @@ class Positives:
         """Arrive read-only in a worker: pickles and deep copies of arrays forget that they were."""
         arrays = {name: rows.frozen(value) for name, value in state.items() if isinstance(value, np.ndarray)}
         self.__dict__.update(state | arrays)
-
-    def _aligned(
-        self, owner: str, name: str, anchors: ArrayLike, others: ArrayLike
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Anchors and a partner array broadcast to one shape; (B,) goes with (B, K) row by row."""
-        owners, partners = np.asarray(to_numpy(anchors)), np.asarray(to_numpy(others))
-        owners = whole_numbers(owner, "anchors", owners.ravel()).reshape(owners.shape)
-        partners = whole_numbers(owner, name, partners.ravel()).reshape(partners.shape)
-        check_range(owner, "anchors", owners.ravel(), self.n_anchors, "anchors")
-        shapes = f"shapes {owners.shape} and {partners.shape}"
-        if owners.ndim == 1 and partners.ndim == 2:
-            owners = owners[:, None]
-        try:
-            owners, partners = np.broadcast_arrays(owners, partners)
-        except ValueError:
-            refuse(owner, name, "of shape (B,) or (B, K) for anchors (B,)", shapes)
-        return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
-
-
-def _size(owner: str, name: str, of: str, given: int | None, ids: NDArray[Any], names: Vocabulary | None = None) -> int:
-    """The number of anchors, items or nodes: as given, by the vocabulary, or the largest id plus one."""
-    if given is None:
-        if ids.size and ids.min() < 0:
-            refuse(owner, of, "at least 0", first_bad(ids, ids < 0))
-        largest = int(ids.max()) if ids.size else -1
-        return len(names) if names is not None else largest + 1
-    size = check_whole(owner, name, given, 0)
-    check_range(owner, of, ids, size, name.removeprefix("n_"))
-    return size

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_range, check_whole, first_bad, refuse, shown, whole_numbers
+from naysay.checks import check_range, refuse, shown, whole_numbers
+from naysay.inputs import check_parts, triple_array, triple_sizes
 from naysay.kernels import corrupt
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
@@ -38,26 +39,16 @@ class Triples:
 
     def __init__(self, triples: ArrayLike, n_entities: int | None = None, n_relations: int | None = None) -> None:
         """Check, sort and merge: O(n log n)."""
-        array = check_triples("Triples", triples)
-        entities = array[:, [HEAD, TAIL]]
-        if n_entities is None:
-            n_entities = int(entities.max(initial=-1)) + 1
-        if n_relations is None:
-            n_relations = int(array[:, RELATION].max(initial=-1)) + 1
-        self.n_entities = check_whole("Triples", "n_entities", n_entities, 0)
-        self.n_relations = check_whole("Triples", "n_relations", n_relations, 0)
-        for name, size in (("n_entities", self.n_entities), ("n_relations", self.n_relations)):
-            if size >= 1 << 31:  # a key is the product of two ids
-                refuse("Triples", name, "below 2^31", size)
-        check_ranges("Triples", array, self.n_entities, self.n_relations)
+        array = triple_array("Triples", triples)
+        self.n_entities, self.n_relations = triple_sizes("Triples", array, n_entities, n_relations)
         self.array: NDArray[np.int64] = _sorted_distinct(array)
         self.duplicates = len(array) - len(self.array)
         self._indexes: dict[tuple[int, ...], SideIndex] = {}
 
     def contains(self, triples: ArrayLike) -> NDArray[np.bool_]:
         """Whether each of (B, 3) is known."""
-        asked = check_triples("Triples.contains", triples)
-        check_ranges("Triples.contains", asked, self.n_entities, self.n_relations)
+        asked = triple_array("Triples.contains", triples)
+        check_parts("Triples.contains", asked, self.n_entities, self.n_relations)
         index = self.index((TAIL,))
         return index.known.contains(index.rows(asked)[:, 0], asked[:, TAIL])
 
@@ -133,25 +124,6 @@ class SideIndex:
             arguments = (self.keys[s], asked, int(self.firsts[s]), unseen, found[s])
             in_rows(corrupt.find_keys, len(triples), 16 * len(triples), *arguments)
         return np.ascontiguousarray(found.T)
-
-
-def check_triples(owner: str, triples: Any) -> NDArray[np.int64]:
-    """(n, 3) int64, or a refusal."""
-    array = np.asarray(to_numpy(triples))
-    if array.ndim == 2 and array.shape[1] == 3:
-        return whole_numbers(owner, "triples", array, "(n, 3)").astype(np.int64, copy=False)
-    if array.shape == (0,):  # what an empty Python list becomes
-        return np.empty((0, 3), np.int64)
-    refuse(owner, "triples", "of shape (n, 3): head, relation, tail", f"shape {array.shape}")
-
-
-def check_ranges(owner: str, triples: NDArray[np.int64], n_entities: int, n_relations: int) -> None:
-    """Refuse parts outside their ranges: the first bad triple and how many."""
-    limits = np.array([n_entities, n_relations, n_entities])
-    bad = (triples < 0) | (triples >= limits)
-    if bad.any():
-        rule = f"of ids within {n_entities} entities and {n_relations} relations"
-        refuse(owner, "triples", rule, first_bad(triples, bad))
 
 
 def _sorted_distinct(triples: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -97,3 +97,17 @@ class Vocabulary:
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel to a spawned worker as a list of names."""
         return Vocabulary, (self._array.to_pylist(),)
+
+
+def shared_names(
+    owner: str, kind: str, one: Vocabulary | None, other: Vocabulary | None, size: int
+) -> Vocabulary | None:
+    """The names of a union of `size` anchors or items: of either side, and of both if both have some."""
+    if one is not None and other is not None and one != other:
+        advice = "Encode both with one vocabulary first: vocabulary.ids(names)."
+        refuse(owner, "other", f"of the same {kind} names", "another vocabulary", advice)
+    names = one if one is not None else other
+    if names is not None and size > len(names):
+        rule = f"of at most {len(names)} {kind}s, as many as have a name"
+        refuse(owner, "other", rule, f"{size} in all")
+    return names

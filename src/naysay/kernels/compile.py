@@ -27,8 +27,9 @@ def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
         loop: Any = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # no folder that may be written, as in a sealed container
         return cast("Callable[_P, _R]", numba.njit(nogil=True)(function))
-    index = loop._cache._cache_file
-    index._source_stamp = (index._source_stamp, _SOURCE)
+    index: Any = getattr(getattr(loop, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):  # numba's own; without it only an edit of a kernel could go unseen
+        index._source_stamp = (index._source_stamp, _SOURCE)
     return cast("Callable[_P, _R]", loop)
 
 

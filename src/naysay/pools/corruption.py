@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.checks import check_one_of, refuse, shown
+from naysay.inputs import check_parts
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
 from naysay.pools.slots import ON_SHORT, asked, shortfall
 from naysay.rng import key_from
 from naysay.rows import frozen
-from naysay.triples import SideIndex, Triples, candidate_lists, check_ranges
+from naysay.triples import SideIndex, Triples, candidate_lists
 from naysay.types import HEAD, RELATION, SIDES, TAIL, Negatives, Query
 
 _CHOICES = ("uniform", "bernoulli")
@@ -90,7 +91,7 @@ class Corruption:
         triples = query.ids(owner)
         if triples.ndim != 2:
             refuse(owner, "query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")
-        check_ranges(owner, triples, self.known.n_entities, self.known.n_relations)
+        check_parts(owner, triples, self.known.n_entities, self.known.n_relations)
         counts, width = asked(owner, n, len(triples))
         key = key_from(owner, rng)
         ids = np.empty((len(triples), width), np.int64)
