@@ -15,8 +15,9 @@ import numpy as np
 from naysay.kernels.candidates import counted_id, is_extra, lay_out, tried_id
 from naysay.kernels.compile import compiled, inlined, prefetch
 from naysay.kernels.csr import HASH_A, HASH_B, bit_at, filter_bit, lower_bound
+from naysay.kernels.distinct import seen_before, table_size
 from naysay.kernels.random import below, number, retry, row_state
-from naysay.kernels.uniform import AHEAD, seen_before, table_size
+from naysay.kernels.uniform import AHEAD
 
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _SCALE = 18446744073709549568.0  # the largest double below 2^64

@@ -13,17 +13,9 @@ import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import row_contains
+from naysay.kernels.distinct import repeats, seen_before, shuffle_ranks, table_size, unused_rank
 from naysay.kernels.random import below, number, retry, row_state
-from naysay.kernels.uniform import (
-    TRIES,
-    fill_log_q,
-    known_slots,
-    repeats,
-    seen_before,
-    shuffle_ranks,
-    table_size,
-    unused_rank,
-)
+from naysay.kernels.uniform import TRIES, fill_log_q, known_slots
 
 
 @inlined

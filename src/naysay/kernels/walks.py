@@ -19,9 +19,9 @@ import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import row_contains
+from naysay.kernels.distinct import seen_before, table_size
 from naysay.kernels.hops import pick
 from naysay.kernels.random import below, number, row_state
-from naysay.kernels.uniform import seen_before, table_size
 
 
 @inlined

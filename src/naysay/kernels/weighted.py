@@ -18,8 +18,9 @@ import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import prefetch_row, row_contains
+from naysay.kernels.distinct import seen_before, table_size
 from naysay.kernels.random import below, below_wide, number, retry, row_state
-from naysay.kernels.uniform import AHEAD, known_slots, seen_before, table_size
+from naysay.kernels.uniform import AHEAD, known_slots
 
 
 @compiled

@@ -1,0 +1,78 @@
+"""Keeping a row distinct: what repeats, which ranks are unused, and a shuffle for a row that is almost emptied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from naysay.kernels.compile import inlined
+from naysay.kernels.random import below, number
+
+# Up to this many slots all pairs are compared for repetitions, beyond that a hash table is asked.
+_COMPARE = 32
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@inlined
+def table_size(width: Any) -> Any:
+    """Room for `width` ids at half load, a power of two; 0 where comparing all pairs is quicker."""
+    if width <= _COMPARE:
+        return 0
+    room = 1
+    while room < 2 * width:
+        room *= 2
+    return room
+
+
+@inlined
+def repeats(line: Any, wanted: Any) -> Any:
+    """Whether line[:wanted] holds an id twice; all pairs, several at a time."""
+    found = False
+    for slot in range(1, wanted):
+        for earlier in range(slot):
+            found |= line[earlier] == line[slot]
+    return found
+
+
+@inlined
+def seen_before(line: Any, slot: Any, item: Any, table: Any) -> Any:
+    """Whether `item` stands in line[:slot]. With a table, an item that does not is entered."""
+    if len(table) == 0:
+        found = False
+        for earlier in range(slot):
+            found |= line[earlier] == item
+        return found
+    place = np.int64((np.uint64(item) * _GOLDEN) >> np.uint64(36)) & (len(table) - 1)
+    while table[place] != -1:
+        if table[place] == item:
+            return True
+        place = (place + 1) & (len(table) - 1)
+    table[place] = item
+    return False
+
+
+@inlined
+def unused_rank(bits: Any, ranks: Any, used: Any, free: Any) -> Any:
+    """A uniform rank in [0, free) outside ranks[:used], which is put in order on the way."""
+    for i in range(1, used):
+        value, j = ranks[i], i
+        while j > 0 and ranks[j - 1] > value:
+            ranks[j] = ranks[j - 1]
+            j -= 1
+        ranks[j] = value
+    rank = below(bits, free - used)
+    for i in range(used):
+        if ranks[i] <= rank:
+            rank += 1
+    return rank
+
+
+@inlined
+def shuffle_ranks(state: Any, wanted: Any, free: Any, ranks: Any) -> None:
+    """The first `wanted` of a random order of 0 ... free - 1, to ranks[:wanted] (Fisher and Yates)."""
+    for i in range(free):
+        ranks[i] = i
+    for slot in range(wanted):
+        other = slot + below(number(state, slot), free - slot)
+        ranks[slot], ranks[other] = ranks[other], ranks[slot]
