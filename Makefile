@@ -27,6 +27,7 @@ tests: $(READY)
 # Rebuilt when the dependencies change; otherwise reused.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("naysay needs Python 3.11 or newer; run: make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	@echo "Building the environment in $(VENV) (about a minute, and only the first time) ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)

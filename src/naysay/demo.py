@@ -37,6 +37,7 @@ def run(*, quick: bool = False, seed: int = 0, console: Console | None = None) -
     """Make the world, check each pool's promises, draw, and print the table; the lines are returned."""
     out = console or Console()
     started = time.perf_counter()
+    out.print("Making a world, and compiling loops if this is the first run ...")
     n_anchors, n_items, draws = (2_000, 2_000, 1_000_000) if quick else (20_000, 10_000, 20_000_000)
     world = planted_world(n_anchors, n_items, per_anchor=40, noise=0.5, seed=seed)
     hidden = len(world.truth) - len(world.known)
