@@ -139,7 +139,7 @@ ROWS = (
         formula="P(i | a) = c_i^beta / sum of c_j^beta over j not known of a",
         parts="Static(Everything(positives, popularity(counts, 0.75)))",
         paper="Mikolov et al. Distributed Representations of Words and Phrases. NIPS 2013.",
-        cost="O(1) a draw by alias table; 32 bytes an item and 8 an anchor beside the pairs.",
+        cost="O(1) a draw by alias table; 24 bytes an item and 8 an anchor beside the pairs.",
         example=_SETUP.format(sampler=_EVERYTHING.format(weights="ns.pools.popularity(known, power=0.75)")),
         aliases=(
             Alias("word2vec", "Mikolov et al. NIPS 2013.", "Skip-gram: five words by count^0.75.", _WORD2VEC),

@@ -15,7 +15,7 @@ import numpy as np
 from naysay.kernels.candidates import counted_id, is_extra, lay_out, tried_id
 from naysay.kernels.compile import compiled, inlined, prefetch
 from naysay.kernels.csr import HASH_A, HASH_B, bit_at, filter_bit, lower_bound
-from naysay.kernels.distinct import seen_before, table_size
+from naysay.kernels.distinct import bitmap_size, mark_collisions, seen_before, table_size
 from naysay.kernels.random import below, number, retry, row_state
 from naysay.kernels.uniform import AHEAD
 
@@ -54,10 +54,9 @@ def pick_side(bits64: Any, bounds: Any) -> Any:
 
 
 @inlined
-def of_side(values: Any, side: Any) -> Any:
-    """values[side] for at most three sides, as selections that the compiler can do several at a time."""
-    last = len(values) - 1
-    return values[0] if side == 0 else (values[min(1, last)] if side == 1 else values[last])
+def of_side(side: Any, first: Any, second: Any, third: Any) -> Any:
+    """One of three values, as selections that the compiler can do several at a time."""
+    return first if side == 0 else (second if side == 1 else third)
 
 
 @inlined
@@ -78,16 +77,20 @@ def first_tries(
     marked: Any,
 ) -> None:
     """The side and the first try of every slot at once, for a row of open sides; -1 where it is known or own."""
-    first, second = bounds[0], bounds[min(1, len(bounds) - 1)]
-    degrees = highs - lows
+    b, c = min(1, len(sizes) - 1), len(sizes) - 1  # fewer sides than three: the last stands in, and is never picked
+    bound_1, bound_2 = bounds[0], bounds[b]
+    size_1, size_2, size_3 = sizes[0], sizes[b], sizes[c]
+    own_1, own_2, own_3 = owns[0], owns[b], owns[c]
+    degree_1, degree_2, degree_3 = highs[0] - lows[0], highs[b] - lows[b], highs[c] - lows[c]
     for slot in range(wanted):
         random = number(state, slot)
-        side = np.int64(random > first) + np.int64(random > second)
-        item = below(retry(state, slot, 0), of_side(sizes, side))
+        side = np.int64(random > bound_1) + np.int64(random > bound_2)
+        item = below(retry(state, slot, 0), of_side(side, size_1, size_2, size_3))
+        degree = of_side(side, degree_1, degree_2, degree_3)
         which[slot] = side
-        items[slot] = -1 if item == of_side(owns, side) else item
-        one[slot] = filter_bit(item, of_side(degrees, side), HASH_A)
-        other[slot] = filter_bit(item, of_side(degrees, side), HASH_B)
+        items[slot] = -1 if item == of_side(side, own_1, own_2, own_3) else item
+        one[slot] = filter_bit(item, degree, HASH_A)
+        other[slot] = filter_bit(item, degree, HASH_B)
     suspects: Any = 0
     for slot in range(wanted):
         low = lows[which[slot]]
@@ -144,15 +147,6 @@ def settle(
     return item
 
 
-@inlined
-def log_one_fewer(log_share: Any, left: Any) -> Any:
-    """log(c / (left - 1)) from log(c / left): by the series of log(1 - 1 / left) where five terms are exact."""
-    if left > 1000:
-        y = 1.0 / left
-        return log_share + y * (1.0 + y * (0.5 + y * (1 / 3 + y * (0.25 + y * 0.2))))
-    return log_share + np.log(left / (left - 1.0))
-
-
 @compiled
 def draw(
     start: Any,
@@ -175,9 +169,9 @@ def draw(
     deck_room: Any,
     out: Any,
     out_side: Any,
-    log_q: Any,
+    out_chance: Any,
 ) -> None:
-    """Fill counts[row] slots with (id, side), distinct as pairs unless `repeat`, and log_q = log P(side) P(id | side).
+    """Fill counts[row] slots with (id, side), distinct as pairs unless `repeat`, and P(side) P(id | side), 1 if empty.
 
     triples (B, 3); sides (S,) which part each side replaces; sizes (S,) ids on each side; chance (relations, S);
     rows (B, S) the known row; covered (all rows,) how many candidates a row knows; list_ptr (S, relations + 1) into
@@ -186,10 +180,10 @@ def draw(
     width, n_sides = out.shape[1], len(sides)
     codes, which, items = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width, np.int64)
     marked, one, other = np.empty(width + 1, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
-    table = np.empty(table_size(width), np.int64)
+    table, nothing = np.empty(table_size(width), np.int64), np.empty(0, np.int64)
+    bitmap, doubtful = np.empty(bitmap_size(width), np.uint64), np.empty(width, np.uint8)
     deck = np.empty((n_sides, max(deck_room, 2 * width)), np.int64)
     weight, bounds = np.empty(n_sides, np.float64), np.empty(n_sides, np.uint64)
-    log_share = np.empty(n_sides, np.float64)
     free, used, spans, owns = np.empty((4, n_sides), np.int64)
     lows, highs, begins = np.empty((3, n_sides), np.int64)
     dealt = np.empty(n_sides, np.bool_)
@@ -215,15 +209,19 @@ def draw(
                 lay_out(indices, bits, low, high, owns[s], free[s], lists, begins[s], end, deck[s])
             plain &= begins[s] < 0 and not dealt[s] and 0 < 2 * (high - low) <= sizes[s] and weight[s] > 0.0
         total = set_bounds(weight, bounds)
-        for s in range(n_sides):
-            log_share[s] = np.log(weight[s] / (total * free[s])) if weight[s] > 0.0 else 0.0
         state = row_state(key, row)
         plain &= tries > 0
         if plain:
             first_tries(
                 state, wanted, bounds, sizes, owns, lows, highs, indices, bits, which, items, one, other, marked
             )
-        table[:] = -1
+            if not repeat:
+                for slot in range(wanted):
+                    codes[slot] = 3 * items[slot] + sides[which[slot]]
+                mark_collisions(codes, wanted, bitmap, doubtful)
+        else:
+            table[:] = -1
+        seen = nothing if plain else table  # few slots of a plain row are doubtful: those are compared with all others
         for slot in range(wanted):
             if total == 0.0:
                 wanted = slot
@@ -237,25 +235,23 @@ def draw(
                 if not repeat:
                     deck[s, place], deck[s, used[s]] = deck[s, used[s]], item
                     seen_before(codes, slot, 3 * item + side, table)
-            elif item < 0 or (not repeat and seen_before(codes, slot, 3 * item + side, table)):
+            elif item < 0 or (not repeat and doubtful[slot] and seen_before(codes, slot, 3 * item + side, seen)):
                 known = (indices, bits, lows[s], highs[s], owns[s], spans[s], free[s], lists, begins[s])
-                item = settle(state, slot, int(plain), tries, repeat, left, *known, codes, side, table)
+                item = settle(state, slot, int(plain), tries, repeat, left, *known, codes, side, seen)
+                if plain and not repeat:  # a later slot may hold the new id
+                    for later in range(slot + 1, wanted):
+                        doubtful[later] |= np.uint8(codes[later] == 3 * item + side)
             codes[slot] = 3 * item + side
             out[row, slot] = item
             out_side[row, slot] = side
-            log_q[row, slot] = log_share[s]
+            out_chance[row, slot] = weight[s] / (total * left)
             if repeat:
                 continue
             used[s] += 1
-            if left > 1:
-                log_share[s] = log_one_fewer(log_share[s], left)
-            else:  # this side is used up: the others share its chance
+            if left == 1:  # this side is used up: the others share its chance
                 weight[s] = 0.0
                 total = set_bounds(weight, bounds)
-                for still in range(n_sides):
-                    if weight[still] > 0.0:
-                        log_share[still] = np.log(weight[still] / (total * (free[still] - used[still])))
         for slot in range(wanted, width):
             out[row, slot] = -1
             out_side[row, slot] = -1
-            log_q[row, slot] = 0.0
+            out_chance[row, slot] = 1.0

@@ -16,11 +16,11 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @inlined
 def table_size(width: Any) -> Any:
-    """Room for `width` ids at half load, a power of two; 0 where comparing all pairs is quicker."""
+    """Room for `width` ids at quarter load, a power of two; 0 where comparing all pairs is quicker."""
     if width <= _COMPARE:
         return 0
     room = 1
-    while room < 2 * width:
+    while room < 4 * width:
         room *= 2
     return room
 
@@ -76,3 +76,24 @@ def shuffle_ranks(state: Any, wanted: Any, free: Any, ranks: Any) -> None:
     for slot in range(wanted):
         other = slot + below(number(state, slot), free - slot)
         ranks[slot], ranks[other] = ranks[other], ranks[slot]
+
+
+@inlined
+def bitmap_size(width: Any) -> Any:
+    """Words of a bitmap of at least 16 bits for each of `width` slots, a power of two."""
+    words = 64
+    while 4 * words < width:
+        words *= 2
+    return words
+
+
+@inlined
+def mark_collisions(codes: Any, wanted: Any, bitmap: Any, doubtful: Any) -> None:
+    """doubtful[slot] = 1 if the hash of codes[slot] was met before in the row: it may repeat, all others do not."""
+    bitmap[:] = 0
+    last = np.uint64(64 * len(bitmap) - 1)
+    for slot in range(wanted):
+        place = ((np.uint64(codes[slot]) * _GOLDEN) >> np.uint64(36)) & last
+        word, bit = np.int64(place >> np.uint64(6)), place & np.uint64(63)
+        doubtful[slot] = np.uint8((bitmap[word] >> bit) & np.uint64(1))
+        bitmap[word] |= np.uint64(1) << bit

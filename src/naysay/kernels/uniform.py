@@ -57,41 +57,30 @@ def known_slots(indices: Any, bits: Any, low: Any, high: Any, line: Any, wanted:
 
 
 @inlined
-def first_candidates(
-    state: Any,
-    wanted: Any,
-    indices: Any,
-    bits: Any,
-    low: Any,
-    high: Any,
-    size: Any,
-    line: Any,
-    marked: Any,
-    one: Any,
-    other: Any,
-) -> Any:
-    """The first candidate of each slot; how many of them are known, with their slots in `marked`.
+def by_rank(state: Any, wanted: Any, indices: Any, low: Any, high: Any, size: Any, line: Any) -> None:
+    """The first candidate of each slot in a row that is mostly known: a free item, by its rank."""
+    for slot in range(wanted):
+        line[slot] = shifted(indices, low, high, below(number(state, slot), size - (high - low)))
 
-    Any item in general; a free one by rank, never known, where most of the row is known. `one` and `other` (width,)
-    are scratch: drawing and hashing in one loop without a branch lets the compiler do eight slots at a time.
-    """
-    degree = high - low
-    if 2 * degree > size:
-        for slot in range(wanted):
-            line[slot] = shifted(indices, low, high, below(number(state, slot), size - degree))
-        return 0
+
+@inlined
+def drawn_and_hashed(state: Any, wanted: Any, size: Any, degree: Any, line: Any, one: Any, other: Any) -> None:
+    """The first candidate of each slot, any item, and its two bits in the filter: eight slots at a time."""
     for slot in range(wanted):
         item = below(number(state, slot), size)
         line[slot] = item
         one[slot] = filter_bit(item, degree, HASH_A)
         other[slot] = filter_bit(item, degree, HASH_B)
-    if degree == 0:
-        return 0
+
+
+@inlined
+def suspect_slots(bits: Any, low: Any, wanted: Any, one: Any, other: Any, marked: Any) -> Any:
+    """The slots whose two bits are both set go to `marked`; their number is returned. No branch to mispredict."""
     suspects: Any = 0
     for slot in range(wanted):
         marked[suspects] = slot
         suspects += np.int64(bit_at(bits, low, one[slot]) & bit_at(bits, low, other[slot]))
-    return truly_known(indices, low, high, line, marked, suspects)
+    return suspects
 
 
 @inlined
@@ -121,9 +110,9 @@ def with_replacement(
     bits: Any,
     size: Any,
     out: Any,
-    log_q: Any,
+    chance: Any,
 ) -> None:
-    """Independent uniform draws: counts[row] of them, then -1; all -1 where nothing is free. log_q is (B,)."""
+    """Independent uniform draws: counts[row] of them, then -1; all -1 where nothing is free. chance is (B,)."""
     width = out.shape[1]
     line, one, other = np.empty(width, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
     marked = np.empty(width + 1, np.int64)
@@ -132,9 +121,16 @@ def with_replacement(
         low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
         free = size - (high - low)
         wanted = counts[row] if free > 0 else 0
-        log_q[row] = -np.log(np.float64(max(free, 1)))
+        chance[row] = 1.0 / max(free, 1)
         state = row_state(key, row)
-        known = first_candidates(state, wanted, indices, bits, low, high, size, line, marked, one, other)
+        known = 0
+        if 2 * (high - low) > size:
+            by_rank(state, wanted, indices, low, high, size, line)
+        else:
+            drawn_and_hashed(state, wanted, size, high - low, line, one, other)
+            if low < high:
+                suspects = suspect_slots(bits, low, wanted, one, other, marked)
+                known = truly_known(indices, low, high, line, marked, suspects)
         for i in range(known):
             slot = marked[i]
             line[slot] = free_item(state, slot, 0, tries, indices, bits, low, high, size)
@@ -210,7 +206,14 @@ def distinct(
             for slot in range(wanted):
                 line[slot] = shifted(indices, low, high, ranks[slot])
         else:
-            known = first_candidates(state, wanted, indices, bits, low, high, size, line, marked, one, other)
+            known = 0
+            if 2 * (high - low) > size:
+                by_rank(state, wanted, indices, low, high, size, line)
+            else:
+                drawn_and_hashed(state, wanted, size, high - low, line, one, other)
+                if low < high:
+                    suspects = suspect_slots(bits, low, wanted, one, other, marked)
+                    known = truly_known(indices, low, high, line, marked, suspects)
             marked[known] = -1
             if known > 0 or len(table) > 0 or repeats(line, wanted):
                 make_distinct(state, tries, indices, bits, low, high, size, line, wanted, marked, table, ranks)

@@ -170,12 +170,14 @@ def draw(
     bits: Any,
     cumulative: Any,
     alias: Any,
-    log_weight: Any,
     known_weight: Any,
     out: Any,
-    log_q: Any,
+    chance: Any,
 ) -> None:
-    """counts[row] draws by weight, distinct unless `repeat`, then -1, each with its exact log_q."""
+    """counts[row] draws by weight, distinct unless `repeat`, then -1, each with its exact chance (1 in empty slots).
+
+    The chance is w_i / W_free of the item, of distinct rows w_i / (W_free - sum of the earlier w).
+    """
     width, size, total = out.shape[1], len(cumulative) - 1, cumulative[-1]
     line = np.empty(width, np.int64)
     marked = np.empty(width + 1, np.int64)
@@ -204,7 +206,6 @@ def draw(
         marked[known] = -1
         table[:] = -1
         next_known, used = 0, 0
-        log_left = np.log(np.float64(left))
         for slot in range(wanted):
             settled = True
             if marked[next_known] == slot:
@@ -240,16 +241,16 @@ def draw(
                     seen_before(line, slot, line[slot], table)
             item = line[slot]
             out[row, slot] = item
-            log_q[row, slot] = log_weight[item] - log_left
+            weight = cumulative[item + 1] - cumulative[item]
+            chance[row, slot] = weight / left
             if not repeat:
-                left -= cumulative[item + 1] - cumulative[item]
+                left -= weight
                 if left == 0:
                     wanted = slot + 1
                     break
-                log_left = np.log(np.float64(left))
         for slot in range(wanted, width):
             out[row, slot] = -1
-            log_q[row, slot] = 0.0
+            chance[row, slot] = 1.0
 
 
 @inlined

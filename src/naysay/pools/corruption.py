@@ -12,7 +12,7 @@ from naysay.checks import check_one_of, refuse, shown
 from naysay.inputs import check_parts
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.pools.slots import ON_SHORT, asked, logs, shortfall
 from naysay.rng import key_from
 from naysay.rows import frozen
 from naysay.triples import SideIndex, Triples, candidate_lists
@@ -96,7 +96,7 @@ class Corruption:
         key = key_from(owner, rng)
         ids = np.empty((len(triples), width), np.int64)
         side = np.empty(ids.shape, np.int8)
-        log_q = np.empty(ids.shape)
+        chance = np.empty(ids.shape)
         known, longest = self._index.known, self._lists.longest
         # One form, whatever was given, so that the loops are compiled once.
         triples, counts = (frozen(np.ascontiguousarray(part)) for part in (triples, counts))
@@ -111,8 +111,8 @@ class Corruption:
             self.chance,
         )
         rows = (self._index.rows(triples), known.indptr, known.indices, known.filter)
-        in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs, *rows, *self._lists.arrays, longest, ids, side, log_q)
-        return Negatives(ids, side=side, log_q=log_q, dropped=shortfall(owner, self.on_short, ids, counts))
+        in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs, *rows, *self._lists.arrays, longest, ids, side, chance)
+        return Negatives(ids, side=side, log_q=logs(chance), dropped=shortfall(owner, self.on_short, ids, counts))
 
     def corrupted(self, query: Query, negatives: Negatives) -> NDArray[np.int64]:
         """(B, K, 3): the triples that the negatives stand for; -1 throughout in empty slots."""
