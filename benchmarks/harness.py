@@ -69,15 +69,18 @@ def alternate(ours: dict[str, Callable[[], int]], peers: list[Peer], repeats: in
     """Repetitions in turn, so that a noisy moment hits all alike; the best of each is kept.
 
     ours      name to a function that runs one repetition and returns how many negatives it made
+
+    Before each timed repetition the same contender runs one that is not timed: the one before it has filled the
+    processor's cache with other data, which no training loop does.
     """
-    for function in ours.values():
-        function()
     rows: dict[str, list[dict[str, Any]]] = {}
     for _ in range(repeats):
         for name, function in ours.items():
+            function()
             rows.setdefault(name, []).append(timed(function))
         for peer in peers:
             if not peer.missing:
+                peer.repeat()
                 rows.setdefault(peer.name, []).append(peer.repeat())
     found: dict[str, dict[str, Any]] = {}
     for name, reports in rows.items():

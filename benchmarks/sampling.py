@@ -22,7 +22,7 @@ from worlds import recommendation
 
 import naysay as ns
 
-BATCH, STEPS = 4096, 10
+BATCH, STEPS = 4096, 20
 
 
 def recommendation_cases(peers: Path, folder: Path, repeats: int, threads: int) -> dict[str, Any]:

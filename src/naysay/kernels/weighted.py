@@ -18,7 +18,7 @@ import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
 from naysay.kernels.csr import prefetch_row, row_contains
-from naysay.kernels.distinct import seen_before, table_size
+from naysay.kernels.distinct import repeats, seen_before, table_size
 from naysay.kernels.random import below, below_wide, number, retry, row_state
 from naysay.kernels.uniform import AHEAD, known_slots
 
@@ -156,6 +156,65 @@ def free_item(
     return walked_item(x, cumulative, indices, low, high, before, 0)
 
 
+@inlined
+def sort_on(line: Any, used: Any, slot: Any, taken: Any) -> None:
+    """line[:slot] in ascending order, to taken[:slot], where line[:used] is in order already."""
+    for i in range(used, slot):
+        value, j = line[i], i
+        while j > 0 and taken[j - 1] > value:
+            taken[j] = taken[j - 1]
+            j -= 1
+        taken[j] = value
+
+
+@inlined
+def make_distinct(
+    state: Any,
+    tries: Any,
+    indices: Any,
+    bits: Any,
+    low: Any,
+    high: Any,
+    cumulative: Any,
+    alias: Any,
+    free: Any,
+    before: Any,
+    line: Any,
+    wanted: Any,
+    marked: Any,
+    table: Any,
+    taken: Any,
+) -> Any:
+    """Draw anew, slot by slot, what is known (slots in `marked`, -1 after the last) or repeats an earlier slot.
+
+    Returns how many slots there are candidates for: items of weight 0 are none.
+    """
+    table[:] = -1
+    next_known, used, left = 0, 0, free
+    for slot in range(wanted):
+        known = marked[next_known] == slot
+        next_known += known
+        settled = not known and not seen_before(line, slot, line[slot], table)
+        for i in range(tries):
+            if settled:
+                break
+            attempt = i * (tries + 1)
+            line[slot] = free_item(
+                state, slot, attempt, tries, indices, bits, low, high, cumulative, alias, free, before
+            )
+            settled = not seen_before(line, slot, line[slot], table)
+        if not settled:  # no luck: walk past the earlier slots instead
+            sort_on(line, used, slot, taken)
+            used = slot
+            x = below_wide(retry(state, slot, tries * (tries + 1)), left)
+            line[slot] = walked_item(x, cumulative, indices, low, high, taken, used)
+            seen_before(line, slot, line[slot], table)
+        left -= cumulative[line[slot] + 1] - cumulative[line[slot]]
+        if left == 0:
+            return slot + 1
+    return wanted
+
+
 @compiled
 def draw(
     start: Any,
@@ -179,17 +238,15 @@ def draw(
     The chance is w_i / W_free of the item, of distinct rows w_i / (W_free - sum of the earlier w).
     """
     width, size, total = out.shape[1], len(cumulative) - 1, cumulative[-1]
-    line = np.empty(width, np.int64)
+    line, taken = np.empty(width, np.int64), np.empty(width, np.int64)
     marked = np.empty(width + 1, np.int64)
-    taken = np.empty(width, np.int64)
     table = np.empty(table_size(width), np.int64)
     nothing = np.empty(0, np.int64)
     for row in range(start, stop):
         prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
         anchor = anchors[row]
         low, high = indptr[anchor], indptr[anchor + 1]
-        left = total - known_weight[anchor]
-        free = left
+        free = total - known_weight[anchor]
         wanted = counts[row] if free > 0 else 0
         state = row_state(key, row)
         before = nothing
@@ -204,61 +261,21 @@ def draw(
                 line[slot] = alias_item(number(state, slot), size, alias)
             known = known_slots(indices, bits, low, high, line, wanted, marked)
         marked[known] = -1
-        table[:] = -1
-        next_known, used = 0, 0
+        if repeat:
+            for i in range(known):
+                slot = marked[i]
+                line[slot] = free_item(state, slot, 0, tries, indices, bits, low, high, cumulative, alias, free, before)
+        elif known > 0 or len(table) > 0 or repeats(line, wanted):
+            where = (indices, bits, low, high, cumulative, alias, free, before)
+            wanted = make_distinct(state, tries, *where, line, wanted, marked, table, taken)
+        left = free
         for slot in range(wanted):
-            settled = True
-            if marked[next_known] == slot:
-                next_known += 1
-                settled = False
-            if settled and not repeat:
-                settled = not seen_before(line, slot, line[slot], table)
-            for i in range(tries):
-                if settled:
-                    break
-                line[slot] = free_item(
-                    state,
-                    slot,
-                    i * (tries + 1),
-                    tries,
-                    indices,
-                    bits,
-                    low,
-                    high,
-                    cumulative,
-                    alias,
-                    free,
-                    before,
-                )
-                settled = repeat or not seen_before(line, slot, line[slot], table)
-            if not settled:
-                if not repeat:
-                    sort_on(line, used, slot, taken)
-                    used = slot
-                x = below_wide(retry(state, slot, tries * (tries + 1)), left)
-                line[slot] = walked_item(x, cumulative, indices, low, high, taken, used)
-                if not repeat:
-                    seen_before(line, slot, line[slot], table)
             item = line[slot]
-            out[row, slot] = item
             weight = cumulative[item + 1] - cumulative[item]
+            out[row, slot] = item
             chance[row, slot] = weight / left
             if not repeat:
                 left -= weight
-                if left == 0:
-                    wanted = slot + 1
-                    break
         for slot in range(wanted, width):
             out[row, slot] = -1
             chance[row, slot] = 1.0
-
-
-@inlined
-def sort_on(line: Any, used: Any, slot: Any, taken: Any) -> None:
-    """line[:slot] in ascending order, to taken[:slot], where line[:used] is in order already."""
-    for i in range(used, slot):
-        value, j = line[i], i
-        while j > 0 and taken[j - 1] > value:
-            taken[j] = taken[j - 1]
-            j -= 1
-        taken[j] = value
