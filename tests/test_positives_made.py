@@ -243,3 +243,11 @@ def test_from_triples_refuses_what_is_no_triple():
         ns.Positives.from_triples([[0, 1]])
     with pytest.raises(NaysayError, match=r"within 2 entities and 1 relations, got \[0, 0, 2\] at row 0"):
         ns.Positives.from_triples([[0, 0, 2]], n_entities=2)
+
+
+def test_edges_may_be_one_array():
+    edges = [[0, 1], [1, 2]]
+    assert same(ns.Positives.from_edges(edges), ns.Positives.from_edges([0, 1], [1, 2]))
+    message = r"`sources` must be of shape \(n, 2\) if there are no targets, got shape \(3,\)\. Pass targets"
+    with pytest.raises(NaysayError, match=message):
+        ns.Positives.from_edges([0, 1, 2])

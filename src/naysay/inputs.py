@@ -69,9 +69,15 @@ def sparse_arrays(owner: str, matrix: Any) -> tuple[NDArray[Any], NDArray[Any], 
 
 
 def edge_ends(
-    owner: str, sources: ArrayLike, targets: ArrayLike, n_nodes: int | None, *, directed: bool
+    owner: str, sources: ArrayLike, targets: ArrayLike | None, n_nodes: int | None, *, directed: bool
 ) -> tuple[NDArray[Any], NDArray[Any], int]:
     """Both ends of each edge, each edge both ways unless directed, and the number of nodes."""
+    if targets is None:
+        edges = np.asarray(to_numpy(sources))
+        if edges.ndim != 2 or edges.shape[1] != 2:
+            advice = "Pass targets, or one array of edges (n, 2)."
+            refuse(owner, "sources", "of shape (n, 2) if there are no targets", f"shape {edges.shape}", advice)
+        sources, targets = edges[:, 0], edges[:, 1]
     starts = whole_numbers(owner, "sources", to_numpy(sources))
     ends = whole_numbers(owner, "targets", to_numpy(targets))
     check_lengths(owner, sources=len(starts), targets=len(ends))

@@ -129,13 +129,15 @@ class Positives:
     def from_edges(
         cls,
         sources: ArrayLike,
-        targets: ArrayLike,
+        targets: ArrayLike | None = None,
         n_nodes: int | None = None,
         *,
         directed: bool = False,
         self_pairs: bool = False,
     ) -> Positives:
         """From the edges of a graph on one set of nodes, each edge both ways unless `directed`.
+
+        sources, targets   the two ends (n,) of each edge, or `sources` alone as edges (n, 2)
 
         self_pairs   whether a node may be drawn as a negative of itself; if not, (v, v) is ignored
         """

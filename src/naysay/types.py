@@ -76,6 +76,12 @@ class Query:
         return whole_numbers(owner, "positives", to_numpy(self.positives)).astype(np.int64, copy=False)
 
 
+def check_query(owner: str, query: object) -> None:
+    """Refuse what is no Query: a bare array of anchors, most likely."""
+    if not isinstance(query, Query):
+        refuse(owner, "query", "a Query", type(query).__name__, "Write naysay.Query(anchors).")
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Negatives:

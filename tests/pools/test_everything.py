@@ -1,6 +1,7 @@
 """Everything: the laws of its draws, by plain-loop oracles on small worlds and by sorted keys on a large one."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -439,3 +440,25 @@ def test_repr_names_the_settings():
         "Everything(Positives(2 pairs, 2 anchors x 3 items), weighted, distinct=False, on_short='raise')"
     )
     assert repr(Everything(SMALL)).endswith("uniform, distinct=True, on_short='pad')")
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        ns.pools.Everything(ns.Positives.from_pairs([0], [1], n_items=5)),
+        ns.pools.Local([[0, 1]]),
+        ns.pools.InBatch(),
+        ns.pools.Memory(4),
+        ns.pools.Cache(2, 3),
+        ns.pools.KHop(ns.Positives.from_edges([0], [1])),
+        ns.pools.Walks(ns.Positives.from_edges([0], [1])),
+        ns.pools.PageRank(ns.Positives.from_edges([0], [1]), ranks=(0, 1)),
+        ns.pools.Corruption([[0, 0, 1]]),
+    ],
+    ids=lambda pool: type(pool).__name__,
+)
+def test_a_bare_array_of_anchors_is_refused_by_every_pool(pool):
+    owner = type(pool).__name__
+    message = f"{owner}.draw: `query` must be a Query, got list. Write naysay.Query(anchors)."
+    with pytest.raises(NaysayError, match=f"^{re.escape(message)}$"):
+        pool.draw([0], 2, rng=ns.rng_for(0))

@@ -21,7 +21,7 @@ from naysay.checks import (
 )
 from naysay.kernels.lists import draw_places, keep_first, look_up
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.rows import frozen
@@ -98,15 +98,12 @@ class Cache:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) of what the query's anchors hold; n is a number or (B,) of them, unused slots are -1."""
         owner = "Cache.draw"
-        anchors = query.ids(owner)
-        if anchors.ndim != 1:
-            refuse(owner, "query.anchors", "of shape (B,)", "triples", "Give each pair to complete an anchor id.")
-        check_range(owner, "anchors", anchors, self.n_anchors, "anchors")
+        anchors = anchors_of(owner, query, self.n_anchors)
         counts, width = asked(owner, n, len(anchors))
         key = key_from(owner, rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         held = np.count_nonzero(self._table[anchors] >= 0, axis=1)
-        settings = (held, frozen(np.ascontiguousarray(counts)), not self.distinct)
+        settings = (held, counts, not self.distinct)
         in_rows(draw_places, len(ids), 2 * ids.size, key, *settings, ids, log_q)
         in_rows(look_up, len(ids), ids.size, anchors * self.size, frozen(self._table.reshape(-1)), ids)
         return Negatives(ids, log_q=log_q, dropped=shortfall(owner, self.on_short, ids, counts))

@@ -16,7 +16,7 @@ from naysay.pools.slots import ON_SHORT, asked, logs, shortfall
 from naysay.rng import key_from
 from naysay.rows import frozen
 from naysay.triples import SideIndex, Triples, candidate_lists
-from naysay.types import HEAD, RELATION, SIDES, TAIL, Negatives, Query
+from naysay.types import HEAD, RELATION, SIDES, TAIL, Negatives, Query, check_query
 
 _CHOICES = ("uniform", "bernoulli")
 
@@ -88,6 +88,7 @@ class Corruption:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) replacements for a query of triples (B, 3), with `side` and `log_q`."""
         owner = "Corruption.draw"
+        check_query(owner, query)
         triples = query.ids(owner)
         if triples.ndim != 2:
             refuse(owner, "query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")

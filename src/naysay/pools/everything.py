@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, check_range, check_whole, first_bad, refuse
+from naysay.checks import check_one_of, check_whole, first_bad, refuse
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, all_filled, asked, logs, shortfall
+from naysay.pools.slots import ON_SHORT, all_filled, anchors_of, asked, logs, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.rows import frozen, offsets
@@ -66,15 +66,10 @@ class Everything:
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
-        anchors = query.ids("Everything.draw")
-        if anchors.ndim != 1:
-            refuse("Everything.draw", "query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
-        check_range("Everything.draw", "anchors", anchors, self.positives.n_anchors, "anchors")
+        anchors = anchors_of("Everything.draw", query, self.positives.n_anchors)
         counts, width = asked("Everything.draw", n, len(anchors))
         key = key_from("Everything.draw", rng)
         ids = np.empty((len(anchors), width), np.int64)
-        # One form, whatever was given, so that the loops are compiled once.
-        anchors, counts = (frozen(np.ascontiguousarray(part)) for part in (anchors, counts))
         log_q = self._fill(anchors, counts, key, ids)
         return Negatives(ids, log_q=log_q, dropped=shortfall("Everything.draw", self.on_short, ids, counts))
 

@@ -15,7 +15,7 @@ from naysay.pools.slots import ON_SHORT, asked, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.rows import frozen
-from naysay.types import Negatives, Query
+from naysay.types import Negatives, Query, check_query
 
 Ids = NDArray[np.int64]
 # Why an entry (item, owner) is not for a row, in the order of the compiled loops: the first that holds is counted.
@@ -79,6 +79,7 @@ class InBatch:
 
     def _batch(self, owner: str, query: Query) -> tuple[Ids, Ids, Ids, Ids]:
         """Rows (anchor, positive) and entries (item, owner), which are the same here."""
+        check_query(owner, query)
         query.positive_ids(owner)  # refused if there are none
         anchors, items = asking(owner, query, self.positives)
         return anchors, items, items, anchors
@@ -107,6 +108,7 @@ def check_ids(owner: str, parameter: str, ids: Ids, size: int | None, what: str,
 
 def asking(owner: str, query: Query, positives: Positives | None) -> tuple[Ids, Ids]:
     """The anchors and the positives of a query, checked; -1, which equals no item, where it has none."""
+    check_query(owner, query)
     anchors = query.ids(owner)
     if anchors.ndim != 1:
         refuse(owner, "query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")

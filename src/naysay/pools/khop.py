@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, check_range, check_whole, refuse, shown
+from naysay.checks import check_one_of, check_whole, refuse, shown
 from naysay.kernels import hops as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, shortfall
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import key_from
 from naysay.rows import frozen, offsets
@@ -62,15 +62,6 @@ def edges_of(owner: str, graph: Any, positives: Positives | None) -> Edges:
         return Edges(graph.indptr, graph.indices, known)
     edge = graph.relation == POSITIVE  # from_edges puts (v, v) in as ignored: no edge to follow
     return Edges(frozen(offsets(edge)[graph.indptr]), frozen(graph.indices[edge]), known)
-
-
-def anchors_of(owner: str, query: Query, n_nodes: int) -> NDArray[np.int64]:
-    """The anchors of a query (B,), each a node of the graph."""
-    anchors = query.ids(owner)
-    if anchors.ndim != 1:
-        refuse(owner, "query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
-    check_range(owner, "anchors", anchors, n_nodes, "nodes")
-    return anchors
 
 
 def one_anchor(owner: str, anchor: int, n_nodes: int) -> int:
@@ -131,7 +122,7 @@ class KHop:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
         edges = self._edges
-        anchors = anchors_of("KHop.draw", query, edges.n_nodes)
+        anchors = anchors_of("KHop.draw", query, edges.n_nodes, "nodes")
         counts, width = asked("KHop.draw", n, len(anchors))
         key = key_from("KHop.draw", rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))

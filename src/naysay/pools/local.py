@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, check_range, refuse, whole_numbers
+from naysay.checks import check_one_of, refuse, whole_numbers
 from naysay.kernels.lists import draw_places, look_up
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.rows import Rows, frozen, index_type, offsets, tidied
@@ -77,15 +77,12 @@ class Local:
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) candidates of the query's anchors; n is a number or (B,) of them, unused slots are -1."""
-        anchors = query.ids("Local.draw")
-        if anchors.ndim != 1:
-            refuse("Local.draw", "query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
-        check_range("Local.draw", "anchors", anchors, self.n_anchors, "anchors")
+        anchors = anchors_of("Local.draw", query, self.n_anchors)
         counts, width = asked("Local.draw", n, len(anchors))
         key = key_from("Local.draw", rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         begins = self.indptr[anchors]
-        settings = (self.indptr[anchors + 1] - begins, frozen(np.ascontiguousarray(counts)), not self.distinct)
+        settings = (self.indptr[anchors + 1] - begins, counts, not self.distinct)
         in_rows(draw_places, len(ids), 2 * ids.size, key, *settings, ids, log_q)
         in_rows(look_up, len(ids), ids.size, begins, self.indices, ids)
         return Negatives(ids, log_q=log_q, dropped=shortfall("Local.draw", self.on_short, ids, counts))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from naysay.checks import check_at_least, check_one_of, check_whole, refuse, shown
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools.khop import anchors_of, edges_of, one_anchor
-from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.pools.khop import edges_of, one_anchor
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -82,7 +82,7 @@ class PageRank:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
         edges = self._edges
-        anchors = anchors_of("PageRank.draw", query, edges.n_nodes)
+        anchors = anchors_of("PageRank.draw", query, edges.n_nodes, "nodes")
         counts, width = asked("PageRank.draw", n, len(anchors))
         key = key_from("PageRank.draw", rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))

@@ -1,4 +1,4 @@
-"""How many slots each row asks for, and what is said when some stay empty."""
+"""What a query asks of a pool: its anchors, how many slots each row has, and what is said when some stay empty."""
 
 from __future__ import annotations
 
@@ -8,12 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_whole, refuse, whole_numbers
+from naysay.checks import check_range, check_whole, refuse, whole_numbers
 from naysay.errors import NaysayError
 from naysay.kernels.threads import in_rows
+from naysay.rows import frozen
+from naysay.types import Query, check_query
 
 ON_SHORT = ("pad", "raise")
 EXHAUSTED = "exhausted"
+
+
+def anchors_of(owner: str, query: Query, size: int, what: str = "anchors") -> NDArray[np.int64]:
+    """The anchors of a query (B,), each below `size`, in the one form that compiled loops know."""
+    check_query(owner, query)
+    anchors = query.ids(owner)
+    if anchors.ndim != 1:
+        refuse(owner, "query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
+    check_range(owner, "anchors", anchors, size, what)
+    return frozen(np.ascontiguousarray(anchors))
 
 
 def asked(owner: str, n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
@@ -21,13 +33,13 @@ def asked(owner: str, n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
     n = to_numpy(n)
     if np.ndim(n) == 0:
         width = check_whole(owner, "n", n.item() if isinstance(n, np.ndarray) else n, 0)
-        return np.full(rows, width, np.int64), width
+        return frozen(np.full(rows, width, np.int64)), width
     counts = whole_numbers(owner, "n", n).astype(np.int64, copy=False)
     if len(counts) != rows:
         refuse(owner, "n", f"one number, or one for each of the {rows} rows", f"{len(counts)} numbers")
     if counts.size and counts.min() < 0:
         refuse(owner, "n", "at least 0", int(counts.min()))
-    return counts, int(counts.max(initial=0))
+    return frozen(np.ascontiguousarray(counts)), int(counts.max(initial=0))
 
 
 def logs(chance: NDArray[np.float64]) -> NDArray[np.float64]:

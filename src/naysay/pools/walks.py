@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from naysay.checks import check_one_of, check_whole, refuse
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools.khop import anchors_of, edges_of
-from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.pools.khop import edges_of
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -70,7 +70,7 @@ class Walks:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
         edges = self._edges
-        anchors = anchors_of("Walks.draw", query, edges.n_nodes)
+        anchors = anchors_of("Walks.draw", query, edges.n_nodes, "nodes")
         counts, width = asked("Walks.draw", n, len(anchors))
         key = key_from("Walks.draw", rng)
         ids = np.empty((len(anchors), width), np.int64)
@@ -84,7 +84,7 @@ class Walks:
 
         With an equal rng, `draw` goes through these same walks in this order.
         """
-        nodes = anchors_of("Walks.endpoints", Query(anchors), self._edges.n_nodes)
+        nodes = anchors_of("Walks.endpoints", Query(anchors), self._edges.n_nodes, "nodes")
         width = check_whole("Walks.endpoints", "count", count, 0)
         key = key_from("Walks.endpoints", rng)
         ends = np.empty((len(nodes), width), np.int64)

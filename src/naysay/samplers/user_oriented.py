@@ -10,7 +10,7 @@ import numpy as np
 from naysay.checks import check_range, refuse
 from naysay.positives import Positives
 from naysay.quantity.realise import slots
-from naysay.types import Negatives, Pool, Query
+from naysay.types import Negatives, Pool, Query, check_query
 
 
 @final
@@ -41,6 +41,7 @@ class UserOriented:
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) negatives with `weights`; k is an int, a float (realised per row) or (B,) of them."""
+        check_query("UserOriented.sample", query)
         anchors = query.ids("UserOriented.sample")
         if anchors.ndim != 1:
             refuse("UserOriented.sample", "query.anchors", "of shape (B,)", "triples")

@@ -1,0 +1,55 @@
+"""What the documentation says about speed is what the result files say, and the files meet the targets."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+
+
+def result(name):
+    return json.loads((FOLDER / "results" / f"{name}.json").read_text())
+
+
+def test_tables_are_made_from_the_results():
+    done = subprocess.run([sys.executable, FOLDER / "tables.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("folder", "case", "peer", "times"),
+    [
+        ("recommendation", "uniform", "recbole", 20),
+        ("recommendation", "uniform", "plain numba rank shift", 3),
+        ("recommendation", "popularity", "recbole", 20),
+        ("corruption", "bloom", "pykeen", 5),
+        ("graph", "non_edges", "pyg", 500),
+    ],
+)
+def test_published_draws_are_ahead_of_the_peer_by_what_is_promised(folder, case, peer, times):
+    rows = result("sampling")["threads_1"][folder][case]
+    assert rows["naysay"]["per_second"] >= times * rows[peer]["per_second"]
+
+
+def test_published_distinct_rows_are_at_least_half_as_fast():
+    rows = result("sampling")["threads_1"]["recommendation"]["uniform"]
+    assert 2 * rows["naysay distinct"]["per_second"] >= rows["naysay"]["per_second"]
+
+
+def test_published_runs_returned_no_known_positive():
+    cases = result("no_leaks")["cases"]
+    for data in ("yelp2018", "fb15k-237"):
+        of_data = [row for name, row in cases.items() if name.startswith(data)]
+        assert sum(row["draws"] for row in of_data) >= 99_000_000
+        assert sum(row["leaks"] for row in of_data) == 0
+
+
+def test_published_memory_and_start():
+    for row in result("growth")["by_positives"]:
+        assert row["bytes"] <= 5 * row["positives"] + 8 * (row["anchors"] + 1)
+    start = result("startup")
+    assert start["import_adds_seconds"] < 0.15
+    assert start["help_seconds"] < 0.5
