@@ -138,8 +138,7 @@ class Positives:
         """From the edges of a graph on one set of nodes, each edge both ways unless `directed`.
 
         sources, targets   the two ends (n,) of each edge, or `sources` alone as edges (n, 2)
-
-        self_pairs   whether a node may be drawn as a negative of itself; if not, (v, v) is ignored
+        self_pairs         whether a node may be drawn as a negative of itself; if not, (v, v) is ignored
         """
         starts, ends, size = inputs.edge_ends("Positives.from_edges", sources, targets, n_nodes, directed=directed)
         graph = cls.from_pairs(starts, ends, size, size)
