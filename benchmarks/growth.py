@@ -92,7 +92,7 @@ def main() -> None:
     by_positives = [row(100_000, size, args.repeats) for size in sizes]
     for found in by_items + by_positives:
         print({name: round(value, 2) if isinstance(value, float) else value for name, value in found.items()})
-    chart(by_items, "items", "A draw costs the same for any number of items", RESULTS / "growth-items.svg")
+    chart(by_items, "items", "A draw against the number of items", RESULTS / "growth-items.svg")
     chart(by_positives, "positives", "A draw against the number of known pairs", RESULTS / "growth-positives.svg")
     write("growth", {"k": K, "batch": BATCH, "by_items": by_items, "by_positives": by_positives})
 
