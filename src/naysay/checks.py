@@ -55,9 +55,17 @@ def check_generator(owner: str, rng: object) -> None:
         refuse(owner, "rng", "a numpy Generator", shown(rng), "Pass rng=naysay.rng_for(seed, step).")
 
 
+def as_array(owner: str, parameter: str, values: Any) -> NDArray[Any]:
+    """`values` as a NumPy array; rows of different lengths are refused."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        refuse(owner, parameter, "rows of one length", "rows of different lengths")
+
+
 def whole_numbers(owner: str, parameter: str, values: Any, shape: str = "(n,)") -> NDArray[Any]:
     """`values` as an integer array with as many dimensions as `shape` names; not copied if it is one."""
-    array = np.asarray(values)
+    array = as_array(owner, parameter, values)
     expected = shape.count(",") + (0 if shape.endswith(",)") else 1)
     if array.ndim != expected:
         refuse(owner, parameter, f"of shape {shape}", f"shape {array.shape}")
