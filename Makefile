@@ -1,12 +1,13 @@
-# Two commands: `make demo` and `make test`. Each builds the environment in .venv first, once.
+# Two commands: `make demo` and `make test`. Each builds what it needs in .venv first, once.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 
 .PHONY: demo test lint types docs tests clean
 
-demo: $(READY)
+demo: $(RUNS)
 	$(BIN)/naysay demo
 
 test: lint types docs tests
@@ -24,13 +25,18 @@ docs: $(READY)
 tests: $(READY)
 	$(BIN)/python -m pytest -n 2
 
-# Rebuilt when the dependencies change; otherwise reused.
-$(READY): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit("naysay needs Python 3.11 or newer; run: make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
-	@echo "Building the environment in $(VENV) (about a minute, and only the first time) ..."
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	touch $(READY)
+# The package alone, then what development needs beside it. Rebuilt when the dependencies change; otherwise reused.
+$(RUNS): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "naysay needs Python 3.11 or newer; run: make PYTHON=python3.11 ...")'
+	@echo "Building the environment in $(VENV), only this once ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@touch $(RUNS)
+
+$(READY): $(RUNS)
+	@echo "Adding what the tests need, torch among it ..."
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $(READY)
 
 clean:
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

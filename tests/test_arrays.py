@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
+from naysay.arrays import dtype_for, is_torch, need_torch, to_numpy, to_torch
 from naysay.errors import MissingExtraError
 
 
@@ -81,6 +81,22 @@ def test_to_torch_goes_to_the_device():
     assert to_torch(torch.arange(3), "meta").device.type == "meta"
     tensor = torch.arange(3)
     assert to_torch(tensor) is tensor
+
+
+@pytest.mark.parametrize("device", ["mps", "mps:0", torch.device("mps")])
+def test_mps_has_no_float64(device, monkeypatch):
+    assert dtype_for(device, torch.float64) == torch.float32
+    for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.int8):
+        assert dtype_for(device, dtype) == dtype
+    monkeypatch.setattr(torch.Tensor, "to", lambda self, *where: where)  # the device is not here
+    for values in (np.zeros(2), torch.zeros(2, dtype=torch.float64)):
+        assert to_torch(values, device) == (device, torch.float32)
+
+
+def test_other_devices_hold_float64():
+    for device in ("cpu", "cuda:1", torch.device("cuda"), 0):
+        assert dtype_for(device, torch.float64) == torch.float64
+    assert to_torch(np.zeros(2), "meta").dtype == torch.float64
 
 
 def test_a_missing_torch_is_named_with_its_command(monkeypatch):

@@ -1,5 +1,6 @@
 """The documentation is true: its code runs and prints what it says, its tables are complete, and the site builds."""
 
+import ast
 import importlib
 import os
 import re
@@ -137,10 +138,33 @@ def test_links_and_paths_exist(page):
         assert (ROOT / target).exists() or "NAME" in target, target
 
 
+SPEED = re.compile(r"\d[\s-]*(?:[nuµm]s|(?:nano|micro|milli)?seconds?|minutes?|[kMG]/s)\b|\d\s+s\b")
+
+
+def docstrings(path):
+    """All docstrings of a module, joined."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    return "\n".join(ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds))
+
+
 @pytest.mark.parametrize("page", [page for page in DOCS if page.stem != "benchmarks"], ids=lambda page: page.stem)
 def test_no_speed_is_typed_by_hand(page):
     """Figures of speed come from benchmarks/results, by way of benchmarks.md."""
-    assert not re.search(r"\d\s*(?:ns|us|ms|µs|nanoseconds|milliseconds|seconds|M/s)\b", prose(page))
+    assert SPEED.findall(prose(page)) == []
+
+
+def test_no_speed_is_typed_by_hand_in_a_docstring():
+    """There costs are orders, O(n log n), and counts of bytes."""
+    found = {path: SPEED.findall(docstrings(path)) for path in (ROOT / "src").rglob("*.py")}
+    assert {str(path.relative_to(ROOT)): figures for path, figures in found.items() if figures} == {}
+
+
+def test_figures_of_speed_are_told_from_others():
+    for figure in ("0.05 s", "10 s for", "12 ms", "20ns", "some 50 nanoseconds", "1 second", "a 5-minute", "3 M/s"):
+        assert SPEED.search(f"It takes {figure} here."), figure
+    for figure in ("some nanoseconds", "the 1990s", "5 slots", "16 bytes", "64 MB", "8 steps", "2 samplers", "1 msg"):
+        assert not SPEED.search(f"It takes {figure} here."), figure
 
 
 # ---- the site -------------------------------------------------------------------------------------------------------

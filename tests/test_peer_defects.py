@@ -1,7 +1,7 @@
 """Defects that were confirmed in other toolkits, one test each: ours must not have them.
 
 The names D1 to D18 are those of the survey of peers; each test says in a line what the peer does wrong. D12 and D16
-are about walks and neighbourhoods, and stand with the tests of those pools.
+are about walks and neighbourhoods, and stand with the tests of those pools. docs/design.md has the table.
 """
 
 import random  # noqa: TID251  (read and moved here to show that draws do neither)
@@ -139,8 +139,8 @@ def test_d7_id_0_is_drawn_like_any_other():
         assert stats.chisquare(np.delete(counts, 3)).pvalue > 1e-4
 
 
-def test_d8_the_filter_is_applied_to_every_split():
-    """OpenKE takes a filter flag and ignores it: known triples come back either way."""
+def test_d8_what_is_given_to_the_filter_acts():
+    """OpenKE takes a filter flag and ignores it: it filters either way. Here `known` acts, given or left out."""
     triples = knowledge_graph()
     train, valid, test = triples[::3], triples[1::3], triples[2::3]
     query = ns.Query(train[:2000])

@@ -135,6 +135,45 @@ def test_asking_refuses():
     assert refusal(known.count, relation="ignored") == f"Positives.count: {rule}"
 
 
+def test_questions_by_name():
+    known = ns.Positives.from_pairs(["ann", "ann", "bob"], ["tea", "jam", "tea"]).with_ignored(["bob"], ["jam"])
+    assert known.contains(["ann", "bob"], ["jam", "jam"]).tolist() == [True, False]
+    assert known.contains(["bob", "ann"], [["tea", "jam"], ["tea", "jam"]]).tolist() == [[True, False], [True, True]]
+    assert known.contains("bob", "jam", relation="ignore")
+    assert known.contains(["bob"], [0]).tolist() == [True]  # a name with an id
+    assert known.contains([1], [-1]).tolist() == [False]
+    assert known.count(["bob", "ann", "bob"]).tolist() == [1, 2, 1]
+    assert known.count([1, 0, 1]).tolist() == [1, 2, 1]
+    assert known.count(["bob"], relation="ignore").tolist() == [1]
+    assert known.nth_negative(["ann", "bob"], [0, 0]).tolist() == [-1, -1]
+    rule = "must be among the 2 known names, got 'eve' at row 1 (1 such row)."
+    assert refusal(known.contains, ["ann", "eve"], ["tea", "tea"]) == f"Positives.contains: `anchors` {rule}"
+    assert refusal(known.contains, ["ann", "ann"], ["tea", "eve"]) == f"Positives.contains: `items` {rule}"
+    assert refusal(known.count, ["ann", "eve"]) == f"Positives.count: `anchors` {rule}"
+    ragged = "must be rows of one length, got rows of different lengths."
+    assert refusal(known.contains, [0, 1], [[0], [0, 1]]) == f"Positives.contains: `items` {ragged}"
+
+
+def test_counting_a_few_anchors_reads_only_their_rows():
+    known = with_ignored([(0, 1), (0, 2), (4, 3)], [(0, 5), (4, 4), (2, 2)])
+    read = []
+
+    class Watched(np.ndarray):
+        def __getitem__(self, places):
+            read.append(np.size(places))
+            return super().__getitem__(places)
+
+        def __eq__(self, other):
+            read.append(self.size)
+            return np.asarray(self) == other
+
+        __hash__ = None
+
+    known.relation = known.relation.view(Watched)
+    assert known.count([4]).tolist() == [1]
+    assert max(read) == 2
+
+
 # ---- size and speed
 
 

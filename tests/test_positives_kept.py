@@ -79,7 +79,9 @@ def test_ignored_by_name():
 def test_combining_refuses():
     known, named = build([]), ns.Positives.from_pairs(["ann"], [0])
     assert refusal(known.union, [(0, 1)]) == "Positives.union: `other` must be a Positives, got list."
-    rule = "must be of the same anchor names, got another vocabulary. Encode both with one vocabulary first"
+    rule = (
+        "must be of the same anchor names, got another vocabulary. Encode both with one vocabulary: pass anchor_names"
+    )
     assert rule in refusal(ns.Positives.from_pairs(["bob"], [0]).union, named)
     rule = "`other` must be of at most 1 anchors, as many as have a name, got 5 in all."
     assert refusal(known.union, named) == f"Positives.union: {rule}"
@@ -95,8 +97,8 @@ def test_combining_refuses():
     assert refusal(known.with_ignored, [0], [0, 1]) == f"{owner}: {rule}"
     rule = "`anchors` must be whole numbers, got dtype <U3. Ids count from 0."
     assert refusal(known.with_ignored, ["ann"], [0]) == f"{owner}: {rule}"
-    rule = "Vocabulary.ids: `names` must be among the 1 known names, got 'eve' at row 0 (1 such row)."
-    assert refusal(named.with_ignored, ["eve"], [0]) == rule
+    rule = "`anchors` must be among the 1 known names, got 'eve' at row 0 (1 such row)."
+    assert refusal(named.with_ignored, ["eve"], [0]) == f"{owner}: {rule}"
 
 
 # ---- keeping
@@ -175,7 +177,7 @@ def test_a_failed_save_leaves_the_old_one(tmp_path, monkeypatch):
 def test_a_foreign_folder_is_not_saved_over(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("x")
-    message = f"save: `path` must be new, or a folder that naysay wrote, got {str(tmp_path / 'mine')!r}."
+    message = f"Positives.save: `path` must be new, or a folder that naysay wrote, got {str(tmp_path / 'mine')!r}."
     assert refusal(build([]).save, tmp_path / "mine") == message
     assert (tmp_path / "mine" / "file").read_text() == "x"
 
@@ -213,6 +215,10 @@ def scribble(folder: Path, name: str, array: np.ndarray):
             lambda folder: scribble(folder, "indptr", np.array([0, 9])),
             "a folder of matching arrays, got indptr: not from",
         ),
+        (
+            lambda folder: scribble(folder, "indptr", np.array([0, 1, 10**12, 2, 2, 2])),
+            "a folder of matching arrays, got indptr: a fall to 2 at row 2 (1 such row).",
+        ),
     ],
 )
 def test_a_damaged_folder_is_one_sentence(tmp_path, damage, message, mmap):
@@ -220,6 +226,14 @@ def test_a_damaged_folder_is_one_sentence(tmp_path, damage, message, mmap):
     damage(tmp_path / "known")
     found = refusal(ns.Positives.load, tmp_path / "known", mmap=mmap)
     assert found.startswith(f"Positives.load: `path` must be {message}")
+
+
+@pytest.mark.parametrize("wrong", [-1, 9])
+def test_an_id_out_of_range_is_seen_when_all_is_read(tmp_path, wrong):
+    build([(0, 1), (1, 2)]).save(tmp_path / "known")
+    scribble(tmp_path / "known", "indices", np.array([1, wrong], np.int32))
+    rule = f"a folder of ids below 9, got indices: {wrong} at row 1 (1 such row)."
+    assert refusal(ns.Positives.load, tmp_path / "known", mmap=False) == f"Positives.load: `path` must be {rule}"
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])

@@ -156,6 +156,19 @@ def test_from_csr_refuses(indptr, indices, n_items, message):
 def test_from_scipy_refuses():
     message = "Positives.from_scipy: `matrix` must be a scipy.sparse matrix, got ndarray."
     assert refusal(ns.Positives.from_scipy, np.eye(2)) == message
+    message = "Positives.from_scipy: `matrix` must be of two dimensions, anchors x items, got shape (3,)."
+    assert refusal(ns.Positives.from_scipy, scipy.sparse.coo_array(np.ones(3))) == message
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.coo_array, scipy.sparse.coo_matrix])
+def test_repeated_entries_are_duplicates_and_never_cancel(kind):
+    places = np.array([0, 0, 1, 1, 1]), np.array([2, 2, 0, 0, 1])
+    matrix = kind((np.array([1.0, -1.0, 2.0, 3.0, 0.0]), places), shape=(2, 3))
+    known = ns.Positives.from_scipy(matrix)
+    assert as_set(known) == {(0, 2), (1, 0)}
+    assert (known.duplicates, known.n_anchors, known.n_items) == (2, 2, 3)
+    repeated = scipy.sparse.csr_array((np.ones(2), np.array([1, 1]), np.array([0, 2])), shape=(1, 2))
+    assert ns.Positives.from_scipy(repeated).duplicates == 1
 
 
 @COMPILING
@@ -219,11 +232,11 @@ def test_tables_refuse(tmp_path):
     table = pa.table({"user": [1, None], "item": [1, 2]})
     pq.write_table(table, tmp_path / "pairs.parquet")
     (tmp_path / "pairs.csv").write_text("user,item\n1,1\n,2\n")
-    nulls = "Positives.from_arrow: `anchors` must be a column without nulls ('user'), got null at row 1 (1 such row)."
+    nulls = "`anchors` must be a column without nulls ('user'), got null at row 1 (1 such row)."
     near = "`items` must be one of the columns 'user', 'item', got 'itm'. Did you mean 'item'?"
     for name, source in (("arrow", table), ("parquet", tmp_path / "pairs.parquet"), ("csv", tmp_path / "pairs.csv")):
         make = getattr(ns.Positives, f"from_{name}")
-        assert refusal(make, source, anchors="user", items="item") == nulls
+        assert refusal(make, source, anchors="user", items="item") == f"Positives.from_{name}: {nulls}"
         assert refusal(make, source, anchors="user", items="itm") == f"Positives.from_{name}: {near}"
     missing = tmp_path / "none.parquet"
     message = f"Positives.from_parquet: `path` must be an existing file, got {str(missing)!r}."
@@ -251,3 +264,6 @@ def test_edges_may_be_one_array():
     message = r"`sources` must be of shape \(n, 2\) if there are no targets, got shape \(3,\)\. Pass targets"
     with pytest.raises(NaysayError, match=message):
         ns.Positives.from_edges([0, 1, 2])
+    message = "`sources` must be of shape (n, 2) if there are no targets, got shape (2, 3). Pass the two rows apart"
+    assert f"{message}: from_edges(*edge_index)." in refusal(ns.Positives.from_edges, np.zeros((2, 3), int))
+    assert "`sources` must be rows of one length" in refusal(ns.Positives.from_edges, [[0, 1], [2]])

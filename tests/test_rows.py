@@ -120,6 +120,8 @@ def test_merged_widens_ids_where_the_union_needs_it():
         ({"indptr": np.empty(0, np.int64)}, "indptr: not from 0 to 3"),
         ({"indptr": np.array([[0, 3]])}, "indptr: (1, 2) int64"),
         ({"indices": np.array(3, np.int32)}, "indices: () int32"),
+        ({"indptr": np.array([0, 10**12, 3])}, "indptr: a fall to 3 at row 1 (1 such row)"),
+        ({"indptr": np.array([0, -1, 3])}, "indptr: a fall to -1 at row 0 (1 such row)"),
     ],
 )
 def test_saved_rows_that_do_not_fit_are_refused(changed, got):
@@ -129,8 +131,29 @@ def test_saved_rows_that_do_not_fit_are_refused(changed, got):
         "filter": np.zeros(3, np.uint8),
         "relation": np.ones(3, np.int8),
     }
-    rows.check_sound("Positives.load", sound, 5)
-    rows.check_sound("Positives.load", {name: sound[name] for name in ("indptr", "indices", "filter")}, 5)
+    rows.check_sound("Positives.load", sound, 5, every_id=True)
+    few = {name: sound[name] for name in ("indptr", "indices", "filter")}
+    rows.check_sound("Positives.load", few, 5, every_id=True)
     with pytest.raises(NaysayError) as caught:
-        rows.check_sound("Positives.load", sound | changed, 5)
+        rows.check_sound("Positives.load", sound | changed, 5, every_id=False)
     assert str(caught.value) == f"Positives.load: `path` must be a folder of matching arrays, got {got}."
+
+
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_every_saved_id_is_looked_at_if_asked(wrong):
+    arrays = {"indptr": np.array([0, 2]), "indices": np.array([0, wrong], np.int32), "filter": np.zeros(2, np.uint8)}
+    rows.check_sound("Positives.load", arrays, 5, every_id=False)
+    with pytest.raises(NaysayError) as caught:
+        rows.check_sound("Positives.load", arrays, 5, every_id=True)
+    got = f"indices: {wrong} at row 1 (1 such row)"
+    assert str(caught.value) == f"Positives.load: `path` must be a folder of ids below 5, got {got}."
+
+
+@given(st.lists(st.lists(st.sampled_from([1, 2]), max_size=5), min_size=1, max_size=6), st.data())
+def test_counts_of_a_kind_are_those_of_the_chosen_rows(kinds, data):
+    chosen = np.array(data.draw(st.lists(st.integers(0, len(kinds) - 1), max_size=8)), np.int64)
+    indptr = rows.offsets(np.array([len(row) for row in kinds]))
+    relation = np.array([kind for row in kinds for kind in row], np.int8)
+    found = rows.counts_of_kind(relation, indptr[chosen], indptr[chosen + 1], 2)
+    assert found.dtype == np.int64
+    assert found.tolist() == [kinds[row].count(2) for row in chosen]

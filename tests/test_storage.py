@@ -17,7 +17,7 @@ ARRAYS = {"one": np.arange(5), "two": np.array([[1.5, 2.5]], np.float32), "none"
 
 
 def save(path, arrays=ARRAYS, kind="rows", **header):
-    storage.save_folder(path, kind, header, arrays)
+    storage.save_folder("Owner.save", path, kind, header, arrays)
 
 
 def load(path, **named):
@@ -88,7 +88,7 @@ def test_a_foreign_folder_is_left_alone(tmp_path, header):
     if header is not None:
         (mine / "header.json").write_text(header)
     before = contents(mine)
-    message = f"save: `path` must be new, or a folder that naysay wrote, got {str(mine)!r}."
+    message = f"Owner.save: `path` must be new, or a folder that naysay wrote, got {str(mine)!r}."
     assert refusal(save, mine) == message
     assert contents(mine) == before
     assert os.listdir(tmp_path) == ["mine"]
@@ -97,6 +97,15 @@ def test_a_foreign_folder_is_left_alone(tmp_path, header):
 def test_a_file_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("years of work")
     assert "must be new, or a folder that naysay wrote" in refusal(save, tmp_path / "mine")
+    assert (tmp_path / "mine").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("below", ["rows", "deep/er/rows"])
+def test_nothing_is_written_below_a_file(tmp_path, below):
+    (tmp_path / "mine").write_text("years of work")
+    target = tmp_path / "mine" / below
+    message = f"Owner.save: `path` must be below folders only, got {str(target)!r}, which is below a file."
+    assert refusal(save, target) == message
     assert (tmp_path / "mine").read_text() == "years of work"
 
 

@@ -99,6 +99,7 @@ def test_no_strings_are_an_empty_vocabulary(values):
         (pa.array([True]), "whole numbers, got dtype bool. Ids count from 0."),
         (pa.array(["a", None, None]), "without nulls, got null at row 1 (2 such rows)."),
         (pa.array([None, 1]), "without nulls, got null at row 0 (1 such row)."),
+        ([[0], [1, 2]], "rows of one length, got rows of different lengths."),
     ],
 )
 def test_encode_refuses(values, message):
@@ -112,7 +113,23 @@ def test_look_up_uses_the_vocabulary_there_is():
     assert tables.look_up("Owner", "items", [1, 0], names).tolist() == [1, 0]
     assert tables.look_up("Owner", "items", [], names).tolist() == []
     assert "must be whole numbers, got dtype <U1" in refusal(tables.look_up, "Owner", "items", ["b"], None)
-    assert "among the 2 known names, got 'c' at row 0" in refusal(tables.look_up, "Owner", "items", ["c"], names)
+    message = "Owner: `items` must be among the 2 known names, got 'c' at row 0 (1 such row)."
+    assert refusal(tables.look_up, "Owner", "items", ["c"], names) == message
+    message = "Owner: `items` must be whole numbers, or strings throughout, got values of type int."
+    assert refusal(tables.look_up, "Owner", "items", np.array(["a", 1], object), names) == message
+    assert "of shape (n,), got shape (1, 1)" in refusal(tables.look_up, "Owner", "items", [["a"]], names)
+    assert "rows of one length" in refusal(tables.look_up, "Owner", "items", [[1], [2, 3]], names)
+
+
+@pytest.mark.parametrize("form", [list, np.array, pa.array, lambda names: pa.chunked_array([names])])
+def test_encode_by_a_vocabulary_there_is(form):
+    names = Vocabulary(["a", "b", "c"])
+    ids, same = tables.encode("Owner", "items", form(["c", "a", "c"]), names)
+    assert same is names
+    assert ids.tolist() == [2, 0, 2]
+    message = "Owner: `items` must be among the 3 known names, got 'x' at row 1 (2 such rows)."
+    assert refusal(tables.encode, "Owner", "items", form(["a", "x", "y"]), names) == message
+    assert tables.encode("Owner", "items", [1, 2], names)[0].tolist() == [1, 2]
 
 
 # ---- columns --------------------------------------------------------------------------------------------
@@ -227,7 +244,22 @@ def test_csv_that_cannot_be_read(tmp_path, text, got):
     assert got in message
 
 
-@pytest.mark.parametrize("delimiter", ["", "||"])
+@pytest.mark.parametrize("wrong", [0, None])
+def test_a_column_goes_by_its_name(tmp_path, wrong):
+    pq.write_table(pa.table({"user": [1], "item": [2]}), tmp_path / "pairs.parquet")
+    (tmp_path / "pairs.csv").write_text("user,item\n1,2\n")
+    message = f"Owner: `anchors` must be the name of a column, got {wrong!r}."
+    assert refusal(tables.read_parquet, "Owner", tmp_path / "pairs.parquet", anchors=wrong, items="item") == message
+    assert refusal(tables.read_csv, "Owner", tmp_path / "pairs.csv", ",", anchors=wrong, items="item") == message
+
+
+def test_csv_may_read_numbers_as_text(tmp_path):
+    (tmp_path / "pairs.csv").write_text("user,item\n01,2\n")
+    table = tables.read_csv("Owner", tmp_path / "pairs.csv", ",", ["user"], anchors="user", items="item")
+    assert table.to_pydict() == {"user": ["01"], "item": [2]}
+
+
+@pytest.mark.parametrize("delimiter", ["", "||", None])
 def test_a_delimiter_is_one_character(tmp_path, delimiter):
     message = f"Owner: `delimiter` must be one character, got {delimiter!r}."
     assert refusal(tables.read_csv, "Owner", tmp_path / "pairs.csv", delimiter, anchors="u", items="i") == message

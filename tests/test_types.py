@@ -84,10 +84,26 @@ def test_query_refuses_partners_of_another_shape(positives):
     assert message == f"Query: `positives` must be of shape (2,), got shape {tuple(np.shape(positives))}."
 
 
-def test_query_refuses_vectors_of_another_length():
-    ns.Query([0, 1], vectors=np.zeros((2, 5)))
-    message = refusal(ns.Query, [0, 1], vectors=np.zeros((3, 5)))
-    assert message == "Query: `vectors` must be of 2 rows, like the anchors, got 3."
+@pytest.mark.parametrize("vectors", [np.zeros((3, 5)), 3, [1.0, 2.0], np.zeros((2, 5, 1)), torch.zeros(2)])
+def test_query_refuses_vectors_of_another_shape(vectors):
+    rule = "of shape (2, d), a row for each anchor"
+    assert (
+        refusal(ns.Query, [0, 1], vectors=vectors)
+        == f"Query: `vectors` must be {rule}, got shape {tuple(np.shape(vectors))}."
+    )
+
+
+def test_query_takes_vectors_in_numpy_torch_and_lists():
+    tensor = torch.zeros((2, 5), requires_grad=True)
+    assert ns.Query([0, 1], vectors=tensor).vectors is tensor
+    assert ns.Query([0, 1], vectors=[[1.0, 2.0], [3.0, 4.0]]).vectors.shape == (2, 2)
+    assert ns.Query([], vectors=np.zeros((0, 5))).vectors.shape == (0, 5)
+
+
+@pytest.mark.parametrize("name", ["anchors", "positives", "vectors"])
+def test_query_refuses_rows_of_different_lengths(name):
+    message = refusal(ns.Query, **{"anchors": [0, 1], name: [[1, 2, 3], [4]]})
+    assert message == f"Query: `{name}` must be rows of one length, got rows of different lengths."
 
 
 @pytest.mark.parametrize(("step", "rule"), [(-1, "at least 0, got -1"), (0.5, "a whole number, got 0.5")])
@@ -98,8 +114,18 @@ def test_query_refuses_steps(step, rule):
 def test_query_ids_are_whole_numbers():
     message = refusal(ns.Query([0.5]).ids, "Everything.draw")
     assert message == "Everything.draw: `anchors` must be whole numbers, got dtype float64. Ids count from 0."
-    message = refusal(ns.Query(["a"]).ids, "Everything.draw")
-    assert message == "Everything.draw: `anchors` must be whole numbers, got dtype <U1. Ids count from 0."
+
+
+def test_names_are_refused_with_the_way_to_their_ids():
+    positives = ns.Positives.from_pairs(["ann", "bob"], ["x", "y"])
+    rule = "must be whole numbers, got dtype <U3. The ids of names are positives."
+    message = refusal(ns.Query(["bob"]).ids, "Everything.draw")
+    assert message == f"Everything.draw: `anchors` {rule}anchor_names.ids(names)."
+    message = refusal(ns.Query([0], positives=["abc"]).positive_ids, "InBatch.draw")
+    assert message == f"InBatch.draw: `positives` {rule}item_names.ids(names)."
+    assert "got dtype object. The ids of names" in refusal(ns.Query(np.array(["bob"], object)).ids, "Mine")
+    assert ns.Query(positives.anchor_names.ids(["bob"])).ids("test").tolist() == [1]
+    assert ns.Query(np.array([], object)).ids("test").tolist() == []
 
 
 def test_query_positives_as_ids():
@@ -186,6 +212,27 @@ def test_a_read_only_log_q_is_copied_and_not_written_through():
     tensors.log_q[0, 0] = 5.0
     assert tensors.log_q.tolist() == [[5.0, -1.0], [-2.0, -2.0]]
     assert FULL["log_q"].tolist() == [[-1.0, -1.0], [-2.0, -2.0]]
+
+
+def test_a_data_loader_pins_every_array(monkeypatch):
+    """By its own hook. Pinning itself needs an accelerator, so a mark stands for it."""
+    pinned = []
+
+    def pin(tensor, *_):
+        pinned.append(tensor)
+        return tensor + 1
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
+    negatives = ns.Negatives(IDS, **FULL, source_names=("a", "b"), dropped={"exhausted": 1})
+    for given_negatives in (negatives, negatives.to("cpu")):
+        pinned.clear()
+        batch = torch.utils.data._utils.pin_memory.pin_memory({"negatives": given_negatives})
+        found = batch["negatives"]
+        assert len(pinned) == 1 + len(FULL)
+        for name in ("ids", *FULL):
+            assert getattr(found, name).tolist() == (getattr(negatives, name) + 1).tolist()
+        assert (found.source_names, found.dropped) == (("a", "b"), {"exhausted": 1})
+    assert ns.Negatives(IDS).pin_memory().scores is None
 
 
 def test_like_answers_in_the_array_type_of_the_query():

@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given
@@ -63,6 +64,39 @@ def test_it_travels_to_other_processes(copied):
     assert copied(vocabulary).ids(["\N{SNOWMAN}"]).tolist() == [2]
     loaded = ns.Vocabulary.from_arrays(vocabulary.arrays("x"), "x")
     assert copied(loaded) == vocabulary
+
+
+def test_names_are_indexed_by_the_first_question_and_travel_as_arrays():
+    names = [f"item {i}" for i in range(1000)]
+    vocabulary = ns.Vocabulary(names)
+    loaded = ns.Vocabulary.from_arrays(vocabulary.arrays("x"), "x")
+    for one in (vocabulary, loaded):
+        assert "_index" not in vars(one)
+        assert one.ids(["item 7"]).tolist() == [7]
+        assert "_index" in vars(one)
+        made, arguments = one.__reduce__()
+        assert {array.dtype for array in arguments[0].values()} == {np.dtype(np.int64), np.dtype(np.uint8)}
+        assert made(*arguments) == vocabulary
+        assert "_index" not in vars(pickle.loads(pickle.dumps(one)))
+
+
+def test_names_may_be_part_of_an_arrow_array():
+    column = pa.array(["other", "cat", "dog", "eel"], pa.large_string())[1:3]
+    vocabulary = ns.Vocabulary(column)
+    assert vocabulary == ns.Vocabulary(["cat", "dog"])
+    assert ns.Vocabulary.from_arrays(vocabulary.arrays("x"), "x") == vocabulary
+    assert vocabulary.ids(pa.array(["dog", "cat", "dog"])).tolist() == [1, 0, 1]
+    assert "got 'ant' at row 1 (2 such rows)." in refusal(vocabulary.ids, pa.array(["dog", "ant", "ant"]))
+    assert refusal(ns.Vocabulary, pa.array(["a", None])).endswith("must be strings, got None at row 1 (1 such row).")
+
+
+def test_a_bare_string_is_no_sequence_of_names():
+    message = "`names` must be a sequence of names, got 'abd'. Pass ['abd']."
+    assert refusal(ns.Vocabulary(["a", "b", "d"]).ids, "abd") == f"Vocabulary.ids: {message}"
+    assert refusal(ns.Vocabulary, "abd") == f"Vocabulary: {message}"
+    for wrong in (5, [["a"]]):
+        message = f"Vocabulary.ids: `names` must be a sequence of names, got {wrong!r}."
+        assert refusal(ns.Vocabulary(["a"]).ids, wrong) == message
 
 
 @pytest.mark.parametrize("ids", [[1, 0], np.array([1, 0], np.uint8), torch.tensor([1, 0])])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.kernels import corrupt, uniform, weighted
+from naysay.kernels import corrupt, hops, lists, uniform, walks, weighted
 from naysay.kernels.threads import _THREADS, threads
-from naysay.pools import Corruption, Everything, popularity
+from naysay.pools import Cache, Corruption, Everything, InBatch, KHop, Local, Memory, PageRank, Walks, popularity
 
 torch = pytest.importorskip("torch")
 
@@ -113,6 +113,50 @@ def test_a_pool_that_was_pickled_and_any_form_of_ids_need_no_new_compilation():
                 for one in (pool, sent):
                     assert (one.draw(ns.Query(form), n, rng=ns.rng_for(0)).ids == expected).all()
         assert len(loops[name].signatures) == known, name
+
+
+def over_nodes(name):
+    """The other pools, on the nodes of one graph, and the compiled loops that each draws with."""
+    rng = np.random.default_rng(1)
+    graph = ns.Positives.from_edges(*rng.integers(0, 60, (2, 150)), 60)
+    nodes = np.arange(60)
+    cache, memory = Cache(60, 4, graph), Memory(50, graph)
+    cache.put(nodes, rng.integers(0, 60, (60, 4)))
+    memory.push(nodes[:40])
+    return {
+        "local": lambda: (Local(rng.integers(0, 60, (60, 9)), graph), (lists.draw_places, lists.look_up)),
+        "positives": lambda: (Local(graph), (lists.draw_places, lists.look_up)),
+        "cache": lambda: (cache, (lists.draw_places, lists.look_up, lists.keep_first)),
+        "batch": lambda: (InBatch(graph), (lists.draw_entries, lists.all_entries)),
+        "bare batch": lambda: (InBatch(), (lists.draw_entries, lists.all_entries)),
+        "memory": lambda: (memory, (lists.draw_entries, lists.all_entries)),
+        "hops": lambda: (KHop(graph), (hops.draw_at_distance, hops.candidates)),
+        "walks": lambda: (Walks(graph), (walks.draw_walk_ends, walks.walk_ends)),
+        "pagerank": lambda: (PageRank(graph, (0.1, 0.9)), (walks.draw_ranks, walks.pagerank)),
+    }[name]()
+
+
+@pytest.mark.parametrize(
+    "name", ["local", "positives", "cache", "batch", "bare batch", "memory", "hops", "walks", "pagerank"]
+)
+def test_every_other_pool_that_was_pickled_needs_no_new_compilation(name):
+    pool, loops = over_nodes(name)
+    sent = pickle.loads(pickle.dumps(pool))
+    query = ns.Query(np.arange(8), positives=np.arange(8)[::-1].copy())
+
+    def answers(one):
+        yield one.draw(query, 3, rng=ns.rng_for(0)).ids
+        if name in ("batch", "bare batch", "memory"):
+            yield one.draw(query, rng=ns.rng_for(0)).ids
+        if name in ("hops", "pagerank"):
+            yield one.candidates(0)
+        if name == "walks":
+            yield one.endpoints([0, 1], 3, rng=ns.rng_for(0))
+
+    expected = list(answers(pool))
+    known = [len(loop.signatures) for loop in loops]
+    assert all(np.array_equal(*pair) for pair in zip(answers(sent), expected, strict=True))
+    assert [len(loop.signatures) for loop in loops] == known
 
 
 @pytest.mark.usefixtures("two_threads")

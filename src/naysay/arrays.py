@@ -27,15 +27,25 @@ def to_numpy(values: Any) -> Any:
 
 
 def to_torch(values: Any, device: Any = None) -> Any:
-    """A NumPy array as a tensor on `device`; read-only, broadcast and reversed arrays are copied first."""
+    """A NumPy array as a tensor on `device`; read-only, broadcast and reversed arrays are copied first.
+
+    Apple's mps has no float64: there it becomes float32.
+    """
     torch = need_torch("Negatives.to")
     if is_torch(values):
-        return values.to(device) if device is not None else values
+        return values.to(device, dtype_for(device, values.dtype)) if device is not None else values
     array = np.asarray(values)
     if not array.flags.writeable or min(array.strides, default=1) <= 0:
         array = array.copy()
     tensor = torch.from_numpy(array)
-    return tensor.to(device) if device is not None else tensor
+    return tensor.to(device, dtype_for(device, tensor.dtype)) if device is not None else tensor
+
+
+def dtype_for(device: Any, dtype: Any) -> Any:
+    """The torch dtype in which `device` holds values of `dtype`: itself, but float32 for float64 on mps."""
+    if str(device).partition(":")[0] == "mps" and str(dtype) == "torch.float64":
+        return need_torch("Negatives.to").float32
+    return dtype
 
 
 def need_torch(owner: str) -> Any:

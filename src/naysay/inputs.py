@@ -2,37 +2,118 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay import rows, tables
 from naysay.arrays import to_numpy
-from naysay.checks import check_lengths, check_range, check_whole, first_bad, refuse, whole_numbers
+from naysay.checks import as_array, check_lengths, check_range, check_whole, first_bad, refuse, whole_numbers
 from naysay.types import HEAD, RELATION, TAIL
 from naysay.vocabulary import Vocabulary
 
 Ids = NDArray[np.int64]
+_MANY = 1 << 27  # rows that cost a gigabyte
+
+
+class Made(TypedDict):
+    """Sorted rows without duplicates, and what goes with them: the arguments of `Positives`."""
+
+    indptr: Ids
+    indices: NDArray[Any]
+    n_items: int
+    duplicates: int
+    anchor_names: Vocabulary | None
+    item_names: Vocabulary | None
+
+
+def pairs(
+    owner: str,
+    anchors: Any,
+    items: Any,
+    n_anchors: int | None,
+    n_items: int | None,
+    anchor_names: Vocabulary | None,
+    item_names: Vocabulary | None,
+) -> Made:
+    """Anchors and items, as ids or as names, checked, encoded and sorted."""
+    for parameter, given in (("anchor_names", anchor_names), ("item_names", item_names)):
+        if given is not None and not isinstance(given, Vocabulary):
+            refuse(owner, parameter, "a Vocabulary", type(given).__name__, "Pass Vocabulary(names).")
+    anchor_ids, anchor_names = tables.encode(owner, "anchors", to_numpy(anchors), anchor_names)
+    item_ids, item_names = tables.encode(owner, "items", to_numpy(items), item_names)
+    check_lengths(owner, anchors=len(anchor_ids), items=len(item_ids))
+    n_anchors = size_of(owner, "n_anchors", "anchors", n_anchors, anchor_ids, anchor_names)
+    n_items = size_of(owner, "n_items", "items", n_items, item_ids, item_names)
+    unsorted = rows.grouped(anchor_ids, item_ids, n_anchors, n_items)
+    return _made(unsorted.indptr, unsorted.indices, n_items, anchor_names, item_names)
+
+
+def columns(
+    owner: str,
+    table: Any,
+    anchors: str,
+    items: str,
+    n_anchors: int | None,
+    n_items: int | None,
+    anchor_names: Vocabulary | None,
+    item_names: Vocabulary | None,
+) -> Made:
+    """The same of two named columns of an Arrow table."""
+    found = tables.columns(owner, table, anchors=anchors, items=items)
+    return pairs(owner, found["anchors"], found["items"], n_anchors, n_items, anchor_names, item_names)
+
+
+def _made(
+    indptr: Ids,
+    indices: NDArray[Any],
+    n_items: int,
+    anchor_names: Vocabulary | None = None,
+    item_names: Vocabulary | None = None,
+) -> Made:
+    tidy, duplicates = rows.tidied(indptr, indices)
+    return {
+        "indptr": tidy.indptr,
+        "indices": tidy.indices,
+        "n_items": n_items,
+        "duplicates": duplicates,
+        "anchor_names": anchor_names,
+        "item_names": item_names,
+    }
 
 
 def size_of(
     owner: str, name: str, of: str, given: int | None, ids: NDArray[Any], names: Vocabulary | None = None
 ) -> int:
     """The number of anchors, items or nodes: as given, by the vocabulary, or the largest id plus one; no id above."""
-    if given is None:
+    if given is None and names is None:
         if ids.size and ids.min() < 0:
             refuse(owner, of, "at least 0", first_bad(ids, ids < 0))
-        return len(names) if names is not None else (int(ids.max()) if ids.size else -1) + 1
-    size = check_whole(owner, name, given, 0)
+        size = (int(ids.max()) if ids.size else -1) + 1
+        if size > _MANY and size > 100 * ids.size:  # hashes or keys of a database: most rows would be empty
+            advice = f"Encode ids as 0 to n - 1, or pass {name}."
+            refuse(owner, of, "numbered from 0 without wide gaps", f"{size - 1} among {ids.size} ids", advice)
+        return size
+    size = check_whole(owner, name, len(names) if given is None and names is not None else given, 0)
     check_range(owner, of, ids, size, name.removeprefix("n_"))
     return size
 
 
-def aligned(owner: str, name: str, anchors: ArrayLike, others: ArrayLike, n_anchors: int) -> tuple[Ids, Ids]:
-    """Anchors and a partner array broadcast to one shape; (B,) goes with (B, K) row by row."""
-    owners, partners = np.asarray(to_numpy(anchors)), np.asarray(to_numpy(others))
-    owners = whole_numbers(owner, "anchors", owners.ravel()).reshape(owners.shape)
-    partners = whole_numbers(owner, name, partners.ravel()).reshape(partners.shape)
+def aligned(
+    owner: str,
+    name: str,
+    anchors: ArrayLike,
+    others: ArrayLike,
+    n_anchors: int,
+    anchor_names: Vocabulary | None,
+    names: Vocabulary | None = None,
+) -> tuple[Ids, Ids]:
+    """Anchors and a partner array, ids or names, broadcast to one shape; (B,) goes with (B, K) row by row."""
+    owners = as_array(owner, "anchors", to_numpy(anchors))
+    partners = as_array(owner, name, to_numpy(others))
+    owners = tables.look_up(owner, "anchors", owners.ravel(), anchor_names).reshape(owners.shape)
+    partners = tables.look_up(owner, name, partners.ravel(), names).reshape(partners.shape)
     check_range(owner, "anchors", owners.ravel(), n_anchors, "anchors")
     shapes = f"shapes {owners.shape} and {partners.shape}"
     if owners.ndim == 1 and partners.ndim == 2:
@@ -44,8 +125,8 @@ def aligned(owner: str, name: str, anchors: ArrayLike, others: ArrayLike, n_anch
     return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
 
 
-def csr_arrays(owner: str, indptr: ArrayLike, indices: ArrayLike) -> tuple[Ids, NDArray[Any]]:
-    """Row starts that rise from 0 to the number of ids, and the ids."""
+def csr_rows(owner: str, indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> Made:
+    """Row starts that rise from 0 to the number of ids, and the ids, checked and sorted; neither is written to."""
     starts = whole_numbers(owner, "indptr", to_numpy(indptr)).astype(np.int64)
     ids = whole_numbers(owner, "indices", to_numpy(indices))
     rule, falls = f"a rising sequence from 0 to the {len(ids)} indices", np.diff(starts) < 0
@@ -54,18 +135,25 @@ def csr_arrays(owner: str, indptr: ArrayLike, indices: ArrayLike) -> tuple[Ids, 
         refuse(owner, "indptr", rule, got)
     if falls.any():
         refuse(owner, "indptr", rule, f"a fall to {first_bad(starts[1:], falls)}")
-    return starts, ids
+    size = size_of(owner, "n_items", "indices", n_items, ids)
+    return _made(starts, ids.astype(rows.index_type(size)), size)
 
 
-def sparse_arrays(owner: str, matrix: Any) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """Row starts, ids and the number of columns of a scipy.sparse matrix, explicit zeros left out."""
+def sparse_rows(owner: str, matrix: Any) -> Made:
+    """The entries of a scipy.sparse matrix, explicit zeros left out."""
     if not hasattr(matrix, "tocsr"):
         refuse(owner, "matrix", "a scipy.sparse matrix", type(matrix).__name__)
+    if len(matrix.shape) != 2:
+        refuse(owner, "matrix", "of two dimensions, anchors x items", f"shape {matrix.shape}")
+    if matrix.format == "coo":  # its tocsr adds repeated entries up
+        kept, (anchors, items) = matrix.data != 0, matrix.coords
+        grouped = rows.grouped(anchors[kept], items[kept], *map(int, matrix.shape))
+        return _made(grouped.indptr, grouped.indices, int(matrix.shape[1]))
     sparse = matrix.tocsr()
     if sparse.nnz and not sparse.data.all():
         sparse = sparse.copy()
         sparse.eliminate_zeros()
-    return sparse.indptr, sparse.indices, int(sparse.shape[1])
+    return csr_rows(owner, sparse.indptr, sparse.indices, int(sparse.shape[1]))
 
 
 def edge_ends(
@@ -73,9 +161,11 @@ def edge_ends(
 ) -> tuple[NDArray[Any], NDArray[Any], int]:
     """Both ends of each edge, each edge both ways unless directed, and the number of nodes."""
     if targets is None:
-        edges = np.asarray(to_numpy(sources))
+        edges = as_array(owner, "sources", to_numpy(sources))
         if edges.ndim != 2 or edges.shape[1] != 2:
             advice = "Pass targets, or one array of edges (n, 2)."
+            if edges.ndim == 2 and edges.shape[0] == 2:
+                advice = "Pass the two rows apart: from_edges(*edge_index)."
             refuse(owner, "sources", "of shape (n, 2) if there are no targets", f"shape {edges.shape}", advice)
         sources, targets = edges[:, 0], edges[:, 1]
     starts = whole_numbers(owner, "sources", to_numpy(sources))
@@ -91,7 +181,7 @@ def edge_ends(
 
 def triple_array(owner: str, triples: Any) -> Ids:
     """(n, 3) int64: head, relation, tail."""
-    array = np.asarray(to_numpy(triples))
+    array = as_array(owner, "triples", to_numpy(triples))
     if array.ndim == 2 and array.shape[1] == 3:
         return whole_numbers(owner, "triples", array, "(n, 3)").astype(np.int64, copy=False)
     if array.ndim == 1 and array.size == 0:  # an empty list
@@ -120,3 +210,15 @@ def triple_sizes(owner: str, triples: Ids, n_entities: int | None, n_relations: 
             refuse(owner, name, "below 2^31", size)
     check_parts(owner, triples, *sizes)
     return sizes
+
+
+def tails_by_key(
+    owner: str, triples: Any, n_entities: int | None, n_relations: int | None
+) -> tuple[Ids, Ids, int, int]:
+    """(head, relation) as h * n_relations + r, the tails, the number of such keys, and that of entities."""
+    array = triple_array(owner, triples)
+    entities, relations = triple_sizes(owner, array, n_entities, n_relations)
+    if entities * relations > _MANY:
+        rule, advice = "of at most 2^27 pairs of entity and relation", "naysay.Triples numbers only those that occur."
+        refuse(owner, "triples", rule, f"{entities} x {relations}", advice)
+    return array[:, HEAD] * relations + array[:, RELATION], array[:, TAIL], entities * relations, entities

@@ -1,31 +1,26 @@
 """Positives: who is known to belong to whom. Built once, sorted, and the only code that excludes.
 
-A row per anchor, in CSR form: `indptr` (n_anchors + 1,) int64 and `indices` (pairs,) int32 (int64 from 2^31 items
-on), each row ascending and free of duplicates, with a filter of one byte per pair that answers most membership
-questions at once: 5 bytes per pair and 8 per anchor. A second relation, ignore (neither positive nor
-negative), is excluded like a positive and kept apart by one more byte per pair, only where it is used.
+A row per anchor, in CSR form: `indptr` (n_anchors + 1,) int64 and `indices` (pairs,) int32 (int64 from 2^31 items on),
+each row ascending and distinct, with a filter of one byte per pair that answers most membership questions at once: 5
+bytes per pair and 8 per anchor. A second relation, ignore (neither positive nor negative), is excluded like a positive
+and kept apart by one more byte per pair, only where it is used.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay import inputs, rows, storage, tables
 from naysay.arrays import to_numpy
-from naysay.checks import check_lengths, check_one_of, check_range, refuse, whole_numbers
-from naysay.kernels import csr
-from naysay.kernels.threads import in_rows
-from naysay.types import HEAD, RELATION, TAIL
+from naysay.checks import check_one_of, check_range, refuse
 from naysay.vocabulary import Vocabulary, shared_names
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 POSITIVE, IGNORE = 1, 2
+_ARRAYS, _NAMES = ("indptr", "indices", "filter", "relation"), ("anchor_names", "item_names")
 _RELATIONS = {"positive": (POSITIVE,), "ignore": (IGNORE,), "any": (POSITIVE, IGNORE)}
 
 
@@ -40,7 +35,7 @@ class Positives:
     indptr, indices      the rows, read-only
     filter               one byte per pair, beside `indices`
     relation             (pairs,) int8, 1 positive and 2 ignore; None while everything is positive
-    duplicates           how many given pairs were merged into an equal one
+    duplicates           how many given pairs repeated another; in a union, the sum: not what both sides know
     anchor_names, item_names   the vocabularies, where ids were given as strings
     """
 
@@ -63,67 +58,94 @@ class Positives:
         self.n_items = n_items
         self.relation = None if relation is None else rows.frozen(relation)
         self.duplicates = duplicates
-        self.anchor_names = anchor_names
-        self.item_names = item_names
+        self.anchor_names, self.item_names = anchor_names, item_names
         self.filter = rows.frozen(rows.filter_of(indptr, indices) if filter is None else filter)
 
     # ---- making one -------------------------------------------------------------------------------------
 
     @classmethod
     def from_pairs(
-        cls, anchors: ArrayLike, items: ArrayLike, n_anchors: int | None = None, n_items: int | None = None
+        cls,
+        anchors: ArrayLike,
+        items: ArrayLike,
+        n_anchors: int | None = None,
+        n_items: int | None = None,
+        *,
+        anchor_names: Vocabulary | None = None,
+        item_names: Vocabulary | None = None,
     ) -> Positives:
         """From two arrays of equal length, in any order, with duplicates; ids are whole numbers or strings.
 
-        Sizes default to the largest id plus one. O(pairs + n_anchors) plus the sorting of each row.
+        Sizes default to the names there are, or the largest id plus one. Strings are looked up in the vocabulary
+        given, so that splits share one, or get one. O(pairs + n_anchors) plus the sorting of each row.
 
         >>> known = Positives.from_pairs([0, 0, 1], [4, 2, 4], n_items=6)
         >>> known.contains([0, 0, 1], [2, 3, 4]).tolist()
         [True, False, True]
         """
-        owner = "Positives.from_pairs"
-        anchor_ids, anchor_names = tables.encode(owner, "anchors", to_numpy(anchors))
-        item_ids, item_names = tables.encode(owner, "items", to_numpy(items))
-        check_lengths(owner, anchors=len(anchor_ids), items=len(item_ids))
-        n_anchors = inputs.size_of(owner, "n_anchors", "anchors", n_anchors, anchor_ids, anchor_names)
-        n_items = inputs.size_of(owner, "n_items", "items", n_items, item_ids, item_names)
-        unsorted = rows.grouped(anchor_ids, item_ids, n_anchors, n_items)
-        tidy, duplicates = rows.tidied(unsorted.indptr, unsorted.indices)
-        known = cls(tidy.indptr, tidy.indices, n_items, duplicates=duplicates)
-        known.anchor_names, known.item_names = anchor_names, item_names
-        return known
+        return cls(**inputs.pairs("Positives.from_pairs", anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_csr(cls, indptr: ArrayLike, indices: ArrayLike, n_items: int | None = None) -> Positives:
         """From CSR arrays; rows need not be sorted, duplicates are merged."""
-        owner = "Positives.from_csr"
-        starts, ids = inputs.csr_arrays(owner, indptr, indices)
-        size = inputs.size_of(owner, "n_items", "indices", n_items, ids)
-        tidy, duplicates = rows.tidied(starts, ids.astype(rows.index_type(size)))
-        return cls(tidy.indptr, tidy.indices, size, duplicates=duplicates)
+        return cls(**inputs.csr_rows("Positives.from_csr", indptr, indices, n_items))
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Positives:
-        """From a scipy.sparse matrix or array, anchors x items: its non-zero entries."""
-        return cls.from_csr(*inputs.sparse_arrays("Positives.from_scipy", matrix))
+        """From a scipy.sparse matrix, anchors x items: each stored non-zero; repeats are duplicates, never cancel."""
+        return cls(**inputs.sparse_rows("Positives.from_scipy", matrix))
 
     @classmethod
-    def from_arrow(cls, table: pa.Table, *, anchors: str, items: str) -> Positives:
-        """From two named columns of an Arrow table; string columns get a vocabulary."""
-        columns = tables.columns("Positives.from_arrow", table, anchors=anchors, items=items)
-        return cls.from_pairs(columns["anchors"], columns["items"])
+    def from_arrow(
+        cls,
+        table: Any,
+        *,
+        anchors: str,
+        items: str,
+        n_anchors: int | None = None,
+        n_items: int | None = None,
+        anchor_names: Vocabulary | None = None,
+        item_names: Vocabulary | None = None,
+    ) -> Positives:
+        """From two named columns of an Arrow table; sizes and vocabularies as in `from_pairs`."""
+        owner = "Positives.from_arrow"
+        return cls(**inputs.columns(owner, table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
-    def from_parquet(cls, path: str | Path, *, anchors: str, items: str) -> Positives:
-        """From two named columns of a Parquet file; other columns are not read."""
-        table = tables.read_parquet("Positives.from_parquet", path, anchors=anchors, items=items)
-        return cls.from_arrow(table, anchors=anchors, items=items)
+    def from_parquet(
+        cls,
+        path: str | Path,
+        *,
+        anchors: str,
+        items: str,
+        n_anchors: int | None = None,
+        n_items: int | None = None,
+        anchor_names: Vocabulary | None = None,
+        item_names: Vocabulary | None = None,
+    ) -> Positives:
+        """From two named columns of a Parquet file, as `from_arrow`; other columns are not read."""
+        owner = "Positives.from_parquet"
+        table = tables.read_parquet(owner, path, anchors=anchors, items=items)
+        return cls(**inputs.columns(owner, table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
-    def from_csv(cls, path: str | Path, *, anchors: str, items: str, delimiter: str = ",") -> Positives:
-        """From two named columns of a CSV file with a header line."""
-        table = tables.read_csv("Positives.from_csv", path, delimiter, anchors=anchors, items=items)
-        return cls.from_arrow(table, anchors=anchors, items=items)
+    def from_csv(
+        cls,
+        path: str | Path,
+        *,
+        anchors: str,
+        items: str,
+        delimiter: str = ",",
+        n_anchors: int | None = None,
+        n_items: int | None = None,
+        anchor_names: Vocabulary | None = None,
+        item_names: Vocabulary | None = None,
+    ) -> Positives:
+        """From two named columns of a CSV file with a header line; a column with a vocabulary is read as names."""
+        owner = "Positives.from_csv"
+        text = [name for name, names in ((anchors, anchor_names), (items, item_names)) if names is not None]
+        table = tables.read_csv(owner, path, delimiter, text, anchors=anchors, items=items)
+        return cls(**inputs.columns(owner, table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_edges(
@@ -137,7 +159,7 @@ class Positives:
     ) -> Positives:
         """From the edges of a graph on one set of nodes, each edge both ways unless `directed`.
 
-        sources, targets   the two ends (n,) of each edge, or `sources` alone as edges (n, 2)
+        sources, targets   the two ends (n,) of each edge: `from_edges(*edge_index)`; or one array of edges (n, 2)
         self_pairs         whether a node may be drawn as a negative of itself; if not, (v, v) is ignored
         """
         starts, ends, size = inputs.edge_ends("Positives.from_edges", sources, targets, n_nodes, directed=directed)
@@ -150,47 +172,43 @@ class Positives:
     ) -> Positives:
         """From (n, 3) head, relation, tail: the tails known of each (head, relation).
 
-        The anchor of (h, r) is h * n_relations + r. `naysay.Triples` answers from every side.
+        The anchor of (h, r) is h * n_relations + r, at most 2^27 of them. `naysay.Triples` answers from every side.
         """
-        owner = "Positives.from_triples"
-        array = inputs.triple_array(owner, triples)
-        entities, relations = inputs.triple_sizes(owner, array, n_entities, n_relations)
-        anchors = array[:, HEAD] * relations + array[:, RELATION]
-        return cls.from_pairs(anchors, array[:, TAIL], entities * relations, entities)
+        return cls.from_pairs(*inputs.tails_by_key("Positives.from_triples", triples, n_entities, n_relations))
 
     # ---- asking -----------------------------------------------------------------------------------------
 
     def contains(self, anchors: ArrayLike, items: ArrayLike, *, relation: str = "positive") -> NDArray[np.bool_]:
         """Whether each pair is known; anchors (B,) go with items (B,) or (B, K). An item of -1 is never known.
 
-        relation   "positive", "ignore", or "any" of the two, which is what a pool excludes
+        anchors, items   ids, or names where there is a vocabulary
+        relation         "positive", "ignore", or "any" of the two, which is what a pool excludes
         """
-        check_one_of("Positives.contains", "relation", relation, tuple(_RELATIONS))
-        owners, asked = inputs.aligned("Positives.contains", "items", anchors, items, self.n_anchors)
-        check_range("Positives.contains", "items", asked, self.n_items, "items", least=-1)
-        positions = np.empty(asked.size, np.int64)
-        flat = (owners.ravel(), asked.ravel(), self.indptr, self.indices, self.filter, positions)
-        in_rows(csr.contains, asked.size, 2 * asked.size, *flat)
+        owner, names = "Positives.contains", (self.anchor_names, self.item_names)
+        check_one_of(owner, "relation", relation, tuple(_RELATIONS))
+        owners, asked = inputs.aligned(owner, "items", anchors, items, self.n_anchors, *names)
+        check_range(owner, "items", asked, self.n_items, "items", least=-1)
+        positions = rows.positions(self.indptr, self.indices, self.filter, owners, asked)
         known = positions >= 0
         if relation != "any" and self.relation is not None:
             known &= self.relation[positions] == _RELATIONS[relation][0]
         elif relation == "ignore":
-            known[:] = False
-        return known.reshape(asked.shape)
+            known[...] = False
+        return known
 
     def count(self, anchors: ArrayLike | None = None, *, relation: str = "positive") -> NDArray[np.int64]:
-        """How many items are known of each anchor (B,), or of all anchors in order."""
+        """How many items are known of each anchor (B,), ids or names, or of all in order. O(pairs of these anchors)."""
         check_one_of("Positives.count", "relation", relation, tuple(_RELATIONS))
-        chosen = np.arange(self.n_anchors)
+        starts, stops = self.indptr[:-1], self.indptr[1:]
         if anchors is not None:
-            chosen = whole_numbers("Positives.count", "anchors", to_numpy(anchors))
+            chosen = tables.look_up("Positives.count", "anchors", to_numpy(anchors), self.anchor_names)
             check_range("Positives.count", "anchors", chosen, self.n_anchors, "anchors")
-        starts, stops = self.indptr[chosen], self.indptr[chosen + 1]
+            starts, stops = starts[chosen], stops[chosen]
         if relation == "any" or (relation == "positive" and self.relation is None):
             return np.asarray(stops - starts)
-        of_kind = np.zeros(len(self)) if self.relation is None else self.relation == _RELATIONS[relation][0]
-        before = rows.offsets(of_kind)
-        return np.asarray(before[stops] - before[starts])
+        if self.relation is None:
+            return np.zeros(len(starts), np.int64)
+        return rows.counts_of_kind(self.relation, starts, stops, _RELATIONS[relation][0])
 
     def item_counts(self) -> NDArray[np.int64]:
         """How many anchors each item is a positive of, (n_items,): the popularity of the review's PNS."""
@@ -202,13 +220,11 @@ class Positives:
 
         i = rank + #{j : p_j - j <= rank} over the sorted known items p of the anchor: exact, O(log of the row).
         """
-        owners, wanted = inputs.aligned("Positives.nth_negative", "ranks", anchors, ranks, self.n_anchors)
+        owner = "Positives.nth_negative"
+        owners, wanted = inputs.aligned(owner, "ranks", anchors, ranks, self.n_anchors, self.anchor_names)
         if wanted.size and wanted.min() < 0:
-            refuse("Positives.nth_negative", "ranks", "at least 0", int(wanted.min()))
-        found = np.empty(wanted.size, np.int64)
-        flat = (owners.ravel(), wanted.ravel(), self.indptr, self.indices, self.n_items, found)
-        in_rows(csr.nth_negative, wanted.size, 4 * wanted.size, *flat)
-        return found.reshape(wanted.shape)
+            refuse(owner, "ranks", "at least 0", int(wanted.min()))
+        return rows.nth_negatives(self.indptr, self.indices, self.n_items, owners, wanted)
 
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All known pairs as (anchors, items), in order."""
@@ -218,15 +234,13 @@ class Positives:
     @property
     def nbytes(self) -> int:
         """The memory that the arrays take; names not counted."""
-        relation = 0 if self.relation is None else self.relation.nbytes
-        return self.indptr.nbytes + self.indices.nbytes + self.filter.nbytes + relation
+        return sum(getattr(self, name).nbytes for name in _ARRAYS if getattr(self, name) is not None)
 
     def __len__(self) -> int:
         """The number of known pairs, ignored ones included."""
         return len(self.indices)
 
     def __repr__(self) -> str:
-        """The sizes in one line."""
         return f"Positives({len(self):,} pairs, {self.n_anchors:,} anchors x {self.n_items:,} items)"
 
     # ---- combining --------------------------------------------------------------------------------------
@@ -236,10 +250,10 @@ class Positives:
 
         This is how positives are added: the large part is not sorted again. Sizes grow to the larger of the two.
         """
-        if not isinstance(other, Positives):
-            refuse("Positives.union", "other", "a Positives", type(other).__name__)
-        n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
         owner = "Positives.union"
+        if not isinstance(other, Positives):
+            refuse(owner, "other", "a Positives", type(other).__name__)
+        n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
         anchor_names = shared_names(owner, "anchor", self.anchor_names, other.anchor_names, n_anchors)
         item_names = shared_names(owner, "item", self.item_names, other.item_names, n_items)
         mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
@@ -251,48 +265,34 @@ class Positives:
         return union
 
     def with_ignored(self, anchors: ArrayLike, items: ArrayLike) -> Positives:
-        """The same, with pairs that are neither positive nor negative: never drawn, and not counted as positive.
-
-        Pairs are ids, or names where there is a vocabulary.
-        """
+        """The same, with pairs (ids or names) that are neither positive nor negative: never drawn, not counted."""
         owner = "Positives.with_ignored"
         anchor_ids = tables.look_up(owner, "anchors", to_numpy(anchors), self.anchor_names)
         item_ids = tables.look_up(owner, "items", to_numpy(items), self.item_names)
-        check_lengths(owner, anchors=len(anchor_ids), items=len(item_ids))
-        check_range(owner, "anchors", anchor_ids, self.n_anchors, "anchors")
-        check_range(owner, "items", item_ids, self.n_items, "items")
-        added = Positives.from_pairs(anchor_ids, item_ids, self.n_anchors, self.n_items)
-        ignore = np.full(len(added), IGNORE, np.int8)
-        return self.union(Positives(added.indptr, added.indices, self.n_items, filter=added.filter, relation=ignore))
+        added = inputs.pairs(owner, anchor_ids, item_ids, self.n_anchors, self.n_items, None, None)
+        ignore = np.full(len(added["indices"]), IGNORE, np.int8)
+        return self.union(Positives(added["indptr"], added["indices"], self.n_items, relation=ignore))
 
     # ---- keeping ----------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write a folder of plain .npy arrays, a JSON header and the names; it appears whole or not at all."""
-        parts = ("indptr", "indices", "filter", "relation")
-        arrays = {name: getattr(self, name) for name in parts if getattr(self, name) is not None}
-        names = {"anchor_names": self.anchor_names, "item_names": self.item_names}
-        for name, vocabulary in names.items():
-            if vocabulary is not None:
-                arrays |= vocabulary.arrays(name)
-        storage.save_folder(path, "positives", {"n_items": self.n_items, "duplicates": self.duplicates}, arrays)
+        arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
+        for name in _NAMES:
+            vocabulary: Vocabulary | None = getattr(self, name)
+            arrays |= {} if vocabulary is None else vocabulary.arrays(name)
+        header = {"n_items": self.n_items, "duplicates": self.duplicates}
+        storage.save_folder("Positives.save", path, "positives", header, arrays)
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
         """Read what `save` wrote, memory-mapped unless `mmap=False`: pages come in as draws touch them."""
-        owner, numbers, needed = "Positives.load", ("n_items", "duplicates"), ("indptr", "indices", "filter")
-        header, arrays = storage.load_folder(owner, path, "positives", mmap=mmap, numbers=numbers, needed=needed)
-        rows.check_sound(owner, arrays, header["n_items"])
-        return cls(
-            arrays["indptr"],
-            arrays["indices"],
-            header["n_items"],
-            filter=arrays["filter"],
-            relation=arrays.get("relation"),
-            duplicates=header["duplicates"],
-            anchor_names=Vocabulary.from_arrays(arrays, "anchor_names"),
-            item_names=Vocabulary.from_arrays(arrays, "item_names"),
-        )
+        owner, numbers = "Positives.load", ("n_items", "duplicates")
+        header, arrays = storage.load_folder(owner, path, "positives", mmap=mmap, numbers=numbers, needed=_ARRAYS[:3])
+        rows.check_sound(owner, arrays, header["n_items"], every_id=not mmap)
+        parts: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
+        names: dict[str, Any] = {name: Vocabulary.from_arrays(arrays, name) for name in _NAMES}
+        return cls(**parts, **names, **{name: header[name] for name in numbers})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Arrive read-only in a worker: pickles and deep copies of arrays forget that they were."""

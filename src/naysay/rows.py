@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import refuse
+from naysay.checks import first_bad, refuse
 from naysay.kernels import csr
 from naysay.kernels.threads import in_rows
 
@@ -23,8 +23,11 @@ class Rows(NamedTuple):
     relation: NDArray[np.int8] | None = None
 
 
-def check_sound(owner: str, arrays: Mapping[str, NDArray[Any]], n_items: int) -> None:
-    """Refuse saved rows whose arrays do not fit one another, before a compiled loop reads past their ends. O(1)."""
+def check_sound(owner: str, arrays: Mapping[str, NDArray[Any]], n_items: int, *, every_id: bool) -> None:
+    """Refuse saved rows whose arrays do not fit one another, before a compiled loop reads past their ends.
+
+    Types, lengths and row starts in O(rows); the ids too if `every_id`, which reads all of them.
+    """
     indptr, indices = arrays["indptr"], arrays["indices"]
     types = {"indptr": np.int64, "indices": index_type(n_items), "filter": np.uint8, "relation": np.int8}
     for name, kind in types.items():
@@ -35,6 +38,12 @@ def check_sound(owner: str, arrays: Mapping[str, NDArray[Any]], n_items: int) ->
             refuse(owner, "path", "a folder of matching arrays", f"{name}: {array.shape} {array.dtype}")
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
         refuse(owner, "path", "a folder of matching arrays", f"indptr: not from 0 to {len(indices)}")
+    falls = indptr[1:] < indptr[:-1]
+    if falls.any():
+        refuse(owner, "path", "a folder of matching arrays", f"indptr: a fall to {first_bad(indptr[1:], falls)}")
+    if every_id and len(indices) and not (indices.min() >= 0 and indices.max() < n_items):
+        wrong = first_bad(indices, (indices < 0) | (indices >= n_items))
+        refuse(owner, "path", f"a folder of ids below {n_items}", f"indices: {wrong}")
 
 
 def index_type(n_items: int) -> type[np.int32] | type[np.int64]:
@@ -75,6 +84,42 @@ def tidied(indptr: NDArray[np.int64], indices: NDArray[Any]) -> tuple[Rows, int]
     out = np.empty(packed[-1], indices.dtype)
     csr.pack_rows(indptr, packed, indices, out)
     return Rows(packed, out), duplicates
+
+
+def positions(
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    bits: NDArray[np.uint8],
+    anchors: NDArray[Any],
+    items: NDArray[Any],
+) -> NDArray[np.int64]:
+    """Where each pair stands in tidy rows with the filter `bits`, -1 if it does not; shaped like `items`."""
+    found = np.empty(items.size, np.int64)
+    flat = (anchors.ravel(), items.ravel(), indptr, indices, bits, found)
+    in_rows(csr.contains, items.size, 2 * items.size, *flat)
+    return found.reshape(items.shape)
+
+
+def nth_negatives(
+    indptr: NDArray[np.int64], indices: NDArray[Any], n_items: int, anchors: NDArray[Any], ranks: NDArray[Any]
+) -> NDArray[np.int64]:
+    """The rank-th id below `n_items` that is not in the row, -1 past the last; shaped like `ranks`."""
+    found = np.empty(ranks.size, np.int64)
+    flat = (anchors.ravel(), ranks.ravel(), indptr, indices, n_items, found)
+    in_rows(csr.nth_negative, ranks.size, 4 * ranks.size, *flat)
+    return found.reshape(ranks.shape)
+
+
+def counts_of_kind(
+    relation: NDArray[np.int8], starts: NDArray[np.int64], stops: NDArray[np.int64], kind: int
+) -> NDArray[np.int64]:
+    """How many pairs of rows from `starts` to `stops` are of a relation; the cost is that of these rows."""
+    ends = offsets(stops - starts)
+    if ends[-1] >= len(relation):  # in place is cheaper than a copy of as much
+        before = offsets(relation == kind)
+        return np.asarray(before[stops] - before[starts])
+    places = np.repeat(starts - ends[:-1], stops - starts) + np.arange(ends[-1])
+    return np.diff(offsets(relation[places] == kind)[ends])
 
 
 def filter_of(indptr: NDArray[np.int64], indices: NDArray[Any]) -> NDArray[np.uint8]:

@@ -19,12 +19,17 @@ _FORMAT = 1
 _HEADER = "header.json"
 
 
-def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+def save_folder(
+    owner: str, path: str | Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
     """Write `arrays` and `header` to the folder `path`, by way of a sibling that is then renamed."""
     target = Path(path)
     if target.exists() and not _is_ours(target):
-        refuse("save", "path", "new, or a folder that naysay wrote", repr(str(target)))
-    target.parent.mkdir(parents=True, exist_ok=True)
+        refuse(owner, "path", "new, or a folder that naysay wrote", repr(str(target)))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        refuse(owner, "path", "below folders only", f"{str(target)!r}, which is below a file")
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     old = draft.with_name(draft.name + ".old")
     try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import refuse, whole_numbers
+from naysay.checks import as_array, refuse, shown, whole_numbers
 from naysay.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -25,16 +26,18 @@ def read_parquet(owner: str, path: str | Path, **columns: str) -> pa.Table:
     return _opened(owner, path, lambda _: file.read(columns=list(dict.fromkeys(columns.values()))))
 
 
-def read_csv(owner: str, path: str | Path, delimiter: str, **columns: str) -> pa.Table:
-    """The named columns of a CSV file with a header line."""
+def read_csv(owner: str, path: str | Path, delimiter: str, text: Sequence[str] = (), **columns: str) -> pa.Table:
+    """The named columns of a CSV file with a header line; those of `text` as strings even if they look like numbers."""
+    import pyarrow as pa
     from pyarrow import csv
 
-    if len(delimiter) != 1:
-        refuse(owner, "delimiter", "one character", repr(delimiter))
+    if not isinstance(delimiter, str) or len(delimiter) != 1:
+        refuse(owner, "delimiter", "one character", shown(delimiter))
     parsing = csv.ParseOptions(delimiter=delimiter)
     with _opened(owner, path, lambda name: csv.open_csv(name, parse_options=parsing)) as reader:
         _check_columns(owner, reader.schema.names, columns)
-    wanted = csv.ConvertOptions(include_columns=list(dict.fromkeys(columns.values())))
+    kinds = dict.fromkeys(text, pa.large_string())
+    wanted = csv.ConvertOptions(include_columns=list(dict.fromkeys(columns.values())), column_types=kinds)
     return _opened(owner, path, lambda name: csv.read_csv(name, parse_options=parsing, convert_options=wanted))
 
 
@@ -67,38 +70,48 @@ def _whole(owner: str, parameter: str, rule: str, column: Any) -> Any:
     return column if is_text else column.to_numpy(zero_copy_only=False)
 
 
-def encode(owner: str, parameter: str, values: Any) -> tuple[NDArray[Any], Vocabulary | None]:
-    """Ids as they are; strings as ids in the order of their first appearance, with their vocabulary."""
+def encode(
+    owner: str, parameter: str, values: Any, names: Vocabulary | None = None
+) -> tuple[NDArray[Any], Vocabulary | None]:
+    """Ids as they are; strings by `names`, or else in the order of their first appearance; with the vocabulary."""
     import pyarrow as pa
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
         values = _whole(owner, parameter, "without nulls", values)
     if not isinstance(values, pa.Array | pa.ChunkedArray):
-        array = np.asarray(values)
+        array = as_array(owner, parameter, values)
         if not _is_text(array):
-            return whole_numbers(owner, parameter, array), None
-        if array.ndim != 1:
-            refuse(owner, parameter, "of shape (n,)", f"shape {array.shape}")
-        kinds = {type(value).__name__ for value in array.tolist() if not isinstance(value, str)}
-        if kinds:
-            got = "values of type " + ", ".join(sorted(kinds))
-            refuse(owner, parameter, "whole numbers, or strings throughout", got)
-        values = pa.array(array.tolist(), pa.large_string())
+            return whole_numbers(owner, parameter, array), names
+        values = pa.array(_strings(owner, parameter, array), pa.large_string())
+    if names is not None:
+        return names.find(owner, parameter, values), names
     encoded = values.dictionary_encode()
     ids: NDArray[Any] = encoded.indices.to_numpy(zero_copy_only=False)
-    return ids.astype(np.int64, copy=False), Vocabulary(encoded.dictionary.to_pylist())
+    return ids.astype(np.int64, copy=False), Vocabulary(encoded.dictionary)
 
 
 def look_up(owner: str, parameter: str, values: Any, names: Vocabulary | None) -> NDArray[Any]:
     """Ids as they are; strings by a vocabulary that there is already."""
-    array = np.asarray(values)
+    array = as_array(owner, parameter, values)
     if names is None or not _is_text(array):
         return whole_numbers(owner, parameter, array)
-    return names.ids(array.tolist())
+    return names.find(owner, parameter, _strings(owner, parameter, array))
 
 
 def _is_text(array: NDArray[Any]) -> bool:
     return array.dtype.kind in "UT" or (array.dtype.kind == "O" and array.size > 0)
+
+
+def _strings(owner: str, parameter: str, array: NDArray[Any]) -> list[str]:
+    """An array of text as a list; anything else among the strings is refused."""
+    if array.ndim != 1:
+        refuse(owner, parameter, "of shape (n,)", f"shape {array.shape}")
+    strings: list[str] = array.tolist()
+    kinds = {type(value).__name__ for value in strings if not isinstance(value, str)}
+    if kinds:
+        got = "values of type " + ", ".join(sorted(kinds))
+        refuse(owner, parameter, "whole numbers, or strings throughout", got)
+    return strings
 
 
 def _opened(owner: str, path: str | Path, reader: Any) -> Any:
@@ -116,6 +129,8 @@ def _opened(owner: str, path: str | Path, reader: Any) -> Any:
 def _check_columns(owner: str, present: list[str], wanted: dict[str, str]) -> None:
     """Refuse a misspelt column with the nearest name and all there are."""
     for parameter, name in wanted.items():
+        if not isinstance(name, str):
+            refuse(owner, parameter, "the name of a column", shown(name))
         if present.count(name) > 1:
             refuse(owner, parameter, "a column that is there once", f"{name!r}, {present.count(name)} times")
         if name not in present:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import check_whole, refuse, whole_numbers
+from naysay.checks import as_array, check_whole, refuse, whole_numbers
 
 Array = Any  # a NumPy array or a torch tensor, of the shape that the comment beside it says
 HEAD, RELATION, TAIL = 0, 1, 2
@@ -41,17 +41,21 @@ class Query:
 
     def __post_init__(self) -> None:
         """Refuse shapes that are not (B,) or (B, 3) and partners of another length."""
-        anchors = self.anchors if is_torch(self.anchors) else np.asarray(self.anchors)
+        anchors = _array("anchors", self.anchors)
         if anchors.ndim not in (1, 2) or (anchors.ndim == 2 and anchors.shape[1] != 3):
             refuse("Query", "anchors", "of shape (B,), or (B, 3) for triples", f"shape {tuple(anchors.shape)}")
         object.__setattr__(self, "anchors", anchors)
         if self.positives is not None:
-            positives = self.positives if is_torch(self.positives) else np.asarray(self.positives)
+            positives = _array("positives", self.positives)
             if tuple(positives.shape) != (len(anchors),):
                 refuse("Query", "positives", f"of shape ({len(anchors)},)", f"shape {tuple(positives.shape)}")
             object.__setattr__(self, "positives", positives)
-        if self.vectors is not None and len(self.vectors) != len(anchors):
-            refuse("Query", "vectors", f"of {len(anchors)} rows, like the anchors", len(self.vectors))
+        if self.vectors is not None:
+            vectors = _array("vectors", self.vectors)
+            if vectors.ndim != 2 or len(vectors) != len(anchors):
+                rule = f"of shape ({len(anchors)}, d), a row for each anchor"
+                refuse("Query", "vectors", rule, f"shape {tuple(vectors.shape)}")
+            object.__setattr__(self, "vectors", vectors)
         check_whole("Query", "step", self.step, 0)
 
     def __len__(self) -> int:
@@ -67,13 +71,26 @@ class Query:
         """The anchors as NumPy ids, (B,) or (B, 3)."""
         anchors = np.asarray(to_numpy(self.anchors))
         shape = "(B,)" if anchors.ndim == 1 else "(B, 3)"
-        return whole_numbers(owner, "anchors", anchors, shape).astype(np.int64, copy=False)
+        return _ids(owner, "anchors", anchors, shape, "anchor_names")
 
     def positive_ids(self, owner: str) -> NDArray[np.int64]:
         """The positives as NumPy ids (B,), refused if the query has none."""
         if self.positives is None:
             refuse(owner, "query.positives", "given", None, "Pass Query(anchors, positives=items).")
-        return whole_numbers(owner, "positives", to_numpy(self.positives)).astype(np.int64, copy=False)
+        return _ids(owner, "positives", np.asarray(to_numpy(self.positives)), "(B,)", "item_names")
+
+
+def _array(parameter: str, values: Any) -> Array:
+    """A part of a query: a tensor as it is, anything else as a NumPy array."""
+    return values if is_torch(values) else as_array("Query", parameter, values)
+
+
+def _ids(owner: str, parameter: str, values: NDArray[Any], shape: str, names: str) -> NDArray[np.int64]:
+    """A part of a query as ids; for strings the refusal says who knows their ids."""
+    if values.size and values.dtype.kind in "OSTU":
+        advice = f"The ids of names are positives.{names}.ids(names)."
+        refuse(owner, parameter, "whole numbers", f"dtype {values.dtype}", advice)
+    return whole_numbers(owner, parameter, values, shape).astype(np.int64, copy=False)
 
 
 def check_query(owner: str, query: object) -> None:
@@ -146,6 +163,10 @@ class Negatives:
     def numpy(self) -> Negatives:
         """The same in NumPy."""
         return self._mapped(to_numpy)
+
+    def pin_memory(self) -> Negatives:
+        """The same in page-locked torch memory; a DataLoader with pin_memory=True calls it."""
+        return self._mapped(lambda array: to_torch(array).pin_memory())
 
     def like(self, query: Query) -> Negatives:
         """The same in the array type of a query's anchors, on their device."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_range, first_bad, refuse, whole_numbers
+from naysay.checks import check_range, first_bad, refuse, shown, whole_numbers
 
 
 @final
@@ -22,32 +23,54 @@ class Vocabulary:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Take distinct names; the id of a name is its place."""
+        """Take distinct names, also as an Arrow array; the id of a name is its place."""
         import pyarrow as pa
 
+        if isinstance(names, str):
+            refuse("Vocabulary", "names", "a sequence of names", shown(names), f"Pass [{shown(names)}].")
         try:
-            array = pa.array(names, pa.large_string())
+            array = names.cast(pa.large_string()) if isinstance(names, pa.Array) else pa.array(names, pa.large_string())
         except (TypeError, ValueError) as error:
             refuse("Vocabulary", "names", "strings", str(error).splitlines()[0])
         if array.null_count:
             refuse("Vocabulary", "names", "strings", first_bad(np.asarray(names), np.asarray(array.is_null())))
-        self._set(array)
-        if len(self._index) != len(names):
-            twice = next(name for place, name in enumerate(names) if self._index[name] != place)
+        self._array = array
+        if len(array.unique()) != len(array):
+            twice = next(name for place, name in enumerate(array.to_pylist()) if self._index[name] != place)
             refuse("Vocabulary", "names", "distinct", f"{twice!r} more than once")
 
-    def _set(self, array: Any) -> None:
-        self._array = array
-        self._index: dict[str, int] = {name: place for place, name in enumerate(array.to_pylist())}
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        """Names to ids, made by the first question: it takes far more memory than the names."""
+        return {name: place for place, name in enumerate(self._array.to_pylist())}
 
     def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
         """The ids of names; an unknown name is refused with the first one and how many."""
-        found = np.fromiter((self._index.get(name, -1) for name in names), np.int64, len(names))
-        unknown = np.flatnonzero(found < 0)
-        if len(unknown):
+        return self.find("Vocabulary.ids", "names", names)
+
+    def find(self, owner: str, parameter: str, names: Any) -> NDArray[np.int64]:
+        """The same, refused in the name of `owner`; an Arrow array costs one look-up per distinct name."""
+        import pyarrow as pa
+
+        found: NDArray[np.int64]
+        if isinstance(names, pa.Array):
+            coded = names.dictionary_encode()
+            found = self._places(coded.dictionary.to_pylist())[coded.indices.to_numpy(zero_copy_only=False)]
+        else:
+            if isinstance(names, str):  # its letters are no names
+                refuse(owner, parameter, "a sequence of names", shown(names), f"Pass [{shown(names)}].")
+            try:
+                found = self._places(names)
+            except TypeError:  # no length, or a name that cannot be looked up
+                refuse(owner, parameter, "a sequence of names", shown(names))
+        if len(found) and found.min() < 0:
             got = first_bad(np.asarray(names), found < 0)
-            refuse("Vocabulary.ids", "names", f"among the {len(self):,} known names", got)
+            refuse(owner, parameter, f"among the {len(self):,} known names", got)
         return found
+
+    def _places(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """The ids of names, -1 for those that are not known."""
+        return np.fromiter((self._index.get(name, -1) for name in names), np.int64, len(names))
 
     def names(self, ids: Any) -> list[str]:
         """The names of ids, (n,)."""
@@ -61,9 +84,12 @@ class Vocabulary:
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The two arrays to save: bytes and offsets."""
         _, where, text = self._array.buffers()
-        starts = np.frombuffer(where, np.int64)[: len(self) + 1]
-        data = np.frombuffer(text, np.uint8)[: starts[-1]] if text is not None else np.empty(0, np.uint8)
-        return {f"{prefix}_offsets": starts, f"{prefix}_bytes": data}
+        starts, data = np.zeros(1, np.int64), np.empty(0, np.uint8)
+        if len(self):
+            first = self._array.offset  # an Arrow array may be a part of a longer one
+            starts = np.frombuffer(where, np.int64)[first : first + len(self) + 1]
+            data = np.frombuffer(text, np.uint8)[starts[0] : starts[-1]] if text is not None else data
+        return {f"{prefix}_offsets": starts - starts[0], f"{prefix}_bytes": data}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Vocabulary | None:
@@ -81,7 +107,7 @@ class Vocabulary:
             got = f"{prefix}: {str(error).splitlines()[0]}"
             refuse("Vocabulary.from_arrays", "arrays", "offsets that fit their UTF-8 bytes", got)
         vocabulary = cls.__new__(cls)
-        vocabulary._set(names)
+        vocabulary._array = names
         return vocabulary
 
     def __len__(self) -> int:
@@ -95,8 +121,8 @@ class Vocabulary:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to a spawned worker as a list of names."""
-        return Vocabulary, (self._array.to_pylist(),)
+        """Travel to a spawned worker as two arrays."""
+        return Vocabulary.from_arrays, (self.arrays("names"), "names")
 
 
 def shared_names(
@@ -104,7 +130,7 @@ def shared_names(
 ) -> Vocabulary | None:
     """The names of a union of `size` anchors or items: of either side, and of both if both have some."""
     if one is not None and other is not None and one != other:
-        advice = "Encode both with one vocabulary first: vocabulary.ids(names)."
+        advice = f"Encode both with one vocabulary: pass {kind}_names of the one to the maker of the other."
         refuse(owner, "other", f"of the same {kind} names", "another vocabulary", advice)
     names = one if one is not None else other
     if names is not None and size > len(names):

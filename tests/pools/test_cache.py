@@ -200,6 +200,10 @@ RNG = ns.rng_for(0)
             r"Cache\.draw: row 0 has 0 candidates left of the 1 asked for",
         ),
         (
+            lambda: Cache(2, 2).restore(None),
+            r"Cache\.restore: `state` must be what Cache\.state gave, got NoneType\.",
+        ),
+        (
             lambda: Cache(2, 2).restore({}),
             r"Cache\.restore: `state` must be what Cache\.state gave, got no 'table' in \[\]",
         ),

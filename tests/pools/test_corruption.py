@@ -614,3 +614,27 @@ def test_repr_names_the_settings():
     assert repr(Corruption([[0, 0, 1]], sides=("tail", "head"), distinct=False)) == (
         "Corruption(Triples(1 triples, 2 entities, 1 relations), sides=('head', 'tail'), distinct=False)"
     )
+
+
+def test_what_corrupted_refuses():
+    pool = Corruption(np.array([[0, 0, 1], [1, 0, 2]]))
+    query = ns.Query(np.array([[0, 0, 1], [1, 0, 2]]))
+    got = pool.draw(query, 2, rng=ns.rng_for(0))
+    advice = "Pass what Corruption.draw answered to this query."
+    for arguments, sentence in (
+        ((ns.Query([0, 1]), got), "`query.anchors` must be of shape (B, 3): head, relation, tail, got shape (2,)."),
+        (([[0, 0, 1]], got), "`query` must be a Query, got list. Write naysay.Query(anchors)."),
+        ((query, got.ids), f"`negatives` must be a Negatives, got ndarray. {advice}"),
+        ((query, ns.Negatives(got.ids)), f"`negatives.side` must be given, got None. {advice}"),
+        ((ns.Query(query.anchors[:1]), got), f"`negatives` must be of 1 rows, like the query, got 2. {advice}"),
+    ):
+        with pytest.raises(NaysayError) as caught:
+            pool.corrupted(*arguments)
+        assert str(caught.value) == f"Corruption.corrupted: {sentence}"
+
+
+def test_sides_that_are_no_names_are_refused():
+    with pytest.raises(
+        NaysayError, match=r"^Corruption: `sides` must be a sequence of different parts, got \[\['head'\]\]"
+    ):
+        Corruption([[0, 0, 1]], sides=[["head"]])

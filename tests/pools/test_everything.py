@@ -309,6 +309,25 @@ def test_pairs_of_a_graph_are_no_edges_and_no_loops(directed):
     assert {(0, 0), (1, 1), (2, 2)} <= set(zip(anchors.tolist(), items.tolist(), strict=True))
 
 
+def test_pairs_follow_the_settings_of_the_pool():
+    positives, _ = graph()
+    independent = Everything(positives, distinct=False)
+    assert len(independent.draw_pairs(500, rng=ns.rng_for(0))[0]) == 500
+    assert len(independent.draw_pairs(500, rng=ns.rng_for(0), distinct=True)[0]) == 30
+    strict = Everything(positives, on_short="raise")
+    assert len(strict.draw_pairs(30, rng=ns.rng_for(0))[0]) == 30
+    assert len(strict.draw_pairs(31, rng=ns.rng_for(0), distinct=False)[0]) == 31
+    message = r"^Everything\.draw_pairs: `n` must be at most 30, the pairs that are not known, got 31\. Ask for fewer"
+    with pytest.raises(NaysayError, match=message):
+        strict.draw_pairs(31, rng=ns.rng_for(0))
+    full = Everything(world([{0, 1}], 2), on_short="raise", distinct=False)
+    assert len(full.draw_pairs(0, rng=ns.rng_for(0))[0]) == 0
+    with pytest.raises(NaysayError, match=r"`n` must be at most 0, the pairs that are not known, got 1\."):
+        full.draw_pairs(1, rng=ns.rng_for(0))
+    with pytest.raises(NaysayError, match=r"^Everything\.draw_pairs: `distinct` must be True or False, got 'no'\.$"):
+        strict.draw_pairs(1, rng=ns.rng_for(0), distinct="no")
+
+
 def test_pairs_of_a_full_graph_and_of_none():
     full = Everything(world([{0, 1}, {0, 1}], 2))
     for distinct in (True, False):
@@ -462,3 +481,8 @@ def test_a_bare_array_of_anchors_is_refused_by_every_pool(pool):
     message = f"{owner}.draw: `query` must be a Query, got list. Write naysay.Query(anchors)."
     with pytest.raises(NaysayError, match=f"^{re.escape(message)}$"):
         pool.draw([0], 2, rng=ns.rng_for(0))
+
+
+def test_ragged_weights_are_refused():
+    with pytest.raises(NaysayError, match=r"^Everything: `weights` must be rows of one length"):
+        Everything(SMALL, [[1.0], [1.0, 2.0]])

@@ -193,3 +193,8 @@ def test_refusals():
         NaysayError, match=r"InBatch\.draw: row 0 has 1 candidates left of the 2 asked for \(2 such rows\)"
     ):
         InBatch(on_short="raise").draw(ns.Query([0, 1], positives=[0, 1]), 2, rng=rng)
+
+
+def test_all_of_a_batch_is_never_short():
+    strict = InBatch(on_short="raise")
+    assert strict.draw(ns.Query([0, 0], positives=[1, 2]), rng=ns.rng_for(0)).ids.tolist() == [[-1, -1], [-1, -1]]

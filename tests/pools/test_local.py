@@ -198,3 +198,16 @@ def test_refused_draws():
         NaysayError, match=r"Local\.draw: row 1 has 1 candidates left of the 2 asked for \(1 such row\)"
     ):
         Local([[1, 2], [3]], on_short="raise").draw(ns.Query([0, 1]), 2, rng=rng)
+
+
+def test_ignored_pairs_of_a_positives_are_no_candidates():
+    pool = Local(ns.Positives.from_edges([0, 1, 2], [1, 2, 3]))
+    assert rows_left(pool) == [[1], [0, 2], [1, 3], [2]]
+    assert 2 not in pool.draw(ns.Query([2]), 3, rng=ns.rng_for(0)).ids
+    known = ns.Positives.from_pairs([0, 0, 1], [1, 2, 0], n_items=4).with_ignored([0, 1], [3, 3])
+    assert rows_left(Local(known)) == [[1, 2], [0]]
+
+
+def test_a_list_that_is_no_array_is_refused():
+    with pytest.raises(NaysayError, match=r"^Local: `lists` must be rows of one length, got rows of different lengths"):
+        Local([[1], [[2], [3, 4]]])

@@ -351,6 +351,10 @@ def changed(**parts):
     [
         ({"size": 3, "next": 0, "ids": []}, r"`state` must be what Memory\.state gave, got no 'owners' in \['size', "),
         (changed(size=4), r"`state` must be of a memory of size 3, got 4\. Make a Memory\(4\) for it\."),
+        (None, r"`state` must be what Memory\.state gave, got NoneType\."),
+        (changed(size="3"), r"`size` must be a whole number, got '3'\."),
+        (changed(next=np.zeros(2, int)), r"`next` must be a whole number, got array\(\[0, 0\]\)\."),
+        (changed(vectors=[[1.0], [1.0, 2.0]]), r"`vectors` must be rows of one length"),
         (changed(next=1), r"`state` must be of a whole queue, got 2 entries and the next at 1\."),
         (changed(next=3), r"`state` must be of a whole queue, got 2 entries and the next at 3\."),
         (changed(ids=np.array([1])), r"`ids` must be as long as its partners, got ids 1, owners 2\."),
@@ -369,3 +373,39 @@ def test_refused_states_change_nothing(state, message):
         memory.restore(state)
     assert memory.ids.tolist() == [5]
     assert memory.vectors is None
+
+
+def test_it_observes_the_positives_of_a_step():
+    memory, pushed = Memory(3), Memory(3)
+    vectors = np.arange(8.0).reshape(4, 2)
+    for step in (0, 2):
+        query = ns.Query(torch.tensor([5, 6]), positives=torch.tensor([step, step + 1]))
+        negatives = memory.draw(query, 1, rng=ns.rng_for(step))
+        memory.observe(query, negatives, positive_scores=np.ones(2), vectors=torch.tensor(vectors[step : step + 2]))
+        pushed.push([step, step + 1], [5, 6], vectors[step : step + 2])
+    assert memory.ids.tolist() == [1, 2, 3]
+    assert memory.owners.tolist() == [6, 5, 6]
+    assert memory.vectors.tolist() == vectors[1:].tolist()
+    assert all(np.array_equal(value, pushed.state()[name]) for name, value in memory.state().items())
+    bare = Memory(3, KNOWN)
+    bare.observe(ns.Query([1], positives=[3]), None)
+    assert (bare.ids.tolist(), bare.owners.tolist(), bare.vectors) == ([3], [1], None)
+
+
+@pytest.mark.parametrize(
+    ("query", "vectors", "message"),
+    [
+        (ns.Query([0]), None, r"`query\.positives` must be given, got None"),
+        ([0], None, r"`query` must be a Query, got list"),
+        (ns.Query([[0, 0, 0]], positives=[0]), None, r"`query\.anchors` must be of shape \(B,\), got triples"),
+        (ns.Query([2], positives=[0]), None, r"`anchors` must be between 0 and 1 \(2 anchors\), got 2 at row 0"),
+        (ns.Query([0], positives=[4]), None, r"`ids` must be between 0 and 3 \(4 items\), got 4 at row 0"),
+        (ns.Query([0], positives=[1]), np.ones(2), r"`vectors` must be of shape \(1, d\), like ids"),
+        (ns.Query([0, 1], positives=[1, 1]), [[1.0], [1.0, 2.0]], r"`vectors` must be rows of one length"),
+    ],
+)
+def test_refused_observations(query, vectors, message):
+    memory = Memory(3, KNOWN)
+    with pytest.raises(NaysayError, match=r"^Memory\.observe: " + message):
+        memory.observe(query, None, vectors=vectors)
+    assert len(memory) == 0

@@ -118,3 +118,8 @@ def test_item_oriented_is_what_is_missing():
 def test_what_is_refused(call, message):
     with pytest.raises(NaysayError, match=message):
         call()
+
+
+def test_ragged_counts_are_refused():
+    with pytest.raises(NaysayError, match=r"^popularity: `counts` must be rows of one length"):
+        popularity([[1], [1, 2]])

@@ -93,6 +93,7 @@ def test_torch_and_lists_are_numbers_too():
         (1j, 3, "`k` must be a number, got 1j."),
         ([1, 2], 3, "`k` must be one number, or one for each of the 3 rows, got shape (2,)."),
         ([[1]], 1, "`k` must be one number, or one for each of the 1 rows, got shape (1, 1)."),
+        ([[1], [1, 2]], 2, "`k` must be rows of one length, got rows of different lengths."),
         (1, -1, "`size` must be at least 0, got -1."),
         (1, 2.0, "`size` must be a whole number, got 2.0."),
     ],
@@ -119,3 +120,5 @@ def test_other_numbers_are_asked_for_by_row():
     assert slots(2.5, 9, rng_for(0)).tolist() == realise(2.5, 9, rng_for(0)).tolist()
     with pytest.raises(NaysayError, match="`k` must be finite and at least 0, got -3"):
         slots(-3, 2, rng_for(0))
+    with pytest.raises(NaysayError, match=r"^Mine\.sample: `k` must be a number, got None\.$"):
+        slots(None, 2, rng_for(0), "Mine.sample")

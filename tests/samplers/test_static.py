@@ -90,6 +90,38 @@ def test_no_row_and_one_row(anchors, k):
     assert tensors.shape == (len(anchors), k)
 
 
+@pytest.mark.parametrize("k", [0.25, 2.5, np.float32(2.5), torch.tensor(2.5)])
+@pytest.mark.parametrize("anchors", [[], [3]])
+def test_the_width_of_a_fraction_is_its_ceiling(anchors, k):
+    width, seen = int(np.ceil(float(k))), set()
+    for seed in range(40):
+        taken = Static(ns.pools.Everything(KNOWN)).sample(ns.Query(anchors), k, rng=ns.rng_for(seed))
+        assert taken.shape == taken.log_q.shape == (len(anchors), width)
+        assert taken.dropped == {}
+        assert (taken.log_q[taken.ids < 0] == 0).all()
+        seen |= set((taken.ids >= 0).sum(axis=1).tolist())
+    assert seen == ({width - 1, width} if anchors else set())
+    tensors = Static(ns.pools.Everything(KNOWN)).sample(ns.Query(torch.tensor(anchors)), k, rng=ns.rng_for(0))
+    assert tensors.shape == (len(anchors), width)
+
+
+def test_slots_that_chance_left_out_are_empty_throughout():
+    pool = ns.pools.Corruption([[0, 0, 1], [1, 0, 2], [2, 0, 3]])
+    memory = ns.pools.Memory(4)
+    memory.push([1, 2, 3], vectors=np.ones((3, 2)))
+    triples, items = ns.Query([[0, 0, 1]]), ns.Query([0])
+    seen = set()
+    for seed in range(20):
+        made = Static(pool).sample(triples, 1.5, rng=ns.rng_for(seed))
+        kept = Static(memory).sample(items, 1.5, rng=ns.rng_for(seed))
+        assert (made.side[made.ids < 0] == -1).all()
+        assert pool.corrupted(triples, made)[made.ids < 0].tolist() in ([], [[-1, -1, -1]])
+        assert kept.vectors.shape == (1, 2, 2)
+        assert kept.vectors[0].tolist() == [[1.0, 1.0] if item >= 0 else [0.0, 0.0] for item in kept.ids[0]]
+        seen.add(int((kept.ids >= 0).sum()))
+    assert seen == {1, 2}
+
+
 def test_frequencies_follow_log_q():
     weights = np.array([5.0, 1.0, 1.0, 2.0, 0.0, 3.0])
     pool = ns.pools.Everything(KNOWN, weights, distinct=False)
@@ -134,11 +166,20 @@ def test_the_sampler_refuses():
     with pytest.raises(NaysayError) as caught:
         Static(KNOWN)
     assert str(caught.value) == "Static: `pool` must be a pool, with a method draw(query, n, *, rng), got Positives."
+    with pytest.raises(NaysayError, match=r"^Static: `pool` must be a pool, .*, got the class Everything\. Make one"):
+        Static(ns.pools.Everything)
     sampler = Static(ns.pools.Everything(KNOWN))
-    with pytest.raises(NaysayError, match=r"^realise: `k` must be finite and at least 0, got -1\.$"):
+    for query in (3, [0, 1], None):
+        with pytest.raises(NaysayError, match=r"^Static\.sample: `query` must be a Query, got (int|list|NoneType)\."):
+            sampler.sample(query, 1, rng=ns.rng_for(0))
+    with pytest.raises(NaysayError, match=r"^Static\.sample: `k` must be rows of one length"):
+        sampler.sample(ns.Query([0, 1]), [[1], [1, 2]], rng=ns.rng_for(0))
+    with pytest.raises(NaysayError, match=r"^Static\.sample: `rng` must be a numpy Generator, got 0"):
+        sampler.sample(ns.Query([0]), 1.5, rng=0)
+    with pytest.raises(NaysayError, match=r"^Static\.sample: `k` must be finite and at least 0, got -1\.$"):
         sampler.sample(ns.Query([0]), -1, rng=ns.rng_for(0))
     with pytest.raises(
-        NaysayError, match=r"^realise: `k` must be one number, or one for each of the 2 rows, got shape"
+        NaysayError, match=r"^Static\.sample: `k` must be one number, or one for each of the 2 rows, got shape"
     ):
         sampler.sample(ns.Query([0, 1]), [1, 2, 3], rng=ns.rng_for(0))
     with pytest.raises(NaysayError, match=r"`rng` must be a numpy Generator, got 0\. Pass rng=naysay\.rng_for"):

@@ -64,11 +64,12 @@ def test_torch_in_torch_out(k):
 
 
 @pytest.mark.parametrize("anchors", [[], [1]])
-@pytest.mark.parametrize("k", [0, 4])
+@pytest.mark.parametrize("k", [0, 4, 3.5])
 def test_no_row_and_one_row(anchors, k):
     known, pool = made([(0, 0)])
-    taken = UserOriented(pool, known).sample(ns.Query(anchors), k, rng=ns.rng_for(0))
-    assert taken.shape == taken.weights.shape == (len(anchors), k)
+    for seed in range(5):
+        taken = UserOriented(pool, known).sample(ns.Query(anchors), k, rng=ns.rng_for(seed))
+        assert taken.shape == taken.weights.shape == (len(anchors), np.ceil(k))
 
 
 def test_it_knows_whether_rows_are_distinct():
@@ -87,6 +88,9 @@ def test_the_sampler_refuses():
 
     rule = "UserOriented: `pool` must be a pool, with a method draw(query, n, *, rng), got Positives."
     assert refusal(UserOriented, known, known) == rule
+    assert refusal(UserOriented, type(pool), known).endswith(
+        ", got the class Everything. Make one first, and pass that."
+    )
     assert refusal(UserOriented, pool, [1]) == "UserOriented: `positives` must be a Positives, got list."
     empty = ns.Positives.from_pairs([], [], 3, 3)
     assert refusal(UserOriented, pool, empty) == "UserOriented: `positives` must be of at least one pair, got none."
@@ -95,4 +99,4 @@ def test_the_sampler_refuses():
     assert refusal(sampler.sample, ns.Query([5]), 1, rng=ns.rng_for(0)) == rule
     rule = "UserOriented.sample: `query.anchors` must be of shape (B,), got triples."
     assert refusal(sampler.sample, ns.Query([[0, 1, 2]]), 1, rng=ns.rng_for(0)) == rule
-    assert refusal(sampler.sample, ns.Query([0]), -1, rng=ns.rng_for(0)).startswith("realise: `k` must be finite")
+    assert refusal(sampler.sample, ns.Query([0]), -1, rng=ns.rng_for(0)).startswith("UserOriented.sample: `k` must")

@@ -147,6 +147,14 @@ def test_refusals():
     query, negatives = question()
     with pytest.raises(ns.NaysayError, match=r"check_detector: `detector` must be an object with suspicion\(query"):
         check_detector(object(), query, negatives)
+    with pytest.raises(
+        ns.NaysayError, match=r"check_detector: `query` must be a Query, got list. Write naysay.Query\("
+    ):
+        check_detector(Closeness(), [0], negatives)
+    with pytest.raises(
+        ns.NaysayError, match=r"check_detector: `negatives` must be Negatives, got a ndarray. Write nay"
+    ):
+        check_detector(Closeness(), query, negatives.ids)
     with pytest.raises(ns.NaysayError, match=r"check_detector: `query` must be as long as its partners, got query 1"):
         check_detector(Closeness(), ns.Query([1]), negatives)
     with pytest.raises(ns.NaysayError, match=r"check_detector: `negatives` must be at least one negative, got none"):

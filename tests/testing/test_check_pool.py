@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.kernels.threads import threads
-from naysay.pools import Everything
+from naysay.pools import Corruption, Everything
 from naysay.testing import PromiseBroken, check_pool, frequencies, planted_world
 from naysay.testing.batches import batches
 from naysay.testing.pools import PROMISES
@@ -245,6 +245,18 @@ def weighted(*, distinct):
     return Everything(KNOWN, WEIGHTS, distinct=distinct)
 
 
+def at_first(claim):
+    """The claim for a row's first slot, the truth for the others."""
+    return lambda answer: np.where(np.arange(answer.shape[1]) == 0, claim(answer), answer.log_q)
+
+
+def marginal(answer):
+    """w_i / W_free, whatever came before in the row. The row's weights are known from its first slot."""
+    first = answer.ids[:, :1]
+    free = WEIGHTS[first] / np.exp(answer.log_q[:, :1])
+    return np.log(WEIGHTS[answer.ids] / np.where(first >= 0, free, N_ITEMS**2))
+
+
 TWINS = [
     ("state", KeepsAnObject, r"keeps a object at state\(\)\['parts'\]; a state holds arrays, numbers and strings"),
     ("state", KeepsObjectArray, r"keeps a ndarray at state\(\)\['array'\]"),
@@ -278,16 +290,35 @@ TWINS = [
     ("log_q", ClaimsInEmptySlots, "gave a log_q other than 0 in an empty slot"),
     (
         "log_q",
-        lambda: Claims(lambda a: np.full(a.shape, -np.log(N_ITEMS))),
+        lambda: Claims(at_first(lambda a: np.full(a.shape, -np.log(N_ITEMS)))),
         r"for anchor 1 that its draws do not follow",
     ),
-    ("log_q", lambda: Claims(lambda a: np.full(a.shape, -np.log(20)), weighted(distinct=True)), "do not follow"),
+    (
+        "log_q",
+        lambda: Claims(at_first(lambda a: np.full(a.shape, -np.log(20))), weighted(distinct=True)),
+        r"for anchor \d+ that its draws do not follow",
+    ),
     (
         "log_q",
         lambda: Claims(lambda a: 0.5 * a.log_q, weighted(distinct=False)),
-        r"that adds up to \d\.\d+ over \d+ items",
+        r"for anchor \d+ that adds up to \d\.\d+ over \d+ outcomes",
     ),
-    ("log_q", lambda: Claims(lambda a: -3.0 - a.ids.sum() % 7), "that has two values for one item"),
+    (
+        "log_q",
+        lambda: Claims(at_first(lambda a: -3.0 - a.ids.sum() % 7)),
+        r"for anchor \d+ that has two values for one outcome",
+    ),
+    (
+        "log_q",
+        lambda: Claims(lambda a: np.broadcast_to(a.log_q[:, :1], a.shape)),  # the marginal of a uniform draw
+        r"log_q of -0\.6931 to the last candidate of anchor 1, slot 1; it is 0 there",
+    ),
+    ("log_q", lambda: Claims(marginal, weighted(distinct=True)), r"to the last candidate of anchor 1, slot 1; it is 0"),
+    (
+        "log_q",
+        lambda: Claims(lambda a: a.log_q * np.where(np.arange(a.shape[1]) == 1, 0.9, 1.0)),
+        r"for anchor \d+, its first two slots together, that",
+    ),
 ]
 
 
@@ -313,6 +344,30 @@ def test_the_twins_are_otherwise_honest():
     check_pool(Counting(), KNOWN)
     for distinct in (True, False):
         check_pool(Claims(lambda a: a.log_q, weighted(distinct=distinct)), KNOWN)
+
+
+class LeavesSome(Plain):
+    """An honest pool that leaves one candidate of each row unused and says so: its last slot had a choice."""
+
+    def draw(self, query, n, *, rng):
+        answer = super().draw(query, n, rng=rng)
+        left = KNOWN.n_items - KNOWN.count(query.ids("test"), relation="any") - 1
+        cut = (np.arange(answer.shape[1]) >= left[:, None]) & (answer.ids >= 0)
+        dropped = {**answer.dropped, "left": int(cut.sum())}
+        return replace(answer, ids=np.where(cut, -1, answer.ids), log_q=np.where(cut, 0, answer.log_q), dropped=dropped)
+
+
+def test_the_last_candidate_is_only_that_where_nothing_else_was_left_out():
+    check_pool(LeavesSome(), KNOWN)
+
+
+@pytest.mark.parametrize("choice", ["uniform", "bernoulli"])
+def test_the_last_candidate_of_a_triple_is_the_last_of_all_sides(choice):
+    triples = np.random.default_rng(0).integers(0, [6, 2, 6], (60, 3))
+    pool, known = Corruption(triples, choice=choice), ns.Triples(triples)
+    check_pool(pool, known)
+    with pytest.raises(PromiseBroken, match=r"to the last candidate of anchor \[\d, \d, \d\], slot \d+; it is 0 there"):
+        check_pool(Claims(lambda a: np.minimum(a.log_q, -0.01), pool), known)
 
 
 PLANTED = planted_world(300, 120, per_anchor=10)
@@ -517,6 +572,10 @@ def test_the_pools_own_positives_are_the_default():
         ({"pool": Plain(), "positives": [1]}, "`positives` must be Positives or Triples, got a list"),
         ({"pool": Plain(), "anchors": []}, "`anchors` must be at least one row, got none"),
         ({"pool": Plain(), "anchors": [[1, 2]]}, r"`anchors` must be of shape \(B,\)"),
+        (
+            {"pool": Plain(), "anchors": [[1, 2, 3], [4]]},
+            "check_pool: `anchors` must be rows of one length, got rows of different lengths",
+        ),
         ({"pool": Plain(), "positives": KNOWN, "n": 0}, "check_pool: `n` must be at least 1, got 0"),
     ],
 )

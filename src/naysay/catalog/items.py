@@ -76,17 +76,27 @@ negatives = sampler.sample(query, 5, rng=ns.rng_for(seed=0))
 _DEEPWALK = _WALKED.format(
     seed=0,
     weights="""\
-walks = ns.pools.Walks(known, length=10).endpoints(np.arange(300), 20, rng=ns.rng_for(1))   # 20 uniform walks a node
-weights = ns.pools.popularity(np.bincount(walks[walks >= 0], minlength=300), 0.75)          # visits^0.75""",
+visits = np.zeros(300)
+for step in range(1, 6):                                      # where 20 uniform walks a node are after each step
+    ends = ns.pools.Walks(known, length=step).endpoints(np.arange(300), 20, rng=ns.rng_for(0, step))
+    visits += np.bincount(ends[ends >= 0], minlength=300)
+weights = ns.pools.popularity(visits, 0.75)                   # visits^0.75""",
 )
-_LINE = _WALKED.format(
-    seed=1, weights="weights = ns.pools.popularity(known.count(), 0.75)                  # degree^0.75"
-)
+_LINE = _WALKED.format(seed=1, weights="weights = ns.pools.popularity(known.count(), 0.75)            # degree^0.75")
 _NODE2VEC = _WALKED.format(
     seed=2,
     weights="""\
-walks = rng.integers(0, 300, size=(600, 40))                  # stand-in for walks biased by p and q
-weights = ns.pools.popularity(np.bincount(walks.ravel(), minlength=300), 0.75)   # visits^0.75""",
+edges = {v: [] for v in range(300)}
+for a, b in zip(sources, targets):
+    edges[a].append(b), edges[b].append(a)
+visits, p, q = np.zeros(300), 4.0, 0.25
+for before in range(300):                                     # one walk a node, biased by where it came from
+    here = before
+    for _ in range(10 if edges[here] else 0):
+        bias = np.array([1 / p if v == before else 1.0 if v in edges[before] else 1 / q for v in edges[here]])
+        before, here = here, rng.choice(edges[here], p=bias / bias.sum())
+        visits[here] += 1
+weights = ns.pools.popularity(visits, 0.75)                   # visits^0.75""",
 )
 
 _SETUP = """\

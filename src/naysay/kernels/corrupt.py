@@ -204,8 +204,8 @@ def draw(
             free[s] -= is_extra(indices, bits, low, high, owns[s], lists, begins[s], end)
             used[s] = 0
             weight[s] = chance[relation, s] if free[s] > 0 else 0.0
-            dealt[s] = (not repeat and free[s] < 2 * wanted) or (begins[s] >= 0 and 8 * free[s] < spans[s])
-            if dealt[s]:
+            dealt[s] = (not repeat and free[s] < 2 * wanted) or (begins[s] >= 0 and 4 * free[s] < wanted)
+            if dealt[s] and free[s] > 0:
                 lay_out(indices, bits, low, high, owns[s], free[s], lists, begins[s], end, deck[s])
             plain &= begins[s] < 0 and not dealt[s] and 0 < 2 * (high - low) <= sizes[s] and weight[s] > 0.0
         total = set_bounds(weight, bounds)
@@ -237,7 +237,9 @@ def draw(
                     seen_before(codes, slot, 3 * item + side, table)
             elif item < 0 or (not repeat and doubtful[slot] and seen_before(codes, slot, 3 * item + side, seen)):
                 known = (indices, bits, lows[s], highs[s], owns[s], spans[s], free[s], lists, begins[s])
-                item = settle(state, slot, int(plain), tries, repeat, left, *known, codes, side, seen)
+                # A list of which little is free deserves more tries: going through it is dearer than them.
+                most = tries * min(64, max(1, spans[s] // (4 * free[s]))) if begins[s] >= 0 else tries
+                item = settle(state, slot, int(plain), most, repeat, left, *known, codes, side, seen)
                 if plain and not repeat:  # a later slot may hold the new id
                     for later in range(slot + 1, wanted):
                         doubtful[later] |= np.uint8(codes[later] == 3 * item + side)

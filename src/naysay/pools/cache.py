@@ -21,7 +21,7 @@ from naysay.checks import (
 )
 from naysay.kernels.lists import draw_places, keep_first, look_up
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, shortfall
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.rows import frozen
@@ -44,7 +44,7 @@ class Cache:
     How the cache is renewed is the sampler's: from the cache and fresh draws, by score (Zhang et al. NSCaching. ICDE
     2019) or by score and its variance over epochs (Ding et al. SRNS. NeurIPS 2020).
 
-    Cost: 8 bytes for each of n_anchors x size places; a call reads its anchors' rows, a draw costs some 20 nanoseconds.
+    Cost: 8 bytes for each of n_anchors x size places; O(size) a row, which is read whole, and O(1) a draw.
 
     >>> import naysay as ns
     >>> cache = Cache(2, 3, ns.Positives.from_pairs([0, 1], [5, 5], n_items=9))
@@ -72,7 +72,7 @@ class Cache:
             refuse("Cache", "n_anchors", f"{positives.n_anchors}, like positives", self.n_anchors)
         check_one_of("Cache", "on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = bool(distinct)
+        self.distinct = check_distinct("Cache", distinct)
         self.on_short = on_short
         self._table = np.full((self.n_anchors, self.size), -1, np.int64)
 
@@ -115,6 +115,8 @@ class Cache:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave, of the same shape; what has become known since then is left out."""
         owner = "Cache.restore"
+        if not isinstance(state, Mapping):
+            refuse(owner, "state", "what Cache.state gave", type(state).__name__)
         if "table" not in state:
             refuse(owner, "state", "what Cache.state gave", f"no 'table' in {shown(list(state))}")
         table = whole_numbers(owner, "table", to_numpy(state["table"]), "(n_anchors, size)")

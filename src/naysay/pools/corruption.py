@@ -12,7 +12,7 @@ from naysay.checks import check_one_of, refuse, shown
 from naysay.inputs import check_parts
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, asked, logs, shortfall
+from naysay.pools.slots import ON_SHORT, asked, check_distinct, logs, shortfall
 from naysay.rng import key_from
 from naysay.rows import frozen
 from naysay.triples import SideIndex, Triples, candidate_lists
@@ -41,8 +41,9 @@ class Corruption:
     not known. log_q = log P(side) + log P(id | side), for distinct rows given the earlier slots.
 
     Bordes et al. Translating Embeddings. NIPS 2013 (uniform). Wang et al. AAAI 2014 (Bernoulli). Krompass et al. ISWC
-    2015 (types). Typed candidates are mostly plausible, so the exact filter matters most there. Cost: one search for
-    each row and side, then some nanoseconds a draw; 5 bytes for each known triple and side, 8 for each key.
+    2015 (types). Typed candidates are mostly plausible, so the exact filter matters most there. Cost: O(log keys) for
+    each row and side, then O(1) a draw, but a pass over a relation's list where most of it is known; 5 bytes for each
+    known triple and side, 8 for each key.
     """
 
     def __init__(
@@ -62,8 +63,11 @@ class Corruption:
         """Index what is known by side: O(n log n), once."""
         check_one_of("Corruption", "choice", choice, _CHOICES)
         check_one_of("Corruption", "on_short", on_short, ON_SHORT)
-        if not isinstance(sides, tuple | list) or not sides or len(set(sides)) != len(sides):
-            refuse("Corruption", "sides", "a sequence of different parts", repr(sides), 'For example ("head", "tail").')
+        named = isinstance(sides, tuple | list) and all(isinstance(side, str) for side in sides)
+        if not named or not sides or len(set(sides)) != len(sides):
+            refuse(
+                "Corruption", "sides", "a sequence of different parts", shown(sides), 'For example ("head", "tail").'
+            )
         for side in sides:
             check_one_of("Corruption", "sides", side, SIDES)
         train = triples if isinstance(triples, Triples) else Triples(triples, n_entities, n_relations)
@@ -76,7 +80,7 @@ class Corruption:
             refuse("Corruption", "triples", "of at least one entity", "none")
         train = Triples(train.array, everything.n_entities, everything.n_relations)
         self.known = everything
-        self.distinct = bool(distinct)
+        self.distinct = check_distinct("Corruption", distinct)
         self.on_short = on_short
         self.sides = tuple(sorted(SIDES.index(side) for side in sides))
         self.chance = _chances(train, self.sides, choice)
@@ -88,11 +92,7 @@ class Corruption:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) replacements for a query of triples (B, 3), with `side` and `log_q`."""
         owner = "Corruption.draw"
-        check_query(owner, query)
-        triples = query.ids(owner)
-        if triples.ndim != 2:
-            refuse(owner, "query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")
-        check_parts(owner, triples, self.known.n_entities, self.known.n_relations)
+        triples = self._triples(owner, query)
         counts, width = asked(owner, n, len(triples))
         key = key_from(owner, rng)
         ids = np.empty((len(triples), width), np.int64)
@@ -117,13 +117,31 @@ class Corruption:
 
     def corrupted(self, query: Query, negatives: Negatives) -> NDArray[np.int64]:
         """(B, K, 3): the triples that the negatives stand for; -1 throughout in empty slots."""
-        triples = np.repeat(query.ids("Corruption.corrupted")[:, None, :], negatives.shape[1], axis=1)
+        owner = "Corruption.corrupted"
+        asked_of = self._triples(owner, query)
+        advice = "Pass what Corruption.draw answered to this query."
+        if not isinstance(negatives, Negatives):
+            refuse(owner, "negatives", "a Negatives", type(negatives).__name__, advice)
+        if negatives.side is None:
+            refuse(owner, "negatives.side", "given", None, advice)
+        if len(negatives.ids) != len(asked_of):
+            refuse(owner, "negatives", f"of {len(asked_of)} rows, like the query", len(negatives.ids), advice)
+        triples = np.repeat(asked_of[:, None, :], negatives.shape[1], axis=1)
         plain = negatives.numpy()
         empty = plain.ids < 0
         np.put_along_axis(
             triples, np.where(empty, 0, plain.side)[:, :, None].astype(np.int64), plain.ids[:, :, None], 2
         )
         triples[empty] = -1
+        return triples
+
+    def _triples(self, owner: str, query: Query) -> NDArray[np.int64]:
+        """The triples of a query (B, 3), checked."""
+        check_query(owner, query)
+        triples = query.ids(owner)
+        if triples.ndim != 2:
+            refuse(owner, "query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")
+        check_parts(owner, triples, self.known.n_entities, self.known.n_relations)
         return triples
 
     def __repr__(self) -> str:

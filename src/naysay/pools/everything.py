@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, check_whole, first_bad, refuse
+from naysay.checks import as_array, check_one_of, check_whole, first_bad, refuse
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, all_filled, anchors_of, asked, logs, shortfall
+from naysay.pools.slots import ON_SHORT, all_filled, anchors_of, asked, check_distinct, logs, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.rows import frozen, offsets
@@ -35,7 +35,7 @@ class Everything:
         independent   log w_i - log W_free
         distinct      log w_i - log(W_free - sum of the row's earlier w)
 
-    Cost: a few nanoseconds a draw, whatever the number of items. With weights, 24 bytes per item and 8 per anchor
+    Cost: O(1) a draw in expectation, whatever the number of items. With weights, 24 bytes per item and 8 per anchor
     beside the pairs. A row whose known items carry most of the weight is drawn by rank instead of by trial.
 
     >>> import naysay as ns
@@ -60,7 +60,7 @@ class Everything:
             refuse("Everything", "positives", "of fewer than 2^32 items", positives.n_items)
         check_one_of("Everything", "on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = bool(distinct)
+        self.distinct = check_distinct("Everything", distinct)
         self.on_short = on_short
         self._tables = None if weights is None else _Tables(positives, weights)
 
@@ -98,25 +98,25 @@ class Everything:
         return np.where(ids >= 0, chance, 0.0)
 
     def draw_pairs(
-        self, n: int, *, rng: np.random.Generator, distinct: bool = True
+        self, n: int, *, rng: np.random.Generator, distinct: bool | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw n pairs (anchors, items), uniform over all pairs that are not known: the non-edges of a graph.
 
-        Fewer come back only if fewer exist. The first call makes an index of 8 bytes per anchor.
+        Fewer come back only if fewer exist, which the length of the two tells; on_short="raise" refuses instead.
+        distinct=None is the pool's own setting. The first call makes an index of 8 bytes per anchor.
         """
         owner = "Everything.draw_pairs"
         if self._tables is not None:
             refuse(owner, "weights", "None", "weights", "Weighted draws are per anchor: use draw.")
         wanted = check_whole(owner, "n", n, 0)
+        once = self.distinct if distinct is None else check_distinct(owner, distinct)
         total = int(self._free_before[-1])
-        if distinct:
-            wanted = min(wanted, total)
-        key = key_from(owner, rng)
-        generator = np.random.Generator(np.random.Philox(key=int(key)))
-        if distinct:
-            places = _distinct_places(generator, wanted, total)
-        else:
-            places = generator.integers(0, max(total, 1), wanted if total else 0)
+        there = min(wanted, total) if once or total == 0 else wanted
+        if there < wanted and self.on_short == "raise":
+            advice = "Ask for fewer, or make the pool with on_short='pad'."
+            refuse(owner, "n", f"at most {total}, the pairs that are not known", wanted, advice)
+        generator = np.random.Generator(np.random.Philox(key=int(key_from(owner, rng))))
+        places = _distinct_places(generator, there, total) if once else generator.integers(0, max(total, 1), there)
         anchors = np.searchsorted(self._free_before, places, side="right") - 1
         return anchors, self.positives.nth_negative(anchors, places - self._free_before[anchors])
 
@@ -135,7 +135,7 @@ class _Tables:
     """What a weighted draw reads: running sums, the alias table, and the known weight per anchor."""
 
     def __init__(self, positives: Positives, weights: ArrayLike) -> None:
-        given = np.asarray(to_numpy(weights))
+        given = as_array("Everything", "weights", to_numpy(weights))
         if given.shape != (positives.n_items,):
             refuse("Everything", "weights", f"of shape ({positives.n_items},)", f"shape {given.shape}")
         if given.dtype.kind not in "biuf":

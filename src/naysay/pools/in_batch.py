@@ -7,11 +7,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_generator, check_one_of, check_range, first_bad, refuse
+from naysay.checks import check_generator, check_one_of, refuse
 from naysay.kernels.lists import all_entries, draw_entries
 from naysay.kernels.threads import in_rows
 from naysay.kernels.uniform import TRIES
-from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, check_ids, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.rows import frozen
@@ -30,7 +30,8 @@ class InBatch:
     positives   what is excluded beside the batch itself, exactly: positives and ignored pairs; None excludes no more
     distinct    whether a row holds an id at most once (default) or draws are independent; an item that two rows brought
                 has two chances to be drawn first
-    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
+    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses. It does not
+                apply to n=None, which asks for what there is
 
     The query must carry its positives: they are the items. No vectors need be computed beside those of the batch, which
     is why this pool is everywhere (Henderson et al. 2017, arXiv 1705.00652; Karpukhin et al. EMNLP 2020). Without the
@@ -39,7 +40,8 @@ class InBatch:
     log_q is None: the chance that an item stands in a batch is the loader's, not this pool's. Where the loader draws
     pairs uniformly it is about the item's share of the pairs (Yi et al. RecSys 2019).
 
-    Cost: n=None asks B^2 questions of some nanoseconds and answers with 8 B^2 bytes; a draw of n costs some 40 a slot.
+    Cost: n=None asks O(B^2) questions and answers with 8 B^2 bytes; a draw is O(1) a slot in expectation, and once O(B)
+    for a row that may use hardly any item.
 
     >>> import naysay as ns
     >>> InBatch().draw(ns.Query([0, 1, 1], positives=[5, 6, 7]), rng=ns.rng_for(0)).ids.tolist()
@@ -48,15 +50,16 @@ class InBatch:
 
     def __init__(self, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad") -> None:
         """Nothing is built: the batch is the pool."""
-        self._known = known_rows("InBatch", positives)
+        known_rows("InBatch", positives)  # refuses what is no Positives
         check_one_of("InBatch", "on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = bool(distinct)
+        self.distinct = check_distinct("InBatch", distinct)
         self.on_short = on_short
 
     def eligible(self, query: Query) -> NDArray[np.bool_]:
         """(B, B): whether row i may use the item of row j. The diagonal is False."""
-        ids, _ = usable(*self._batch("InBatch.eligible", query), self._known)
+        batch = self._batch("InBatch.eligible", query)
+        ids, _ = usable(*batch, known_rows("InBatch.eligible", self.positives))
         return np.asarray(ids >= 0)
 
     def draw(self, query: Query, n: Any = None, *, rng: np.random.Generator) -> Negatives:
@@ -64,17 +67,18 @@ class InBatch:
 
         With n=None all of them come back as (B, B): ids[i, j] is the item of row j, or -1 where row i may not use it.
         So column j goes with vector j of the batch; an item that two rows brought stands in two columns. `dropped` then
-        counts the empty slots off the diagonal: "same item", "same anchor" or "known", the first that holds.
+        counts the empty slots off the diagonal: "same item", "same anchor" or "known", the first that holds. No row is
+        short then, and on_short does not apply.
         """
         owner = "InBatch.draw"
-        batch = self._batch(owner, query)
+        batch, known = self._batch(owner, query), known_rows(owner, self.positives)
         if n is None:
             check_generator(owner, rng)
-            ids, dropped = usable(*batch, self._known)
+            ids, dropped = usable(*batch, known)
             dropped[REASONS[0]] -= len(ids)  # the diagonal
             return Negatives(ids, dropped=dropped)
         counts, width = asked(owner, n, len(query))
-        ids, _ = drawn(key_from(owner, rng), counts, width, *batch, self._known, distinct=self.distinct)
+        ids, _ = drawn(key_from(owner, rng), counts, width, *batch, known, distinct=self.distinct)
         return Negatives(ids, dropped=shortfall(owner, self.on_short, ids, counts))
 
     def _batch(self, owner: str, query: Query) -> tuple[Ids, Ids, Ids, Ids]:
@@ -98,21 +102,9 @@ def known_rows(owner: str, positives: Positives | None) -> tuple[NDArray[Any], .
     return positives.indptr, positives.indices, positives.filter
 
 
-def check_ids(owner: str, parameter: str, ids: Ids, size: int | None, what: str, *, least: int = 0) -> None:
-    """Refuse ids outside [least, size), where the size is known."""
-    if size is not None:
-        check_range(owner, parameter, ids, size, what, least=least)
-    elif ids.size and ids.min() < least:
-        refuse(owner, parameter, f"at least {least}", first_bad(ids, ids < least))
-
-
 def asking(owner: str, query: Query, positives: Positives | None) -> tuple[Ids, Ids]:
     """The anchors and the positives of a query, checked; -1, which equals no item, where it has none."""
-    check_query(owner, query)
-    anchors = query.ids(owner)
-    if anchors.ndim != 1:
-        refuse(owner, "query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
-    check_ids(owner, "anchors", anchors, None if positives is None else positives.n_anchors, "anchors")
+    anchors = anchors_of(owner, query, None if positives is None else positives.n_anchors)
     if query.positives is None:
         return anchors, np.full(len(anchors), -1, np.int64)
     items = query.positive_ids(owner)

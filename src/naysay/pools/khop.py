@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from naysay.checks import check_one_of, check_whole, refuse, shown
 from naysay.kernels import hops as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, shortfall
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import key_from
-from naysay.rows import frozen, offsets
+from naysay.rows import Rows, frozen, offsets
 from naysay.types import Negatives, Query
 
 
@@ -33,6 +33,22 @@ class Edges(NamedTuple):
     def rows(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The edges and the known pairs as compiled loops take them."""
         return self.indptr, self.indices, self.known.indptr, self.known.indices
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Arrive read-only in a worker, like Positives."""
+        return _arrived, tuple(self)
+
+
+def _arrived(indptr: NDArray[np.int64], indices: NDArray[Any], known: Positives) -> Edges:
+    return Edges(frozen(indptr), frozen(indices), known)
+
+
+def positive_rows(known: Positives) -> Rows:
+    """The pairs that are positive, without the ignored ones; not copied if there are none of those."""
+    if known.relation is None:
+        return Rows(known.indptr, known.indices)
+    positive = known.relation == POSITIVE  # from_edges puts (v, v) in as ignored
+    return Rows(offsets(positive)[known.indptr], known.indices[positive])
 
 
 def edges_of(owner: str, graph: Any, positives: Positives | None) -> Edges:
@@ -58,10 +74,8 @@ def edges_of(owner: str, graph: Any, positives: Positives | None) -> Edges:
             got = f"{positives.n_anchors} x {positives.n_items}"
             refuse(owner, "positives", f"on the graph's {nodes} nodes", got)
         known = graph.union(positives)
-    if graph.relation is None:
-        return Edges(graph.indptr, graph.indices, known)
-    edge = graph.relation == POSITIVE  # from_edges puts (v, v) in as ignored: no edge to follow
-    return Edges(frozen(offsets(edge)[graph.indptr]), frozen(graph.indices[edge]), known)
+    edges = positive_rows(graph)
+    return Edges(frozen(edges.indptr), frozen(edges.indices), known)
 
 
 def one_anchor(owner: str, anchor: int, n_nodes: int) -> int:
@@ -115,7 +129,7 @@ class KHop:
         """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""
         self.hops = _least_and_greatest(hops)
         check_one_of("KHop", "on_short", on_short, ON_SHORT)
-        self.distinct = bool(distinct)
+        self.distinct = check_distinct("KHop", distinct)
         self.on_short = on_short
         self._edges = edges_of("KHop", graph, positives)
 

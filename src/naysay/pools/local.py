@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, refuse, whole_numbers
+from naysay.checks import as_array, check_one_of, refuse, whole_numbers
 from naysay.kernels.lists import draw_places, look_up
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, shortfall
+from naysay.pools.khop import positive_rows
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.rows import Rows, frozen, index_type, offsets, tidied
@@ -27,7 +28,8 @@ class Local:
 
     lists       one list of ids per anchor, of any length, in one of these forms; duplicates are merged:
                 a list of integer arrays; an (n_anchors, m) integer array, -1 where it is empty; a tuple
-                (indptr, indices), and a tuple is always read so; a Positives; a scipy.sparse matrix, its non-zeros
+                (indptr, indices), and a tuple is always read so; a Positives, its positive pairs and not the ignored
+                ones; a scipy.sparse matrix, its non-zeros
     positives   what is excluded, exactly: positives and ignored pairs leave the lists here, once
     distinct    whether a row holds an id at most once (default) or draws are independent
     on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
@@ -36,8 +38,8 @@ class Local:
         independent   -log m
         distinct      -log(m - slot)
 
-    Cost: some 20 nanoseconds a draw, whatever the length; memory 4 bytes per candidate (8 from 2^31 items on) and 8 per
-    anchor. Many long lists are best given as (indptr, indices), which takes no Python object per anchor.
+    Cost: O(1) a draw, whatever the length; memory 4 bytes per candidate (8 from 2^31 items on) and 8 per anchor. Many
+    long lists are best given as (indptr, indices), which takes no Python object per anchor.
 
     >>> import naysay as ns
     >>> known = ns.Positives.from_pairs([0, 1], [3, 2], n_items=6)
@@ -67,7 +69,7 @@ class Local:
             rows = _without_known(rows, positives)
         self.indptr, self.indices = frozen(rows.indptr), frozen(rows.indices)
         self.n_anchors = len(self.indptr) - 1
-        self.distinct = bool(distinct)
+        self.distinct = check_distinct("Local", distinct)
         self.on_short = on_short
 
     @property
@@ -87,6 +89,11 @@ class Local:
         in_rows(look_up, len(ids), ids.size, begins, self.indices, ids)
         return Negatives(ids, log_q=log_q, dropped=shortfall("Local.draw", self.on_short, ids, counts))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrive read-only in a worker, like Positives."""
+        self.__dict__.update(state)
+        self.indptr, self.indices = frozen(self.indptr), frozen(self.indices)
+
     def __repr__(self) -> str:
         """The settings in one line."""
         sizes = f"{len(self.indices):,} candidates of {self.n_anchors:,} anchors"
@@ -99,7 +106,7 @@ def _rows_of(lists: Any) -> Rows:
     if hasattr(lists, "tocsr"):
         lists = Positives.from_scipy(lists)
     if isinstance(lists, Positives):
-        return Rows(lists.indptr, lists.indices)
+        return positive_rows(lists)
     if isinstance(lists, tuple):
         return _csr_of(lists)
     if isinstance(lists, np.ndarray) and lists.dtype != object:
@@ -108,7 +115,7 @@ def _rows_of(lists: Any) -> Rows:
         return Rows(offsets(np.count_nonzero(filled, axis=1)), table[filled])
     if isinstance(lists, str | bytes) or not isinstance(lists, Sequence | np.ndarray):
         refuse("Local", "lists", _KINDS, type(lists).__name__)
-    arrays = [np.asarray(to_numpy(one)) for one in lists]
+    arrays = [as_array("Local", "lists", to_numpy(one)) for one in lists]
     bad = [row for row, one in enumerate(arrays) if one.ndim != 1 or (one.size and one.dtype.kind not in "iu")]
     if bad:
         first = arrays[bad[0]]

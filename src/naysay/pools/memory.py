@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import (
+    as_array,
     check_generator,
     check_lengths,
     check_one_of,
@@ -19,8 +20,8 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
-from naysay.pools.in_batch import Ids, asking, check_ids, drawn, known_rows, usable
-from naysay.pools.slots import ON_SHORT, asked, shortfall
+from naysay.pools.in_batch import Ids, asking, drawn, known_rows, usable
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, check_ids, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -42,7 +43,7 @@ class Memory:
 
     He et al. Momentum Contrast. CVPR 2020 (vectors of a slow encoder); Wang et al. Cross-Batch Memory. CVPR 2020.
 
-    Cost: 16 bytes an entry and its vector; push O(pushed); a draw some 50 nanoseconds and the copy of its vector, once
+    Cost: 16 bytes an entry and its vector; push O(pushed); a draw O(1) in expectation and the copy of its vector, once
     O(size) for a row that may use hardly any entry.
 
     >>> import naysay as ns
@@ -59,10 +60,10 @@ class Memory:
         self.size = check_whole("Memory", "size", size, 1)
         if self.size >= 1 << 32:
             refuse("Memory", "size", "below 2^32", size)
-        self._known = known_rows("Memory", positives)
+        known_rows("Memory", positives)  # refuses what is no Positives
         check_one_of("Memory", "on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = bool(distinct)
+        self.distinct = check_distinct("Memory", distinct)
         self.on_short = on_short
         self._ids = np.empty(self.size, np.int64)
         self._owners = np.empty(self.size, np.int64)
@@ -101,13 +102,28 @@ class Memory:
                   right where anchors and items are one set, as in self-supervision.
         vectors   (n, d) floating, NumPy or torch, kept in the type of the first push; with all pushes or with none
         """
-        owner = "Memory.push"
+        self._push("Memory.push", ids, owners, vectors)
+
+    def observe(
+        self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: ArrayLike | None = None
+    ) -> None:
+        """Push the query's positives, owned by its anchors: what a training loop calls once a step.
+
+        vectors   (B, d) the vectors of the positives, for a memory that keeps vectors
+
+        `negatives` and `positive_scores` are what every part that learns is told; a queue has no use for them.
+        """
+        owner = "Memory.observe"
+        anchors = anchors_of(owner, query, None if self.positives is None else self.positives.n_anchors)
+        self._push(owner, query.positive_ids(owner), anchors, vectors)
+
+    def _push(self, owner: str, ids: ArrayLike, owners: ArrayLike | None, vectors: ArrayLike | None) -> None:
         new = whole_numbers(owner, "ids", to_numpy(ids)).astype(np.int64, copy=False)
         if owners is None and self.positives is not None and self.positives.n_anchors != self.positives.n_items:
             rule = f"given where {self.positives.n_anchors} anchors and {self.positives.n_items} items are two sets"
             refuse(owner, "owners", rule, None, "Pass the anchor of each entry, or -1 for nobody.")
         belongs = new if owners is None else whole_numbers(owner, "owners", to_numpy(owners)).astype(np.int64)
-        given = None if vectors is None else np.asarray(to_numpy(vectors))
+        given = None if vectors is None else as_array(owner, "vectors", to_numpy(vectors))
         self._check_entries(owner, new, belongs, given)
         if self._held:
             _check_alike(owner, self._vectors, given)
@@ -132,16 +148,17 @@ class Memory:
         """
         owner = "Memory.draw"
         anchors, wanted = asking(owner, query, self.positives)
+        known = known_rows(owner, self.positives)
         if n is None:
             check_generator(owner, rng)
-            ids, dropped = usable(anchors, wanted, self.ids, self.owners, self._known)
+            ids, dropped = usable(anchors, wanted, self.ids, self.owners, known)
             columns = self.vectors
             shared = None if columns is None else np.broadcast_to(columns, (len(ids), *columns.shape))
             return Negatives(ids, vectors=shared, dropped=dropped)
         counts, width = asked(owner, n, len(anchors))
         entries = (self._ids[: self._held], self._owners[: self._held])
         key = key_from(owner, rng)
-        ids, places = drawn(key, counts, width, anchors, wanted, *entries, self._known, distinct=self.distinct)
+        ids, places = drawn(key, counts, width, anchors, wanted, *entries, known, distinct=self.distinct)
         dropped = shortfall(owner, self.on_short, ids, counts)
         vectors = None
         if self._vectors is not None:
@@ -158,17 +175,19 @@ class Memory:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; refused, with nothing changed, if it is of another size or not whole."""
         owner = "Memory.restore"
+        if not isinstance(state, Mapping):
+            refuse(owner, "state", "what Memory.state gave", type(state).__name__)
         missing = [name for name in ("size", "next", "ids", "owners") if name not in state]
         if missing:
             refuse(owner, "state", "what Memory.state gave", f"no {missing[0]!r} in {shown(list(state))}")
-        if int(state["size"]) != self.size:
-            advice = f"Make a Memory({int(state['size'])}) for it."
-            refuse(owner, "state", f"of a memory of size {self.size}", int(state["size"]), advice)
+        size, place = (_number(owner, name, state[name]) for name in ("size", "next"))
+        if size != self.size:
+            refuse(owner, "state", f"of a memory of size {self.size}", size, f"Make a Memory({size}) for it.")
         ids = whole_numbers(owner, "ids", state["ids"]).astype(np.int64, copy=False)
         owners = whole_numbers(owner, "owners", state["owners"]).astype(np.int64, copy=False)
-        vectors = None if state.get("vectors") is None else np.asarray(to_numpy(state["vectors"]))
+        vectors = None if state.get("vectors") is None else as_array(owner, "vectors", to_numpy(state["vectors"]))
         self._check_entries(owner, ids, owners, vectors)
-        held, place = len(ids), int(state["next"])
+        held = len(ids)
         if held > self.size or not 0 <= place < self.size or (held < self.size and place != held):
             refuse(owner, "state", "of a whole queue", f"{held} entries and the next at {place}")
         self._ids[:held], self._owners[:held] = ids, owners
@@ -198,6 +217,12 @@ class Memory:
         """The settings in one line."""
         held = f"{self._held:,} of {self.size:,} entries"
         return f"Memory({held}, {self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"
+
+
+def _number(owner: str, name: str, value: Any) -> int:
+    """A number of a state, which files may keep as an array without dimensions."""
+    plain = to_numpy(value)
+    return check_whole(owner, name, plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain, 0)
 
 
 def _check_alike(owner: str, held: NDArray[Any] | None, given: NDArray[Any] | None) -> None:

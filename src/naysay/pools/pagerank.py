@@ -11,7 +11,7 @@ from naysay.checks import check_at_least, check_one_of, check_whole, refuse, sho
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
 from naysay.pools.khop import edges_of, one_anchor
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, shortfall
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -75,7 +75,7 @@ class PageRank:
         self.restart = _below_1("restart", restart, 1e-6)
         self.tolerance = _below_1("tolerance", tolerance, 1e-16)
         check_one_of("PageRank", "on_short", on_short, ON_SHORT)
-        self.distinct = bool(distinct)
+        self.distinct = check_distinct("PageRank", distinct)
         self.on_short = on_short
         self._edges = edges_of("PageRank", graph, positives)
 

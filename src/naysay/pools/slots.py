@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_range, check_whole, refuse, whole_numbers
+from naysay.checks import check_range, check_whole, first_bad, refuse, shown, whole_numbers
 from naysay.errors import NaysayError
 from naysay.kernels.threads import in_rows
 from naysay.rows import frozen
@@ -18,13 +18,30 @@ ON_SHORT = ("pad", "raise")
 EXHAUSTED = "exhausted"
 
 
-def anchors_of(owner: str, query: Query, size: int, what: str = "anchors") -> NDArray[np.int64]:
-    """The anchors of a query (B,), each below `size`, in the one form that compiled loops know."""
+def check_distinct(owner: str, distinct: object) -> bool:
+    """`distinct` as a bool; "no" and 0 are refused, of which one would mean yes."""
+    if not isinstance(distinct, bool | np.bool_):
+        refuse(owner, "distinct", "True or False", shown(distinct))
+    return bool(distinct)
+
+
+def check_ids(
+    owner: str, parameter: str, ids: NDArray[np.int64], size: int | None, what: str, *, least: int = 0
+) -> None:
+    """Refuse ids outside [least, size), where the size is known."""
+    if size is not None:
+        check_range(owner, parameter, ids, size, what, least=least)
+    elif ids.size and ids.min() < least:
+        refuse(owner, parameter, f"at least {least}", first_bad(ids, ids < least))
+
+
+def anchors_of(owner: str, query: Query, size: int | None, what: str = "anchors") -> NDArray[np.int64]:
+    """The anchors of a query (B,), each below `size` if it is known, in the one form that compiled loops know."""
     check_query(owner, query)
     anchors = query.ids(owner)
     if anchors.ndim != 1:
         refuse(owner, "query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
-    check_range(owner, "anchors", anchors, size, what)
+    check_ids(owner, "anchors", anchors, size, what)
     return frozen(np.ascontiguousarray(anchors))
 
 

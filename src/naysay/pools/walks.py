@@ -11,7 +11,7 @@ from naysay.checks import check_one_of, check_whole, refuse
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
 from naysay.pools.khop import edges_of
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, shortfall
+from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -63,7 +63,7 @@ class Walks:
         self.length = _steps("length", length)
         self.walks = _steps("walks", walks)
         check_one_of("Walks", "on_short", on_short, ON_SHORT)
-        self.distinct = bool(distinct)
+        self.distinct = check_distinct("Walks", distinct)
         self.on_short = on_short
         self._edges = edges_of("Walks", graph, positives)
 

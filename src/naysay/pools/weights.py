@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_whole, first_bad, refuse, shown
+from naysay.checks import as_array, check_whole, first_bad, refuse, shown
 from naysay.positives import Positives
 
 
@@ -66,7 +66,7 @@ def item_oriented(positives: Positives) -> NDArray[np.float64]:
 def _counts(owner: str, counts: Positives | ArrayLike) -> NDArray[np.float64]:
     if isinstance(counts, Positives):
         return counts.item_counts().astype(np.float64)
-    array = np.asarray(to_numpy(counts))
+    array = as_array(owner, "counts", to_numpy(counts))
     if array.ndim != 1:
         refuse(owner, "counts", "of shape (n_items,)", f"shape {array.shape}")
     if array.dtype.kind not in "biuf":

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_whole, first_bad, refuse, shown
+from naysay.checks import as_array, check_whole, first_bad, refuse, shown
 from naysay.rng import key_from
 
 
@@ -21,28 +21,34 @@ def realise(k: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
     >>> realise(2, 3, rng_for(0)).tolist(), sorted(set(realise(2.5, 100, rng_for(0)).tolist()))
     ([2, 2, 2], [2, 3])
     """
-    rows = check_whole("realise", "size", size, 0)
-    wanted = np.asarray(to_numpy(k))
+    return _realised("realise", k, check_whole("realise", "size", size, 0), rng)
+
+
+def slots(k: Any, size: int, rng: np.random.Generator, owner: str = "realise") -> int | NDArray[np.int64]:
+    """What a sampler asks its pool for: k itself if it is one whole number, so that K is k even for no rows.
+
+    owner   who refuses a bad k: the sampler
+    """
+    counts = _realised(owner, k, size, rng)
+    one = np.asarray(to_numpy(k))
+    return int(one) if one.ndim == 0 and one == np.floor(one) else counts
+
+
+def _realised(owner: str, k: Any, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    wanted = as_array(owner, "k", to_numpy(k))
     if wanted.dtype.kind not in "iuf":
-        refuse("realise", "k", "a number", shown(k))
+        refuse(owner, "k", "a number", shown(k))
     if wanted.ndim > 1 or (wanted.ndim == 1 and len(wanted) != rows):
-        refuse("realise", "k", f"one number, or one for each of the {rows} rows", f"shape {wanted.shape}")
+        refuse(owner, "k", f"one number, or one for each of the {rows} rows", f"shape {wanted.shape}")
     for rule, bad in (
         ("finite and at least 0", ~(np.isfinite(wanted) & (wanted >= 0))),
         ("below 2^31", wanted >= 1 << 31),
     ):
         if bad.any():
-            refuse("realise", "k", rule, wanted.item() if wanted.ndim == 0 else first_bad(wanted, bad))
+            refuse(owner, "k", rule, wanted.item() if wanted.ndim == 0 else first_bad(wanted, bad))
     counts: NDArray[np.int64] = np.full(rows, np.floor(wanted).astype(np.int64))
     rest = wanted - np.floor(wanted)
     if rest.any():
-        key = key_from("realise", rng)
+        key = key_from(owner, rng)
         counts += np.random.Generator(np.random.Philox(key=int(key))).random(rows) < rest
     return counts
-
-
-def slots(k: Any, size: int, rng: np.random.Generator) -> int | NDArray[np.int64]:
-    """What a sampler asks its pool for: k itself if it is one whole number, so that K is k even for no rows."""
-    counts = realise(k, size, rng)
-    one = np.asarray(to_numpy(k))
-    return int(one) if one.ndim == 0 and one == np.floor(one) else counts

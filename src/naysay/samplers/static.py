@@ -6,8 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import refuse
-from naysay.quantity.realise import slots
+from naysay.samplers.draw import check_pool, draw_k
 from naysay.types import Negatives, Pool, Query
 
 
@@ -27,14 +26,13 @@ class Static:
 
     def __init__(self, pool: Pool) -> None:
         """Keep the pool."""
-        if not isinstance(pool, Pool):
-            refuse("Static", "pool", "a pool, with a method draw(query, n, *, rng)", type(pool).__name__)
+        check_pool("Static", pool)
         self.pool = pool
         self.distinct = getattr(pool, "distinct", None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives; k is an int, a float (realised per row) or (B,) of them, and K the largest."""
-        return self.pool.draw(query, slots(k, len(query), rng), rng=rng).like(query)
+        """(B, K) negatives; k is a number, K = ceil(k), realised per row; or (B,) of them, and K the largest."""
+        return draw_k("Static.sample", self.pool, query, k, rng).like(query)
 
     def __repr__(self) -> str:
         """The pool in brackets."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from naysay.checks import check_range, refuse
 from naysay.positives import Positives
-from naysay.quantity.realise import slots
+from naysay.samplers.draw import check_pool, draw_k
 from naysay.types import Negatives, Pool, Query, check_query
 
 
@@ -28,8 +28,7 @@ class UserOriented:
 
     def __init__(self, pool: Pool, positives: Positives) -> None:
         """Keep the share of each anchor, 8 bytes each."""
-        if not isinstance(pool, Pool):
-            refuse("UserOriented", "pool", "a pool, with a method draw(query, n, *, rng)", type(pool).__name__)
+        check_pool("UserOriented", pool)
         if not isinstance(positives, Positives):
             refuse("UserOriented", "positives", "a Positives", type(positives).__name__)
         counts = positives.count()
@@ -40,12 +39,12 @@ class UserOriented:
         self._share = counts / counts[counts > 0].mean()
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives with `weights`; k is an int, a float (realised per row) or (B,) of them."""
+        """(B, K) negatives with `weights`; k is a number, K = ceil(k), realised per row; or (B,) of them."""
         check_query("UserOriented.sample", query)
         anchors = query.ids("UserOriented.sample")
         if anchors.ndim != 1:
             refuse("UserOriented.sample", "query.anchors", "of shape (B,)", "triples")
         check_range("UserOriented.sample", "anchors", anchors, len(self._share), "anchors")
-        drawn = self.pool.draw(query, slots(k, len(query), rng), rng=rng)
+        drawn = draw_k("UserOriented.sample", self.pool, query, k, rng)
         weights = np.where(drawn.ids >= 0, self._share[anchors][:, None], 0.0)
         return replace(drawn, weights=weights).like(query)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import refuse
+from naysay.checks import as_array, refuse
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import rng_for
 from naysay.triples import Triples
@@ -114,7 +114,7 @@ def batches(owner: str, known: Known | None, anchors: ArrayLike | None, dress: D
     """Batches from given anchors, else from the known pairs or triples, else a refusal."""
     partners: NDArray[np.int64] | None = None
     if anchors is not None:
-        rows: NDArray[Any] = Query(to_numpy(anchors)).ids(owner)
+        rows: NDArray[Any] = Query(as_array(owner, "anchors", to_numpy(anchors))).ids(owner)
     elif isinstance(known, Positives):
         rows, partners = known.pairs()
         if known.relation is not None:

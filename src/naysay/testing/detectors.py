@@ -14,7 +14,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import check_lengths, refuse
 from naysay.testing.promises import Promises, hold, moved_generator
 from naysay.testing.trials import equal
-from naysay.types import Detector, Negatives, Query
+from naysay.types import Detector, Negatives, Query, check_query
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,9 @@ def check_detector(detector: Detector, query: Query, negatives: Negatives, *, wi
     owner = "check_detector"
     if not isinstance(detector, Detector):
         refuse(owner, "detector", "an object with suspicion(query, negatives)", f"a {type(detector).__name__}")
+    check_query(owner, query)
+    if not isinstance(negatives, Negatives):
+        refuse(owner, "negatives", "Negatives", f"a {type(negatives).__name__}", "Write naysay.Negatives(ids).")
     check_lengths(owner, query=len(query), negatives=negatives.shape[0])
     if not (to_numpy(negatives.ids) >= 0).any():
         refuse(owner, "negatives", "at least one negative", "none", "A detector shows nothing on empty slots.")

@@ -79,7 +79,7 @@ def planted_world(
     The true items of an anchor are the `per_anchor` best by cosine + popularity of the item + luck of the pair, and
     which of them are known is chance, whatever their score.
 
-    Deterministic by `seed`. O(n_anchors n_items) time, in blocks of 64 MB: 0.05 s by default, 10 s for 50,000 x 40,000.
+    Deterministic by `seed`. O(n_anchors n_items dimensions) time, a matrix product in blocks of 64 MB.
     """
     owner = "planted_world"
     sizes = {"n_anchors": n_anchors, "n_items": n_items, "dimensions": dimensions, "per_anchor": per_anchor}

@@ -1,0 +1,87 @@
+"""Sizes that cannot be meant, and vocabularies that splits share."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from positives_as_sets import as_set, refusal, same
+
+import naysay as ns
+
+
+def test_from_triples_refuses_more_rows_than_fit():
+    owner = "Positives.from_triples: `triples` must be"
+    message = f"{owner} of at most 2^27 pairs of entity and relation, got 5000000 x 800."
+    wanted = ns.Positives.from_triples, [[0, 0, 1]], 5_000_000, 800
+    assert refusal(*wanted) == f"{message} naysay.Triples numbers only those that occur."
+    assert "rows of one length" in refusal(ns.Positives.from_triples, [[0, 0, 1], [0]])
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "parameter", "size"),
+    [
+        (ns.Positives.from_pairs, ([10**12, 3], [0, 1]), "anchors", "n_anchors"),
+        (ns.Positives.from_pairs, ([0, 1], [3, 10**12]), "items", "n_items"),
+        (ns.Positives.from_csr, ([0, 2], [3, 10**12]), "indices", "n_items"),
+        (ns.Positives.from_edges, ([0, 1], [3, 10**12]), "targets", "n_nodes"),
+    ],
+)
+def test_ids_with_wide_gaps_are_refused(make, given, parameter, size):
+    rule = "must be numbered from 0 without wide gaps, got 1000000000000 among 2 ids."
+    advice = f"Encode ids as 0 to n - 1, or pass {size}."
+    assert refusal(make, *given) == f"Positives.{make.__name__}: `{parameter}` {rule} {advice}"
+
+
+def test_a_size_that_is_given_allows_gaps():
+    assert ns.Positives.from_pairs([0], [10**12], n_items=10**12 + 1).contains([0], [10**12]).all()
+    assert ns.Positives.from_pairs([0], [2**27 - 1]).n_items == 2**27
+
+
+def test_vocabularies_that_are_given():
+    names = ns.Vocabulary(["ann", "bob", "eve"])
+    known = ns.Positives.from_pairs(["eve", "ann"], [1, 0], anchor_names=names, n_items=5)
+    assert as_set(known) == {(2, 1), (0, 0)}
+    assert (known.n_anchors, known.n_items) == (3, 5)
+    assert known.anchor_names is names
+    assert as_set(ns.Positives.from_pairs([2, 0], [1, 0], anchor_names=names)) == {(2, 1), (0, 0)}
+    owner = "Positives.from_pairs: "
+    rule = "`anchors` must be between 0 and 2 (3 anchors), got 3 at row 0 (1 such row)."
+    assert refusal(ns.Positives.from_pairs, [3], [0], anchor_names=names) == f"{owner}{rule}"
+    rule = "`items` must be among the 3 known names, got 'x' at row 1 (2 such rows)."
+    unknown = [0, 0, 0], ["ann", "x", "y"]
+    assert refusal(ns.Positives.from_pairs, *unknown, item_names=names) == f"{owner}{rule}"
+    rule = "`item_names` must be a Vocabulary, got list. Pass Vocabulary(names)."
+    assert refusal(ns.Positives.from_pairs, [0], ["x"], item_names=["x"]) == f"{owner}{rule}"
+
+
+def test_tables_take_sizes_and_sign_their_refusals(tmp_path):
+    table = pa.table({"user": [1, 0], "item": ["x", "y"]})
+    pq.write_table(table, tmp_path / "pairs.parquet")
+    (tmp_path / "pairs.csv").write_text("user,item\n1,x\n0,y\n")
+    names = ns.Vocabulary(["x"])
+    for name, source in (("arrow", table), ("parquet", tmp_path / "pairs.parquet"), ("csv", tmp_path / "pairs.csv")):
+        make = getattr(ns.Positives, f"from_{name}")
+        known = make(source, anchors="user", items="item", n_anchors=4, n_items=3)
+        assert (known.n_anchors, known.n_items) == (4, 3)
+        message = f"Positives.from_{name}: `items` must be among the 1 known names, got 'y' at row 1 (1 such row)."
+        assert refusal(make, source, anchors="user", items="item", item_names=names) == message
+
+
+def test_two_splits_with_one_vocabulary(tmp_path):
+    (tmp_path / "train.csv").write_text("user,item\nann,7\nbob,x\nann,x\n")
+    (tmp_path / "test.csv").write_text("user,item\nbob,7\nbob,7\n")
+    train = ns.Positives.from_csv(tmp_path / "train.csv", anchors="user", items="item")
+    names = {"anchor_names": train.anchor_names, "item_names": train.item_names}
+    csv = ns.Positives.from_csv(tmp_path / "test.csv", anchors="user", items="item", **names)
+    table = pa.table({"user": ["bob", "bob"], "item": ["7", "7"]})
+    pq.write_table(table, tmp_path / "test.parquet")
+    parquet = ns.Positives.from_parquet(tmp_path / "test.parquet", anchors="user", items="item", **names)
+    arrow = ns.Positives.from_arrow(table, anchors="user", items="item", **names)
+    pairs = ns.Positives.from_pairs(["bob", "bob"], ["7", "7"], **names)
+    for test in (csv, parquet, arrow, pairs):
+        assert same(test, csv)
+        assert test.anchor_names == train.anchor_names
+        assert (test.n_anchors, test.n_items, test.duplicates) == (2, 2, 1)
+        both = train.union(test)
+        assert as_set(both) == {(0, 0), (0, 1), (1, 0), (1, 1)}
+        assert both.item_names.names([0, 1]) == ["7", "x"]
+        assert both.contains(["ann", "bob"], [["7"], ["x"]]).all()
