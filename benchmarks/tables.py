@@ -16,7 +16,8 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parent.parent
 PAGE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
-BEGIN, END = "<!-- speed: made by benchmarks/tables.py -->", "<!-- end of speed -->"
+SPEED = ("<!-- speed: made by benchmarks/tables.py -->", "<!-- end of speed -->")
+DEMO = ("<!-- demo: made by benchmarks/tables.py -->", "<!-- end of demo -->")
 PICTURES = ("growth-items.svg", "growth-positives.svg")
 
 
@@ -147,10 +148,16 @@ def page() -> str:
 
 
 def readme() -> str:
-    """The README with its speed table made anew."""
-    text = README.read_text()
-    before, rest = text.split(BEGIN)
-    return before + BEGIN + "\n" + speed(result("sampling"), 1) + "\n" + END + rest.split(END)[1]
+    """The README with its two parts made anew."""
+    printed = "\n".join(result("demonstration")["printed"])
+    text = between(README.read_text(), DEMO, f"```text\n{printed}\n```")
+    return between(text, SPEED, speed(result("sampling"), 1))
+
+
+def between(text: str, marks: tuple[str, str], content: str) -> str:
+    """`text` with `content` between two marks."""
+    before, rest = text.split(marks[0])
+    return f"{before}{marks[0]}\n{content}\n{marks[1]}{rest.split(marks[1])[1]}"
 
 
 def main() -> None:

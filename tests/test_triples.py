@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,7 +90,6 @@ def test_empty_triples():
 
 
 def test_forms_that_are_taken():
-    torch = pytest.importorskip("torch")
     rows = [[0, 0, 1], [1, 0, 2], [0, 0, 1]]
     for form in (rows, tuple(map(tuple, rows)), np.array(rows, np.uint64), np.array(rows, np.int8), torch.tensor(rows)):
         known = Triples(form)

@@ -5,13 +5,12 @@ import threading
 
 import numpy as np
 import pytest
+import torch
 
 import naysay as ns
 from naysay.kernels import corrupt, hops, lists, uniform, walks, weighted
 from naysay.kernels.threads import _THREADS, threads
 from naysay.pools import Cache, Corruption, Everything, InBatch, KHop, Local, Memory, PageRank, Walks, popularity
-
-torch = pytest.importorskip("torch")
 
 ROWS, BATCH, SLOTS = 12_000, 4000, 20  # a batch is large enough to be split over threads in the worker too
 

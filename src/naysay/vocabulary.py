@@ -118,8 +118,6 @@ class Vocabulary:
         """Equal names in equal order."""
         return isinstance(other, Vocabulary) and bool(self._array.equals(other._array))
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel to a spawned worker as two arrays."""
         return Vocabulary.from_arrays, (self.arrays("names"), "names")

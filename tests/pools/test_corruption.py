@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -460,7 +461,6 @@ def test_shapes_of_nothing_and_one():
 
 
 def test_torch_triples_and_torch_negatives():
-    torch = pytest.importorskip("torch")
     pool = Corruption([[0, 0, 1]], n_entities=9)
     plain = draw(pool, [[0, 0, 1], [2, 0, 3]], 3)
     query = ns.Query(torch.tensor([[0, 0, 1], [2, 0, 3]]))

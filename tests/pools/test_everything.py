@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -118,7 +119,6 @@ def test_shapes_of_nothing_and_one(weighted, distinct):
 
 
 def test_n_for_each_row_and_in_every_form():
-    torch = pytest.importorskip("torch")
     pool = Everything(world([{0}, {1}, set()], 9))
     whole = draw(pool, [0, 1, 2], 4).ids
     for n in (np.int32(4), np.array(4), torch.tensor(4), [4, 4, 4], np.array([4, 4, 4], np.uint8), torch.full((3,), 4)):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 import naysay as ns
@@ -37,7 +38,6 @@ def test_popularity_leaves_ignored_pairs_out_of_the_counts():
 
 
 def test_popularity_takes_torch_counts():
-    torch = pytest.importorskip("torch")
     assert popularity(torch.tensor([16, 81]), 0.75).tolist() == pytest.approx([8.0, 27.0])
 
 
