@@ -16,7 +16,7 @@ class Static:
 
     pool   where candidates come from; it has excluded what is known
 
-    Works in the query's array type. log_q is the pool's, exact, because nothing is selected after the draw.
+    Works in the query's array type. log_q is the pool's, as exact as there: nothing is selected after the draw.
 
     >>> import naysay as ns
     >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [1, 0], n_items=5))
