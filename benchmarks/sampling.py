@@ -49,22 +49,28 @@ def recommendation_cases(peers: Path, folder: Path, repeats: int, threads: int) 
         )
 
     weights = ns.pools.popularity(known, 0.75)
-    contenders = {
+    pools = {
         "uniform": {
-            "naysay": ours(ns.pools.Everything(known, distinct=False)),
-            "naysay distinct": ours(ns.pools.Everything(known)),
-            "plain numba rank shift": plain,
+            "naysay": ns.pools.Everything(known, distinct=False),
+            "naysay distinct": ns.pools.Everything(known),
         },
         "popularity": {
-            "naysay": ours(ns.pools.Everything(known, weights, distinct=False)),
-            "naysay distinct": ours(ns.pools.Everything(known, weights)),
+            "naysay": ns.pools.Everything(known, weights, distinct=False),
+            "naysay distinct": ns.pools.Everything(known, weights),
         },
     }
     found: dict[str, Any] = {"positives": len(known), "k": k, "batch": BATCH, "bytes": known.nbytes}
-    for case, runs in contenders.items():
+    for case, by_name in pools.items():
+        runs = {name: ours(pool) for name, pool in by_name.items()}
+        if case == "uniform":
+            runs["plain numba rank shift"] = plain
         peer = Peer(peers, "recbole", data, case, threads)
         found[case] = alternate(runs, [peer], repeats)
         peer.stop()
+        for name, pool in by_name.items():
+            drawn = pool.draw(ns.Query(batches[0]), k, rng=ns.rng_for(0)).ids
+            made = batches[0][:, None] * n_items + drawn
+            found[case][name]["leaks"] = int(np.isin(made, users * n_items + items).sum())
         show(f"{case}, 50k x 40k, {len(known):,} positives, K = {k}", found[case], "recbole")
     return found
 

@@ -66,4 +66,5 @@ def test_a_wrong_option_is_exit_2_without_a_traceback():
 def test_a_bad_seed_is_one_sentence():
     done = naysay("demo", "--quick", "--seed", "-1")
     assert done.returncode == 2
-    assert done.stderr == "naysay: rng_for: `seed` must be at least 0, got -1.\n"
+    assert done.stdout == ""
+    assert done.stderr == "naysay: demo: `seed` must be at least 0, got -1.\n"

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from naysay import pools
+from naysay.checks import check_whole
 from naysay.rng import rng_for
 from naysay.testing import World, check_pool, planted_world
 from naysay.types import Pool, Query
@@ -35,6 +36,7 @@ class Line:
 
 def run(*, quick: bool = False, seed: int = 0, console: Console | None = None) -> list[Line]:
     """Make the world, check each pool's promises, draw, and print the table; the lines are returned."""
+    check_whole("demo", "seed", seed, 0)
     out = console or Console()
     started = time.perf_counter()
     out.print("Making a world, and compiling loops if this is the first run ...")

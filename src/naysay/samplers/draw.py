@@ -17,7 +17,7 @@ _EMPTY = {"ids": -1, "parents": -1, "side": -1, "source": -1}
 _UNLIKE_IDS = ("source_names", "dropped")
 
 
-def check_pool(owner: str, pool: object) -> None:
+def check_is_pool(owner: str, pool: object) -> None:
     """Refuse what has no draw, and a pool's class in the place of a pool."""
     rule = "a pool, with a method draw(query, n, *, rng)"
     if isinstance(pool, type):

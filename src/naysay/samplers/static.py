@@ -6,7 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.samplers.draw import check_pool, draw_k
+from naysay.samplers.draw import check_is_pool, draw_k
 from naysay.types import Negatives, Pool, Query
 
 
@@ -26,7 +26,7 @@ class Static:
 
     def __init__(self, pool: Pool) -> None:
         """Keep the pool."""
-        check_pool("Static", pool)
+        check_is_pool("Static", pool)
         self.pool = pool
         self.distinct = getattr(pool, "distinct", None)
 

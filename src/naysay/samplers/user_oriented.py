@@ -9,7 +9,7 @@ import numpy as np
 
 from naysay.checks import check_range, refuse
 from naysay.positives import Positives
-from naysay.samplers.draw import check_pool, draw_k
+from naysay.samplers.draw import check_is_pool, draw_k
 from naysay.types import Negatives, Pool, Query, check_query
 
 
@@ -28,7 +28,7 @@ class UserOriented:
 
     def __init__(self, pool: Pool, positives: Positives) -> None:
         """Keep the share of each anchor, 8 bytes each."""
-        check_pool("UserOriented", pool)
+        check_is_pool("UserOriented", pool)
         if not isinstance(positives, Positives):
             refuse("UserOriented", "positives", "a Positives", type(positives).__name__)
         counts = positives.count()
