@@ -123,6 +123,7 @@ def with_replacement(
         wanted = counts[row] if free > 0 else 0
         chance[row] = 1.0 / max(free, 1)
         state = row_state(key, row)
+        # These lines stand in `distinct` too: as one step with several exits they ran a quarter slower.
         known = 0
         if 2 * (high - low) > size:
             by_rank(state, wanted, indices, low, high, size, line)
