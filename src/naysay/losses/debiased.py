@@ -1,0 +1,72 @@
+"""Debiased contrastive learning: take out of the negatives what their false ones are expected to add."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from naysay.checks import refuse, shown
+from naysay.losses.inputs import as_temperature, check_share
+from naysay.losses.slots import slots, softplus
+
+
+def debiased(
+    positive: Tensor,
+    negatives: Tensor,
+    *,
+    prior: float = 0.1,
+    least: float = -1.0,
+    temperature: Any = 0.5,
+    mask: Any = None,
+    weights: Any = None,
+    log_q: Any = None,
+) -> Tensor:
+    """-log(e^{p/t} / (e^{p/t} + N g)), (B,).
+
+        g = max((mean_j e^{s_j/t} - prior e^{p/t}) / (1 - prior), e^{least/t})
+
+    positive     (B,) scores;  negatives  (B, K) scores
+    prior        tau+ of the paper: the share of negatives that are false, in [0, 1); 0 is `info_nce`
+    least        the lowest score there can be, -1 for a cosine: g, a mean of e^{s/t}, cannot fall below e^{least/t}.
+                 -inf for scores without a bound
+    temperature  t, above 0: a number, or a tensor of one number, which may be learnt
+    mask         (B, K) bool, True where a slot counts;  weights  (B, K), at least 0
+    log_q        (B, K), as in `info_nce`
+
+    N is the sum of the row's weights, its number of negatives if there are none. The positive stands for the false
+    negatives, which nobody can see. Also known as DCL, a name that the decoupled loss has too.
+
+    Chuang, Robinson, Lin, Torralba, Jegelka. Debiased Contrastive Learning. NeurIPS 2020.
+
+    >>> import torch
+    >>> scores = torch.tensor([0.8]), torch.tensor([[0.7, 0.1, -0.3]])
+    >>> debiased(*scores, prior=0.1), debiased(*scores, prior=0.0)
+    (tensor([0.6798]), tensor([0.7775]))
+    """
+    check_debiasing("debiased", prior, least)
+    ready = slots("debiased", positive, negatives, mask, weights, log_q)
+    scale = as_temperature("debiased", temperature, ready.positive)
+    pull, count = ready.positive / scale, ready.log_count()
+    mean = ready.log_sum(ready.negatives / scale) - count
+    return ready.answer(softplus(count + log_true_mean(mean, pull, prior, least / scale) - pull))
+
+
+def check_debiasing(owner: str, prior: Any, least: Any) -> None:
+    """Refuse a prior outside [0, 1) and a bound that is not a number."""
+    check_share(owner, "prior", prior)
+    if isinstance(least, bool) or not isinstance(least, int | float) or math.isnan(least) or least == math.inf:
+        refuse(owner, "least", "a number, or -inf", shown(least))
+
+
+def log_true_mean(mean: Tensor, pull: Tensor, prior: float, floor: Any) -> Tensor:
+    """The log of g in `debiased`, from the logs of the mean and of the positive, in a form that cannot overflow."""
+    if prior > 0:
+        gap = math.log(prior) + pull - mean  # below 0 where something is left
+        left = gap < 0
+        rest = (-torch.expm1(gap.masked_fill(~left, -1.0))).log() - math.log1p(-prior)
+        mean = (mean + rest).masked_fill(~left, -torch.inf)
+    bound = torch.as_tensor(floor, dtype=mean.dtype, device=mean.device)
+    return torch.maximum(mean, bound)

@@ -1,0 +1,68 @@
+"""Guided InfoNCE: negatives that a guide finds closer than the positive are left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from naysay.checks import check_at_least, refuse
+from naysay.losses.inputs import as_mask, as_numbers, as_scores, as_temperature, check_finite
+from naysay.losses.slots import slots, softplus
+
+
+def guided(
+    positive: Tensor,
+    negatives: Tensor,
+    *,
+    guide_positive: Any = None,
+    guide_negatives: Any = None,
+    margin: float = 0.0,
+    relative: bool = False,
+    temperature: Any = 0.01,
+    mask: Any = None,
+    weights: Any = None,
+    log_q: Any = None,
+) -> Tensor:
+    """`info_nce` over the negatives with g_j <= g_p - margin, (B,), where g are the scores of a guide.
+
+    positive         (B,) scores;  negatives  (B, K) scores, as many as there are
+    guide_positive   (B,) and guide_negatives (B, K): what a better model says of the same pairs. Without them the
+                     scores themselves decide: a negative above the positive is left out
+    margin           at least 0; the threshold is g_p - margin, or g_p - |g_p| margin if `relative`
+    temperature      t, above 0: a number, or a tensor of one number, which may be learnt
+    mask             (B, K) bool, True where a slot counts;  weights  (B, K), at least 0
+    log_q            (B, K), as in `info_nce`
+
+    The guide decides only, and takes no gradient. To leave out in-batch pairs too, hand over their scores as further
+    slots, or a function of rows as `mask` to `in_batch`.
+
+    Solatorio. GISTEmbed: Guided In-sample Selection of Training Negatives for Text Embedding Fine-tuning. 2024.
+
+    >>> import torch
+    >>> scores = torch.tensor([0.5]), torch.tensor([[0.5, 0.1]])
+    >>> guided(*scores, guide_positive=[0.7], guide_negatives=[[0.9, 0.2]], temperature=1.0)    # the first is left out
+    tensor([0.5130])
+    """
+    check_at_least("guided", "margin", margin, 0)
+    if (guide_positive is None) != (guide_negatives is None):
+        refuse("guided", "guide_positive", "given with guide_negatives, or neither", "one of the two")
+    as_scores("guided", "positive", positive, (None,))
+    shape = tuple(as_scores("guided", "negatives", negatives, (len(positive), None)).shape)
+    valid = (
+        torch.ones_like(negatives, dtype=torch.bool)
+        if mask is None
+        else as_mask("guided", mask, shape, negatives.device)
+    )
+    guide, guided_by = positive.detach(), negatives.detach()
+    if guide_positive is not None:
+        guide = as_numbers("guided", "guide_positive", guide_positive, shape[:1], positive)
+        guided_by = as_numbers("guided", "guide_negatives", guide_negatives, shape, negatives)
+        check_finite("guided", "guide_positive", guide)
+        check_finite("guided", "guide_negatives", guided_by, valid, "Mask the slots that are empty.")
+    threshold = guide - margin * (guide.abs() if relative else 1.0)
+    trusted = valid & (guided_by <= threshold[:, None])
+    ready = slots("guided", positive, negatives, trusted, weights, log_q)
+    scale = as_temperature("guided", temperature, ready.positive)
+    return ready.answer(softplus(ready.log_sum(ready.negatives / scale) - ready.positive / scale))

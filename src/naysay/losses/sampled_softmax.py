@@ -1,0 +1,75 @@
+"""Sampled softmax: a softmax over all items, estimated from a few, with the three corrections in use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from naysay.checks import check_one_of, refuse
+from naysay.losses.inputs import as_log_q, as_temperature
+from naysay.losses.slots import slots, softplus
+
+_FORMS = ("sampled", "refined", "classic")
+
+
+def sampled_softmax(
+    positive: Tensor,
+    negatives: Tensor,
+    *,
+    log_q: Any,
+    positive_log_q: Any = None,
+    form: str = "sampled",
+    temperature: Any = 1.0,
+    mask: Any = None,
+    weights: Any = None,
+) -> Tensor:
+    """-log softmax of the positive over all items, estimated from K draws with known probabilities, (B,).
+
+    positive        (B,) scores;  negatives  (B, K) scores
+    log_q           (B, K) log-probability with which each negative was drawn
+    positive_log_q  (B,) that of the positive under the same sampler. None: negatives were drawn from all items but the
+                    positive, as every pool here does, and log_q says so
+    form            "sampled": `info_nce` with log_q
+                    "refined": the same gradient, the paper's own value. With positive_log_q, negatives that were drawn
+                    from all items and hit another one have Q' = q / (1 - q_p)
+                    "classic": the positive is corrected too, s - log q for all. Needs positive_log_q. Biased: the
+                    positive is there with probability 1
+    temperature     t, above 0: a number, or a tensor of one number, which may be learnt
+    mask            (B, K) bool, True where a slot counts: mask hits of the positive;  weights  (B, K), at least 0
+
+    With s' = s/t - log Q' - log K_b and P = e^{p/t} / (e^{p/t} + sum_j e^{s'_j}):
+
+        sampled   -log P
+        refined   sg(1 - P) * (-p/t + log sum_j e^{s_j/t - log Q'_j}),  sg without gradient
+
+    Both have the gradient -(1 - P) dp + sum_j (e^{s'_j} / (e^{p/t} + sum_i e^{s'_i})) ds_j, which is that of the full
+    softmax with the sum over all items replaced by its estimate. The sign: a frequent item is drawn more often, so its
+    score is lowered.
+
+    Bengio and Senecal 2008 (sampled); Yi et al. Sampling-Bias-Corrected Neural Modeling for Large Corpus Item
+    Recommendations. RecSys 2019 (classic); Khrylchenko et al. Correcting the LogQ Correction: Revisiting Sampled
+    Softmax for Large-Scale Retrieval. RecSys 2025 (refined).
+
+    >>> import torch
+    >>> uniform = torch.full((1, 2), 0.25).log()    # two draws of four other items, all scores 0: log 5
+    >>> sampled_softmax(torch.zeros(1), torch.zeros(1, 2), log_q=uniform)
+    tensor([1.6094])
+    """
+    check_one_of("sampled_softmax", "form", form, _FORMS)
+    if log_q is None:
+        refuse("sampled_softmax", "log_q", "given", "None", "Without it, info_nce.")
+    if form == "classic" and positive_log_q is None:
+        refuse("sampled_softmax", "positive_log_q", "given for form 'classic'", "None")
+    ready = slots("sampled_softmax", positive, negatives, mask, weights, log_q)
+    scale = as_temperature("sampled_softmax", temperature, ready.positive)
+    pull, push = ready.positive / scale, ready.log_sum(ready.negatives / scale)
+    if positive_log_q is not None:
+        own = as_log_q("sampled_softmax", positive_log_q, (len(pull),), ready.positive)
+        if form == "classic":
+            return ready.answer(softplus(push + ready.log_drawn - (pull - own)))
+        push = push + (-torch.expm1(own)).log()
+    if form == "refined":
+        return ready.answer(torch.sigmoid(push - pull).detach() * (push + ready.log_drawn - pull))
+    return ready.answer(softplus(push - pull))
