@@ -51,7 +51,7 @@ def debiased(
     scale = as_temperature("debiased", temperature, ready.positive)
     pull, count = ready.positive / scale, ready.log_count()
     mean = ready.log_sum(ready.negatives / scale) - count
-    return ready.answer(softplus(count + log_true_mean(mean, pull, prior, least / scale) - pull))
+    return ready.answer(softplus(count + log_true_mean(mean, pull, prior, floor_of(least, scale)) - pull))
 
 
 def check_debiasing(owner: str, prior: Any, least: Any) -> None:
@@ -59,6 +59,11 @@ def check_debiasing(owner: str, prior: Any, least: Any) -> None:
     check_share(owner, "prior", prior)
     if isinstance(least, bool) or not isinstance(least, int | float) or math.isnan(least) or least == math.inf:
         refuse(owner, "least", "a number, or -inf", shown(least))
+
+
+def floor_of(least: float, scale: Any) -> Any:
+    """The lowest logit; one that does not exist takes no part in the gradient of the temperature."""
+    return least if math.isinf(least) else least / scale
 
 
 def log_true_mean(mean: Tensor, pull: Tensor, prior: float, floor: Any) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from naysay.checks import check_at_least
-from naysay.losses.debiased import check_debiasing, log_true_mean
+from naysay.losses.debiased import check_debiasing, floor_of, log_true_mean
 from naysay.losses.inputs import as_temperature
 from naysay.losses.slots import slots, softplus
 
@@ -53,4 +53,4 @@ def hardness(
     pull, logits = ready.positive / scale, ready.negatives / scale
     tilt = beta * (logits if through else logits.detach())
     mean = ready.log_sum(logits + tilt) - ready.log_sum(tilt)
-    return ready.answer(softplus(ready.log_count() + log_true_mean(mean, pull, prior, least / scale) - pull))
+    return ready.answer(softplus(ready.log_count() + log_true_mean(mean, pull, prior, floor_of(least, scale)) - pull))

@@ -35,8 +35,9 @@ def as_temperature(owner: str, value: Any, like: Tensor) -> Any:
         return value
     if value.numel() != 1 or not value.is_floating_point():
         refuse(owner, "temperature", "one number", f"a tensor of {value.dtype} and shape {tuple(value.shape)}")
-    if not 0 < float(value) < math.inf:
-        refuse(owner, "temperature", "a number above 0", f"{float(value):g}")
+    number = float(value.detach())
+    if not 0 < number < math.inf:
+        refuse(owner, "temperature", "a number above 0", f"{number:g}")
     return value.to(like).reshape(())
 
 

@@ -1,0 +1,423 @@
+"""in_batch equals the plain form with its (N, M) matrix, in value and in every gradient, for every form and block."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naysay.errors import NaysayError
+from naysay.losses import debiased, hardness, in_batch, info_nce
+
+CLOSE = {"rtol": 1e-9, "atol": 1e-9}
+FORMS = {
+    "plain": {},
+    "debiased": {"prior": 0.1},
+    "hard": {"beta": 1.5},
+    "hard and debiased": {"prior": 0.1, "beta": 1.0},
+    "hard, weights as given": {"prior": 0.1, "beta": 1.0, "through": False},
+    "debiased, without a bound": {"prior": 0.01, "least": -math.inf},
+}
+
+
+def vectors(*shape, seed=0, dtype=torch.float64):
+    values = torch.from_numpy(np.random.default_rng(seed).standard_normal(shape)).to(dtype)
+    return torch.nn.functional.normalize(values, dim=-1).requires_grad_()
+
+
+def plain(left, right, *, partner, keep, temperature=1.0, own=None, weights=None, log_q=None, prior=0, beta=0, **form):
+    """The same from the whole matrix, by the losses over slots.
+
+    keep   (N, M) which columns may be negatives;  own   further slots: vectors (N, K, d) and their mask
+    """
+    scores, rows = left @ right.T, torch.arange(len(left))
+    positive, mask = scores[rows, partner], keep.clone()
+    mask[rows, partner] = False
+    if own is not None:
+        scores = torch.cat([scores, torch.einsum("nd,nkd->nk", left, own[0])], dim=1)
+        mask = torch.cat([mask, own[1]], dim=1)
+    options = {"temperature": temperature, "mask": mask, "weights": weights, "log_q": log_q}
+    if beta:
+        return hardness(positive, scores, beta=beta, prior=prior, **form, **options)
+    if prior:
+        return debiased(positive, scores, prior=prior, **form, **options)
+    return info_nce(positive, scores, **options)
+
+
+def assert_equal(ours, theirs, inputs):
+    """Values, and gradients for a factor of 1, for that of a mean, and for one that differs between rows."""
+    torch.testing.assert_close(ours(), theirs(), **CLOSE)
+    rows = len(ours())
+    for factor in (torch.ones(rows), torch.full((rows,), 1 / max(rows, 1)), torch.linspace(0.1, 2.0, rows)):
+        found, wanted = (torch.autograd.grad((make() * factor.double()).sum(), inputs) for make in (ours, theirs))
+        for one, other in zip(found, wanted, strict=True):
+            torch.testing.assert_close(one, other, **CLOSE)
+
+
+def others(rows, size):
+    return ~torch.eye(rows, size, dtype=torch.bool)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("block", [1, 700, 1 << 22])
+def test_pairs(form, block):
+    left, right = vectors(37, 8), vectors(45, 8, seed=1)
+    keep = torch.ones(37, 45, dtype=torch.bool)
+    assert_equal(
+        lambda: in_batch(left, right, temperature=0.3, block=block, **form),
+        lambda: plain(left, right, partner=torch.arange(37), keep=keep, temperature=0.3, **form),
+        [left, right],
+    )
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_two_views(form):
+    z = vectors(24, 6)
+    partner = torch.arange(24).roll(12)
+    assert_equal(
+        lambda: in_batch(z, partner=partner, temperature=0.5, block=100, **form),
+        lambda: plain(z, z, partner=partner, keep=others(24, 24), temperature=0.5, **form),
+        [z],
+    )
+
+
+MASKS = {
+    "(N, M)": lambda keep: keep,
+    "NumPy": lambda keep: keep.numpy(),
+    "function": lambda keep: lambda rows: keep[rows],
+    "function in NumPy": lambda keep: lambda rows: keep[rows].numpy(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("given_as", MASKS.values(), ids=MASKS)
+def test_masked(form, given_as):
+    left, right = vectors(20, 5), vectors(30, 5, seed=1)
+    keep = torch.from_numpy(np.random.default_rng(2).random((20, 30)) < 0.4)
+    keep[3] = False  # a row with no negatives
+    assert_equal(
+        lambda: in_batch(left, right, temperature=0.4, mask=given_as(keep), block=64, **form),
+        lambda: plain(left, right, partner=torch.arange(20), keep=keep, temperature=0.4, **form),
+        [left, right],
+    )
+    assert in_batch(left, right, mask=given_as(keep), **form)[3] == 0
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_weighted(form):
+    left, right = vectors(20, 5), vectors(30, 5, seed=1)
+    weights = torch.from_numpy(np.random.default_rng(2).integers(0, 3, (20, 30)).astype(float))
+    keep = torch.ones(20, 30, dtype=torch.bool)
+    wanted = lambda: plain(left, right, partner=torch.arange(20), keep=keep, weights=weights, **form)  # noqa: E731
+    for given_as in (weights, weights.numpy(), lambda rows: weights[rows]):
+        assert_equal(lambda w=given_as: in_batch(left, right, weights=w, block=64, **form), wanted, [left, right])
+    one = weights[0]
+    assert_equal(
+        lambda: in_batch(left, right, weights=one, block=64, **form),
+        lambda: plain(left, right, partner=torch.arange(20), keep=keep, weights=one.expand(20, 30), **form),
+        [left, right],
+    )
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_corrected_by_log_q(form):
+    left, right = vectors(12, 5), vectors(18, 5, seed=1)
+    log_q = torch.log_softmax(torch.from_numpy(np.random.default_rng(3).standard_normal(18)), dim=0)
+    keep = torch.from_numpy(np.random.default_rng(2).random((12, 18)) < 0.6)
+    full = torch.ones(12, 18, dtype=torch.bool)
+    for mask in (None, keep):
+        assert_equal(
+            lambda m=mask: in_batch(left, right, log_q=log_q, mask=m, block=64, **form),
+            lambda m=mask: plain(
+                left,
+                right,
+                partner=torch.arange(12),
+                keep=full if m is None else m,
+                log_q=log_q.expand(12, 18),
+                **form,
+            ),
+            [left, right],
+        )
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_eliminated_at_several_granularities(form):
+    left, right = vectors(16, 5), vectors(22, 5, seed=1)
+    rng = np.random.default_rng(4)
+    labels, key_labels = rng.integers(-1, 3, (2, 16)), rng.integers(-1, 3, (2, 22))
+    partner = torch.arange(16)
+
+    def wanted():
+        found = []
+        for mine, theirs in zip(torch.from_numpy(labels), torch.from_numpy(key_labels), strict=True):
+            same = (mine[:, None] == theirs) & (mine[:, None] != -1)
+            found.append(plain(left, right, partner=partner, keep=~same, temperature=0.3, **form))
+        return torch.stack(found).mean(dim=0)
+
+    assert_equal(
+        lambda: in_batch(left, right, labels=labels, key_labels=key_labels, temperature=0.3, block=64, **form),
+        wanted,
+        [left, right],
+    )
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("shared", [False, True])
+def test_further_negatives_for_oneself_or_for_all(form, shared):
+    left, right, further = vectors(10, 5), vectors(10, 5, seed=1), vectors(10, 3, 5, seed=2)
+    valid = torch.from_numpy(np.random.default_rng(5).random((10, 3)) < 0.7)
+    valid[4] = False
+    keep = torch.ones(10, 10, dtype=torch.bool)
+
+    def wanted():
+        partner = torch.arange(10)
+        if not shared:
+            return plain(left, right, partner=partner, keep=keep, own=(further, valid), temperature=0.3, **form)
+        wide = torch.cat([keep, valid.flatten().expand(10, 30)], dim=1)
+        return plain(
+            left, torch.cat([right, further.flatten(0, 1)]), partner=partner, keep=wide, temperature=0.3, **form
+        )
+
+    assert_equal(
+        lambda: in_batch(
+            left,
+            right,
+            negatives=further,
+            negative_mask=valid,
+            share_negatives=shared,
+            temperature=0.3,
+            block=64,
+            **form,
+        ),
+        wanted,
+        [left, right, further],
+    )
+
+
+def test_shared_negatives_may_be_masked_for_some_rows_too():
+    left, right, further = vectors(6, 4), vectors(6, 4, seed=1), vectors(6, 2, 4, seed=2)
+    keep = torch.from_numpy(np.random.default_rng(6).random((6, 18)) < 0.5)
+    valid = torch.from_numpy(np.random.default_rng(7).random((6, 2)) < 0.5)
+    whole = keep & torch.cat([torch.ones(6, dtype=torch.bool), valid.flatten()])
+    assert_equal(
+        lambda: in_batch(left, right, negatives=further, negative_mask=valid, share_negatives=True, mask=keep, block=9),
+        lambda: plain(left, torch.cat([right, further.flatten(0, 1)]), partner=torch.arange(6), keep=whole),
+        [left, right, further],
+    )
+
+
+def test_an_anchor_with_only_negatives_of_its_own():
+    left, right, further = vectors(3, 4), vectors(3, 4, seed=1), vectors(3, 2, 4, seed=2)
+    nothing = torch.zeros(3, 3, dtype=torch.bool)
+    assert_equal(
+        lambda: in_batch(left, right, negatives=further, mask=nothing),
+        lambda: info_nce((left * right).sum(dim=1), torch.einsum("nd,nkd->nk", left, further)),
+        [left, right, further],
+    )
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_learnt_temperature_has_its_gradient(form):
+    left, right = vectors(9, 4), vectors(9, 4, seed=1)
+    scale = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    keep = torch.ones(9, 9, dtype=torch.bool)
+    assert_equal(
+        lambda: in_batch(left, right, temperature=scale, **form),
+        lambda: plain(left, right, partner=torch.arange(9), keep=keep, temperature=scale, **form),
+        [left, right, scale],
+    )
+
+
+def test_a_learnt_temperature_where_the_bound_holds():
+    left, right = vectors(9, 4), vectors(9, 4, seed=1)
+    scale = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    options = {"prior": 0.6, "temperature": scale}
+    keep = torch.ones(9, 9, dtype=torch.bool)
+    assert_equal(
+        lambda: in_batch(left, right, **options),
+        lambda: plain(left, right, partner=torch.arange(9), keep=keep, **options),
+        [left, right, scale],
+    )
+
+
+@given(st.integers(0, 9), st.integers(0, 4), st.integers(1, 60), st.integers(0, 2**31), st.sampled_from(list(FORMS)))
+@settings(deadline=None)
+def test_any_sizes(rows, more, block, seed, form):
+    left, right = vectors(rows, 3, seed=seed), vectors(rows + more, 3, seed=seed + 1)
+    keep = torch.from_numpy(np.random.default_rng(seed).random((rows, rows + more)) < 0.5)
+    partner = torch.from_numpy(np.random.default_rng(seed).integers(0, max(rows + more, 1), rows))
+    assert_equal(
+        lambda: in_batch(left, right, partner=partner, mask=keep, temperature=0.2, block=block, **FORMS[form]),
+        lambda: plain(left, right, partner=partner, keep=keep, temperature=0.2, **FORMS[form]),
+        [left, right],
+    )
+
+
+def test_values_in_plain_loops():
+    left, right = vectors(4, 3), vectors(6, 3, seed=1)
+    ours = in_batch(left, right, partner=[5, 0, 1, 1], temperature=0.5).detach().numpy()
+    a, b = left.detach().numpy(), right.detach().numpy()
+    for i, p in enumerate([5, 0, 1, 1]):
+        terms = [math.exp(sum(a[i] * b[j]) / 0.5) for j in range(6)]
+        assert ours[i] == pytest.approx(-math.log(terms[p] / sum(terms)), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_other_precisions(dtype, form):
+    left, right = vectors(30, 16), vectors(30, 16, seed=1)
+    low = [value.detach().to(dtype).requires_grad_() for value in (left, right)]
+    exact = [value.detach().double().requires_grad_() for value in low]
+    ours, wanted = in_batch(*low, temperature=0.2, **form), in_batch(*exact, temperature=0.2, **form)
+    assert ours.dtype == dtype
+    loose = {"rtol": 2e-2, "atol": 2e-2} if dtype != torch.float32 else {"rtol": 1e-5, "atol": 1e-5}
+    torch.testing.assert_close(ours.double(), wanted, **loose)
+    found = torch.autograd.grad(ours.sum(), low)
+    for one, other in zip(found, torch.autograd.grad(wanted.sum(), exact), strict=True):
+        assert one.dtype == dtype
+        torch.testing.assert_close(one.double(), other, **loose)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_extreme_scores_stay_finite(form):
+    left = (100 * vectors(8, 4, dtype=torch.float32)).detach().requires_grad_()
+    right = (100 * vectors(8, 4, seed=1, dtype=torch.float32)).detach().requires_grad_()
+    values = in_batch(left, right, **form)  # scores of up to 1e4
+    assert values.isfinite().all()
+    assert all(grad.isfinite().all() for grad in torch.autograd.grad(values.sum(), [left, right]))
+
+
+def test_a_frozen_side_takes_no_gradient_and_none_is_made_without_one():
+    left, right = vectors(5, 3), vectors(5, 3, seed=1)
+    in_batch(left, right.detach()).sum().backward()
+    assert left.grad is not None
+    with torch.no_grad():
+        assert not in_batch(left, right).requires_grad
+    found = torch.autograd.grad(in_batch(left.detach(), right).sum(), right)[0]
+    wanted = torch.autograd.grad(in_batch(left, right).sum(), right)[0]
+    torch.testing.assert_close(found, wanted, **CLOSE)
+
+
+def test_a_second_derivative_is_refused_by_torch():
+    left = vectors(5, 3)
+    first = torch.autograd.grad((in_batch(left, left.detach()) ** 2).sum(), left, create_graph=True)[0]
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+
+
+def test_inputs_are_left_as_they_were():
+    left, right = vectors(7, 3), vectors(7, 3, seed=1)
+    before = left.detach().clone(), right.detach().clone()
+    in_batch(left, right, prior=0.1, beta=1.0).sum().backward()
+    assert torch.equal(left.detach(), before[0])
+    assert torch.equal(right.detach(), before[1])
+
+
+def test_memory_does_not_grow_with_the_square():
+    """What any kind of operation allocates, all its calls together, as torch's profiler counts it."""
+    sizes = []
+    for rows in (1024, 2048):
+        left, right = (vectors(rows, 8, seed=s, dtype=torch.float32) for s in (0, 1))
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as seen:
+            in_batch(left, right, temperature=0.1, block=1 << 16).mean().backward()
+        sizes.append(max(event.cpu_memory_usage for event in seen.key_averages()))
+    assert sizes[1] < 2.5 * sizes[0]
+    assert sizes[1] < 4 * 2048 * 2048 / 4
+
+
+BAD = {
+    "anchors in NumPy": (
+        lambda: in_batch(np.eye(3), torch.eye(3)),
+        r"in_batch: `anchors` must be a torch tensor, got a ndarray\. Gradients flow through it\.",
+    ),
+    "another width": (
+        lambda: in_batch(torch.eye(3), torch.ones(3, 2)),
+        r"in_batch: `keys` must be of shape \(any, 3\), got shape \(3, 2\)\.",
+    ),
+    "another dtype": (
+        lambda: in_batch(torch.eye(3), torch.eye(3).double()),
+        r"in_batch: `keys` must be of the dtype of the anchors, torch\.float32, got torch\.float64\.",
+    ),
+    "fewer keys than anchors": (
+        lambda: in_batch(torch.eye(3), torch.eye(3)[:2]),
+        r"in_batch: `keys` must be at least 3, one positive for each anchor, got 2\. Or pass partner\.",
+    ),
+    "no partner": (
+        lambda: in_batch(torch.eye(3)),
+        r"in_batch: `partner` must be given without keys, got None\. It says which anchor is the positive",
+    ),
+    "its own partner": (
+        lambda: in_batch(torch.eye(3), partner=[1, 1, 0]),
+        r"in_batch: `partner` must be another row than the row itself, got 1 at row 1 \(1 such row\)\.",
+    ),
+    "a partner out of range": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), partner=[0, 3, 4]),
+        r"in_batch: `partner` must be between 0 and 2, got 3 at row 1 \(2 such rows\)\.",
+    ),
+    "partners that are no whole numbers": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), partner=[0.0, 1.0, 2.0]),
+        r"in_batch: `partner` must be whole numbers, got torch\.float64\.",
+    ),
+    "not a number": (
+        lambda: in_batch(torch.eye(3) * float("nan"), torch.eye(3)),
+        r"in_batch: `anchors` must be finite, got \[nan, nan, nan\] at row 0 \(3 such rows\)\.",
+    ),
+    "temperature": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), temperature=0),
+        r"in_batch: `temperature` must be a number above 0, got 0\.",
+    ),
+    "a mask of another shape": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), mask=torch.ones(2, 2).bool()),
+        r"in_batch: `mask` must be of shape \(3,\) or \(3, 3\), or a function of a slice of rows, got shape \(2, 2\)\.",
+    ),
+    "a function that answers with another shape": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), mask=lambda rows: torch.ones(3).bool()),
+        r"in_batch: `mask` must be of shape \(3, 3\), got shape \(3,\)\.",
+    ),
+    "a mask of another type": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), mask=torch.ones(3, 3)),
+        r"in_batch: `mask` must be of dtype bool, got torch\.float32\. True keeps a slot; pass mask\.bool\(\)\.",
+    ),
+    "labels of another length": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), labels=[0, 1], key_labels=[0, 1, 2]),
+        r"in_batch: `labels` must be of shape \(3,\) or \(granularities, 3\), got shape \(2,\)\.",
+    ),
+    "labels without those of the keys": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), labels=[0, 1, 2]),
+        r"in_batch: `key_labels` must be given with labels, got None\.",
+    ),
+    "labels of the keys alone": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), key_labels=[0, 1, 2]),
+        r"in_batch: `key_labels` must be given with labels, got key_labels without them\.",
+    ),
+    "other granularities": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), labels=[[0, 1, 2]] * 2, key_labels=[0, 1, 2]),
+        r"in_batch: `key_labels` must be of 2 granularities, as labels are, got 1\.",
+    ),
+    "further negatives of other rows": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), negatives=torch.ones(2, 4, 3)),
+        r"in_batch: `negatives` must be of shape \(3, any, 3\), got shape \(2, 4, 3\)\.",
+    ),
+    "a mask of no negatives": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), negative_mask=torch.ones(3, 4).bool()),
+        r"in_batch: `negative_mask` must be given with negatives, got a mask without them\.",
+    ),
+    "log_q and negatives of one's own": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), negatives=torch.ones(3, 1, 3), log_q=torch.full((3,), -1.0)),
+        r"in_batch: `log_q` must be None with negatives of an anchor's own, got log_q\.",
+    ),
+    "prior": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), prior=1.0),
+        r"`prior` must be at least 0 and below 1, got 1\.0",
+    ),
+    "beta": (lambda: in_batch(torch.eye(3), torch.eye(3), beta=-1), r"in_batch: `beta` must be at least 0, got -1\."),
+    "block": (lambda: in_batch(torch.eye(3), torch.eye(3), block=0), r"in_batch: `block` must be at least 1, got 0\."),
+}
+
+
+@pytest.mark.parametrize(("call", "sentence"), BAD.values(), ids=BAD)
+def test_refusals(call, sentence):
+    with pytest.raises(NaysayError, match=sentence):
+        call()
