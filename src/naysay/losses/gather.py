@@ -50,7 +50,7 @@ class Gather:
             share = weights * positive
             count = share.sum(dim=1, keepdim=True)
             share /= count.masked_fill(count == 0, 1.0)
-            some = (count[:, 0] > 0).to(scores.dtype)
+            none = count[:, 0] == 0
             logits = (scores + blind).masked_fill_(positive, -torch.inf) if self.apart else scores + blind
             push, total = soften(logits)
             if self.apart:
@@ -59,7 +59,7 @@ class Gather:
                 pulled = share.mul_(torch.sigmoid(gap))
                 gradient += logits.mul_((pulled.sum(dim=1) / total)[:, None]).sub_(pulled)
             else:
-                loss += (some * push).nan_to_num_(neginf=0.0) - (share * scores).sum(dim=1)
-                gradient += logits.mul_((some / total)[:, None]).sub_(share)
+                loss += push.masked_fill(none, 0.0) - (share * scores).sum(dim=1)
+                gradient += logits.mul_((1.0 / total).masked_fill(none, 0.0)[:, None]).sub_(share)
         scores.copy_(gradient.div_(len(self.labels)))
         return loss / len(self.labels), None

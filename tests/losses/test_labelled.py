@@ -1,0 +1,317 @@
+"""eliminate, attract and sup_con: plain loops, the paper's closed-form gradients, and laws."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naysay.errors import NaysayError
+from naysay.losses import attract, eliminate, in_batch, sup_con
+
+CLOSE = {"rtol": 1e-9, "atol": 1e-9}
+
+
+def world(rows=10, keys=4, seed=0, granularities=None, classes=3):
+    """(z, partner, labels, keys, key_labels): rows in pairs, labels from -1 up."""
+    rng = np.random.default_rng(seed)
+    z = torch.from_numpy(rng.standard_normal((rows, 5))).requires_grad_()
+    partner = rng.permutation(rows).reshape(-1, 2)
+    who = np.empty(rows, dtype=int)
+    who[partner[:, 0]], who[partner[:, 1]] = partner[:, 1], partner[:, 0]
+    shape = () if granularities is None else (granularities,)
+    labels, key_labels = rng.integers(-1, classes, (*shape, rows)), rng.integers(-1, classes, (*shape, keys))
+    return z, who, labels, torch.from_numpy(rng.standard_normal((keys, 5))).requires_grad_(), key_labels
+
+
+def sets(i, partner, labels, columns):
+    """N(i) without the same label, and P(i), as lists of columns; -1 matches nothing."""
+    rest = [j for j in range(columns) if j not in (i, partner[i])]
+    same = [j for j in rest if labels[j] == labels[i] != -1]
+    return [j for j in rest if j not in same], same
+
+
+def loops(kind, z, partner, labels, temperature):
+    """Eq. 3 or Eq. 4 for one granularity; z (columns, d) holds the rows first. Float64 in plain Python."""
+    z, found = z.detach().numpy(), []
+    for i in range(len(partner)):
+        sim = [math.exp(float(z[i] @ z[j]) / temperature) for j in range(len(z))]
+        negatives, same = sets(i, partner, labels, len(z))
+        positives = [partner[i]] if kind == "eliminate" else [partner[i], *same]
+        total = sum(sim[j] for j in [*positives, *negatives])
+        found.append(sum(-math.log(sim[p] / total) for p in positives) / len(positives))
+    return found
+
+
+@pytest.mark.parametrize("loss", [eliminate, attract])
+@pytest.mark.parametrize("granularities", [None, 1, 3])
+@pytest.mark.parametrize("queue", [False, True])
+@pytest.mark.parametrize("block", [1, 1 << 22])
+def test_the_papers_equations_in_plain_loops(loss, granularities, queue, block):
+    z, partner, labels, keys, key_labels = world(rows=40, granularities=granularities)
+    extra = {"keys": keys, "key_labels": key_labels} if queue else {}
+    ours = loss(z, partner, labels, temperature=0.7, block=block, **extra)
+    whole = torch.cat([z, keys]) if queue else z
+    names = np.concatenate([labels, key_labels], axis=-1) if queue else labels
+    wanted = np.mean([loops(loss.__name__, whole, partner, one, 0.7) for one in np.atleast_2d(names)], axis=0)
+    np.testing.assert_allclose(ours.detach().numpy(), wanted, rtol=1e-12)
+
+
+def test_keys_without_labels_only_enlarge_the_denominator():
+    z, partner, labels, keys, _ = world()
+    for loss in (eliminate, attract):
+        found = loss(z, partner, labels, temperature=0.5, keys=keys)
+        wanted = loss(z, partner, labels, temperature=0.5, keys=keys, key_labels=np.full(4, -1))
+        torch.testing.assert_close(found, wanted, **CLOSE)
+        assert (found > loss(z, partner, labels, temperature=0.5)).all()
+
+
+# ---- gradients ------------------------------------------------------------------------------------------
+
+
+def by_row(loss, z, partner, labels, temperature, i):
+    """The gradient of row i's loss in row i's vector, all others held."""
+    others = z.detach()
+    mine = others[i].clone().requires_grad_()
+    whole = torch.cat([others[:i], mine[None], others[i + 1 :]])
+    # Row i as an anchor moves, row i as a column of others does not matter: only row i's loss is differentiated.
+    return torch.autograd.grad(loss(whole, partner, labels, temperature=temperature)[i], mine)[0].numpy()
+
+
+@given(st.integers(1, 6), st.integers(0, 2**31), st.floats(0.1, 2.0))
+@settings(deadline=None, max_examples=40)
+def test_the_gradient_of_elimination_is_equation_8(pairs, seed, temperature):
+    z, partner, labels, _, _ = world(rows=2 * pairs, seed=seed)
+    vectors = z.detach().numpy()
+    for i in range(2 * pairs):
+        negatives, _ = sets(i, partner, labels, 2 * pairs)
+        sim = np.exp(vectors @ vectors[i] / temperature)
+        total = sim[partner[i]] + sim[negatives].sum()
+        push = sum((sim[n] / total / temperature * vectors[n] for n in negatives), np.zeros(5))
+        wanted = push - (1 - sim[partner[i]] / total) / temperature * vectors[partner[i]]
+        np.testing.assert_allclose(by_row(eliminate, z, partner, labels, temperature, i), wanted, rtol=1e-9, atol=1e-9)
+
+
+@given(st.integers(1, 6), st.integers(0, 2**31), st.floats(0.1, 2.0))
+@settings(deadline=None, max_examples=40)
+def test_the_gradient_of_attraction_is_equation_10(pairs, seed, temperature):
+    z, partner, labels, _, _ = world(rows=2 * pairs, seed=seed)
+    vectors = z.detach().numpy()
+    for i in range(2 * pairs):
+        negatives, same = sets(i, partner, labels, 2 * pairs)
+        positives = [partner[i], *same]
+        sim = np.exp(vectors @ vectors[i] / temperature)
+        total = sim[negatives].sum() + sim[positives].sum()
+        push = sum((sim[n] / total / temperature * vectors[n] for n in negatives), np.zeros(5))
+        pull = sum((1 / len(positives) - sim[p] / total) / temperature * vectors[p] for p in positives)
+        found = by_row(attract, z, partner, labels, temperature, i)
+        np.testing.assert_allclose(found, push - pull, rtol=1e-9, atol=1e-9)
+
+
+def test_a_positive_that_is_near_already_is_pushed_away_by_attraction():
+    """1/|P| - softmax is negative there; nothing is clamped."""
+    z = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.5]], dtype=torch.float64, requires_grad=True)
+    loss = attract(z, [1, 0, 3, 2], [5, 5, 5, -1], temperature=0.2)[0]
+    grad = torch.autograd.grad(loss, z)[0]
+    assert grad[1, 0] > 0  # downhill leads away from the partner
+    assert grad[2, 0] < 0  # and towards the far one
+
+
+@pytest.mark.parametrize("loss", [eliminate, attract])
+@pytest.mark.parametrize("uneven", [False, True])
+def test_all_gradients_against_finite_differences(loss, uneven):
+    z, partner, labels, keys, key_labels = world(granularities=2)
+    factor = torch.linspace(0.5, 1.5, len(z), dtype=torch.float64) if uneven else torch.ones(len(z)).double()
+
+    def total(z, keys):
+        given = {"temperature": 0.6, "keys": keys, "key_labels": key_labels, "block": 30}
+        return (factor * loss(z, partner, labels, **given)).sum()
+
+    assert torch.autograd.gradcheck(total, (z, keys), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("denominator", ["all", "negatives"])
+@pytest.mark.parametrize("uneven", [False, True])
+def test_gradients_of_supervised_contrast(denominator, uneven):
+    z, _, labels, keys, key_labels = world(granularities=2)
+    factor = torch.linspace(0.5, 1.5, len(z), dtype=torch.float64) if uneven else torch.ones(len(z)).double()
+
+    def total(z, keys):
+        given = {"temperature": 0.6, "keys": keys, "key_labels": key_labels, "block": 30, "denominator": denominator}
+        return (factor * sup_con(z, labels, **given)).sum()
+
+    assert torch.autograd.gradcheck(total, (z, keys), rtol=1e-6, atol=1e-8)
+
+
+# ---- laws -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [eliminate, attract])
+def test_without_an_accepted_label_both_are_plain(loss):
+    z, partner, _, keys, _ = world()
+    nobody = np.full(len(z), -1)
+    wanted = in_batch(z, torch.cat([z, keys]), partner=partner, temperature=0.5, mask=~torch.eye(10, 14).bool())
+    torch.testing.assert_close(loss(z, partner, nobody, temperature=0.5, keys=keys), wanted, **CLOSE)
+    torch.testing.assert_close(loss(z, partner, np.arange(10), temperature=0.5, keys=keys), wanted, **CLOSE)
+
+
+@pytest.mark.parametrize("loss", [eliminate, attract])
+def test_granularities_are_the_mean_of_the_losses(loss):
+    z, partner, labels, keys, key_labels = world(granularities=3)
+    given = {"temperature": 0.5, "keys": keys}
+    apart = [loss(z, partner, a, key_labels=b, **given) for a, b in zip(labels, key_labels, strict=True)]
+    whole = loss(z, partner, labels, key_labels=key_labels, **given)
+    torch.testing.assert_close(whole, torch.stack(apart).mean(dim=0), **CLOSE)
+
+
+def test_elimination_is_in_batch_with_labels():
+    z, partner, labels, _, _ = world(granularities=2)
+    wanted = in_batch(z, partner=partner, labels=labels, temperature=0.5)
+    torch.testing.assert_close(eliminate(z, partner, labels, temperature=0.5), wanted, **CLOSE)
+
+
+@pytest.mark.parametrize("loss", [eliminate, attract])
+def test_the_anchors_own_older_entries_are_masked(loss):
+    """With a queue: as if those entries were not there, for that row alone."""
+    z, partner, labels, keys, key_labels = world(keys=3)
+    ids, queued = np.arange(10), np.array([2, 7, 7])
+    names = np.concatenate([ids, queued])
+    given = {"temperature": 0.5, "keys": keys, "key_labels": key_labels}
+    found = loss(z, partner, labels, mask=lambda rows: ids[rows, None] != names, **given)
+    for row, left in ((2, [1, 2]), (7, [0]), (5, [0, 1, 2])):
+        wanted = loss(z, partner, labels, temperature=0.5, keys=keys[left], key_labels=key_labels[left])
+        torch.testing.assert_close(found[row], wanted[row], **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["eliminate", "attract", "all", "negatives"])
+def test_a_weight_of_two_is_the_column_twice(name):
+    z, partner, labels, keys, key_labels = world(keys=3)
+    twice, names = torch.cat([keys, keys[1:2]]), np.append(key_labels, key_labels[1])
+    weights = np.ones(13)
+    weights[11] = 2
+    call = calls(name, partner)
+    found = call(z, labels, keys=keys, key_labels=key_labels, weights=weights)
+    torch.testing.assert_close(found, call(z, labels, keys=twice, key_labels=names), **CLOSE)
+    weights[11] = 0
+    without = call(z, labels, keys=keys[[0, 2]], key_labels=key_labels[[0, 2]])
+    torch.testing.assert_close(call(z, labels, keys=keys, key_labels=key_labels, weights=weights), without, **CLOSE)
+    mask = torch.from_numpy(weights > 0).expand(10, 13)
+    torch.testing.assert_close(call(z, labels, keys=keys, key_labels=key_labels, mask=mask), without, **CLOSE)
+
+
+def calls(name, partner):
+    if name in ("eliminate", "attract"):
+        loss = {"eliminate": eliminate, "attract": attract}[name]
+        return lambda z, labels, **given: loss(z, partner, labels, temperature=0.5, **given)
+    return lambda z, labels, **given: sup_con(z, labels, temperature=0.5, denominator=name, **given)
+
+
+@pytest.mark.parametrize("loss", [eliminate, attract])
+def test_a_row_with_no_negatives_gives_0_and_no_gradient(loss):
+    z = torch.randn(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    values = loss(z, [1, 0], [-1, -1], temperature=0.5)
+    assert (values == 0).all()
+    assert (torch.autograd.grad(values.sum(), z)[0].abs() < 1e-15).all()
+
+
+def test_a_row_whose_negatives_are_all_eliminated_gives_0():
+    z, partner, _, _, _ = world()
+    values = eliminate(z, partner, np.zeros(10, dtype=int), temperature=0.1)
+    assert (values == 0).all()
+    assert (torch.autograd.grad(values.sum(), z)[0] == 0).all()
+
+
+@pytest.mark.parametrize("denominator", ["all", "negatives"])
+def test_supervised_contrast_in_plain_loops(denominator):
+    z, _, labels, _, _ = world(rows=14)
+    labels[:2] = [40, -1]  # one that is alone in its class, one without
+    found = sup_con(z, labels, temperature=0.8, denominator=denominator)
+    vectors = z.detach().numpy()
+    for i in range(14):
+        sim = [math.exp(float(vectors[i] @ vectors[j]) / 0.8) for j in range(14)]
+        mine = [j for j in range(14) if j != i and labels[j] == labels[i] != -1]
+        other = [j for j in range(14) if j != i and j not in mine]
+        wanted = 0.0
+        for p in mine:
+            total = sum(sim[j] for j in ([*mine, *other] if denominator == "all" else [p, *other]))
+            wanted -= math.log(sim[p] / total) / len(mine)
+        assert found[i].item() == pytest.approx(wanted, rel=1e-12, abs=1e-15)
+
+
+def test_two_views_with_their_number_as_the_class_are_nt_xent():
+    z, partner, _, _, _ = world(rows=8)
+    labels = np.minimum(np.arange(8), partner)
+    wanted = in_batch(z, partner=partner, temperature=0.5)
+    for denominator in ("all", "negatives"):
+        torch.testing.assert_close(sup_con(z, labels, temperature=0.5, denominator=denominator), wanted, **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["eliminate", "attract", "all", "negatives"])
+def test_low_precision_and_extreme_scores(name):
+    z, partner, labels, keys, key_labels = world()
+    call = calls(name, partner)
+    exact = call(z, labels, keys=keys, key_labels=key_labels)
+    for dtype, loose in ((torch.float32, 1e-5), (torch.bfloat16, 5e-2)):
+        found = call(z.to(dtype), labels, keys=keys.to(dtype), key_labels=key_labels)
+        assert found.dtype == dtype
+        torch.testing.assert_close(found.double(), exact, rtol=loose, atol=loose)
+    large = (60 * z.detach()).float().requires_grad_()
+    values = call(large, labels)
+    assert values.isfinite().all()
+    assert torch.autograd.grad(values.sum(), large)[0].isfinite().all()
+
+
+def test_no_rows():
+    nothing = torch.zeros(0, 3)
+    assert eliminate(nothing, [], [], temperature=1.0).shape == (0,)
+    assert attract(nothing, [], [], temperature=1.0).shape == (0,)
+    assert sup_con(nothing, []).shape == (0,)
+
+
+BAD = {
+    "labels of another length": (
+        lambda: eliminate(torch.eye(4), [1, 0, 3, 2], [0, 1], temperature=1.0),
+        r"eliminate: `labels` must be of shape \(4,\) or \(granularities, 4\), got shape \(2,\)\.",
+    ),
+    "labels that are no whole numbers": (
+        lambda: attract(torch.eye(4), [1, 0, 3, 2], [0.5, 1, 2, 3], temperature=1.0),
+        r"attract: `labels` must be whole numbers, got torch\.float64\.",
+    ),
+    "labels below -1": (
+        lambda: sup_con(torch.eye(4), [0, -2, 0, 0]),
+        r"sup_con: `labels` must be at least -1, got -2\. -1 is no label\.",
+    ),
+    "labels of the keys without keys": (
+        lambda: eliminate(torch.eye(4), [1, 0, 3, 2], [0, 1, 2, 3], temperature=1.0, key_labels=[0]),
+        r"eliminate: `key_labels` must be given with keys, got key_labels without them\.",
+    ),
+    "a row as its own partner": (
+        lambda: attract(torch.eye(4), [0, 1, 3, 2], [0, 1, 2, 3], temperature=1.0),
+        r"attract: `partner` must be another row than the row itself, got 0 at row 0 \(2 such rows\)\.",
+    ),
+    "a partner too many": (
+        lambda: attract(torch.eye(4), [1, 0, 3], [0, 1, 2, 3], temperature=1.0),
+        r"attract: `partner` must be of shape \(4,\), got shape \(3,\)\.",
+    ),
+    "an unknown denominator": (
+        lambda: sup_con(torch.eye(4), [0, 0, 1, 1], denominator="negative"),
+        r"sup_con: `denominator` must be one of 'all', 'negatives', got 'negative'\. Did you mean 'negatives'\?",
+    ),
+    "labels as words": (
+        lambda: sup_con(torch.eye(2), ["a", "b"]),
+        r"sup_con: `labels` must be numbers, got dtype <U1\.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "sentence"), BAD.values(), ids=BAD)
+def test_refusals(call, sentence):
+    with pytest.raises(NaysayError, match=sentence):
+        call()
+
+
+def test_a_temperature_has_to_be_given():
+    with pytest.raises(TypeError, match="temperature"):
+        eliminate(torch.eye(2), [1, 0], [0, 1])
