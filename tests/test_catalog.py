@@ -42,7 +42,7 @@ def test_examples_differ():
 
 
 def test_no_name_stands_for_two_rows():
-    names = [name.casefold() for method in catalog.methods() for name in method.names]
+    names = [name.casefold() for row in (*catalog.methods(), *catalog.losses()) for name in row.names]
     assert len(names) == len(set(names))
 
 

@@ -1,7 +1,8 @@
 """The catalogue: one table of what runs. The command line, the documentation and the conformance tests read it.
 
-Every example is a program of its own that leaves three names behind: `known` (what must never come back), `sampler` and
-`query`. The tests run each one and hand its sampler to `naysay.check_sampler`.
+Every example is a program of its own. That of a method leaves `known` (what must never come back), `sampler`, `query`
+and `negatives` behind, that of a loss `loss` and `values`. The tests run each one and hand what it made to
+`naysay.check_sampler` or `naysay.check_loss`.
 """
 
 from __future__ import annotations
@@ -9,19 +10,25 @@ from __future__ import annotations
 import difflib
 
 from naysay.catalog import graphs, items, triples
-from naysay.catalog.rows import Alias, Method
+from naysay.catalog.losses import ROWS as LOSSES
+from naysay.catalog.rows import Alias, Loss, Method
 from naysay.errors import NaysayError
 
-__all__ = ["Alias", "Method", "find", "methods"]
+__all__ = ["Alias", "Loss", "Method", "find", "losses", "methods"]
 
 
 def methods() -> tuple[Method, ...]:
-    """All rows, in the order of the documentation."""
+    """All methods, in the order of the documentation."""
     return (*items.ROWS, *triples.ROWS, *graphs.ROWS)
 
 
-def find(name: str) -> tuple[Method, Alias | None]:
-    """The row of a name, and the alias if it is one; case does not matter."""
+def losses() -> tuple[Loss, ...]:
+    """All losses, in the order of the documentation."""
+    return LOSSES
+
+
+def find(name: str) -> tuple[Method | Loss, Alias | None]:
+    """The row of a name, and the alias if it is one; case does not matter, and a loss may leave out `losses.`."""
     wanted = name.casefold()
     for method in methods():
         if wanted in (own.casefold() for own in (method.name, *method.also)):
@@ -29,7 +36,11 @@ def find(name: str) -> tuple[Method, Alias | None]:
         for alias in method.aliases:
             if alias.name.casefold() == wanted:
                 return method, alias
-    names = sorted({own for method in methods() for own in method.names}, key=str.casefold)
+    for loss in losses():
+        if wanted in (own.casefold() for own in (*loss.names, loss.name.removeprefix("losses."))):
+            return loss, None
+    rows: tuple[Method | Loss, ...] = (*methods(), *losses())
+    names = sorted({own for row in rows for own in row.names}, key=str.casefold)
     folded = {own.casefold(): own for own in names}
     near = difflib.get_close_matches(wanted, folded, n=1, cutoff=0.5)
     advice = f" Did you mean {folded[near[0]]!r}?" if near else ""

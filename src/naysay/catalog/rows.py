@@ -41,3 +41,29 @@ class Method:
     def names(self) -> tuple[str, ...]:
         """Everything this row answers to."""
         return (self.name, *self.also, *(alias.name for alias in self.aliases))
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A row of the losses.
+
+    over         "slots": loss(positive (B,), negatives (B, K), ...);  "vectors": loss(vectors (N, d), ...)
+    without      promises of `check_loss` that it does not make
+    needs_log_q  whether it cannot do without log_q
+    """
+
+    name: str
+    summary: str
+    formula: str
+    paper: str
+    cost: str
+    example: str
+    also: tuple[str, ...] = ()
+    over: str = "slots"
+    without: tuple[str, ...] = ()
+    needs_log_q: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything this row answers to."""
+        return (self.name, *self.also)

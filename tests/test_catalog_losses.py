@@ -1,0 +1,141 @@
+"""The losses of the catalogue: each is listed, runs, and keeps the promises of a loss."""
+
+import functools
+
+import pytest
+import torch
+
+import naysay as ns
+from naysay import catalog
+from naysay.losses import attract, eliminate, in_batch, sup_con
+from naysay.testing import PromiseBroken
+
+ROWS = {loss.name: loss for loss in catalog.losses()}
+SLOTS = [loss for loss in catalog.losses() if loss.over == "slots"]
+HELPERS = {"losses.distinct_log_q", "losses.mixture_log_q"}  # they make log_q, and minimise nothing
+
+
+def run(loss):
+    names = {}
+    exec(compile(loss.example, loss.name, "exec"), names)
+    return names
+
+
+def as_slots(positive, negatives, mask, weights):
+    """Vectors whose dot products are the given scores, row by row: (anchors, keys, mask, weights), keys row by row.
+
+    Anchor i is the i-th unit vector; its positive and its negatives carry their scores in coordinate i. Row i sees its
+    own columns only. A masked score never reaches a vector.
+    """
+    rows, slots = negatives.shape
+    kept = torch.ones(rows, slots, dtype=torch.bool) if mask is None else torch.as_tensor(mask)
+    anchors = torch.eye(rows, dtype=negatives.dtype)
+    scores = torch.cat([positive[:, None], negatives.masked_fill(~kept, 0.0)], dim=1)
+    keys = (scores[:, :, None] * anchors[:, None]).reshape(rows * (slots + 1), rows)
+    own = torch.repeat_interleave(torch.eye(rows), slots + 1, dim=1).bool()
+    shown = torch.cat([torch.ones(rows, 1).bool(), kept], dim=1).reshape(-1)
+    counted = torch.ones(rows, slots + 1, dtype=torch.float64)
+    if weights is not None:
+        counted[:, 1:] = torch.as_tensor(weights).double()
+    return anchors, keys, own & shown, counted.reshape(-1)
+
+
+def batch(positive, negatives, *, mask=None, weights=None, form=None):
+    """in_batch on such vectors: what it promises of a positive and its slots."""
+    anchors, keys, shown, counted = as_slots(positive, negatives, mask, weights)
+    partner = torch.arange(len(anchors)) * (negatives.shape[1] + 1)
+    return in_batch(anchors, keys, partner=partner, mask=shown, weights=counted, **(form or {}))
+
+
+def labelled(positive, negatives, *, mask=None, weights=None, loss=None):
+    """eliminate or attract: z holds the anchors and their positives, keys the negatives; nobody has a label."""
+    anchors, keys, shown, counted = as_slots(positive, negatives, mask, weights)
+    rows, slots = negatives.shape
+    first = torch.arange(rows) * (slots + 1)
+    rest = torch.ones(len(keys), dtype=torch.bool)
+    rest[first] = False
+    z = torch.cat([anchors, keys[first]])
+    nothing = torch.zeros(2 * rows, 2 * rows, dtype=torch.bool)
+    mask = torch.cat([nothing, torch.cat([shown[:, rest], torch.zeros_like(shown[:, rest])])], dim=1)
+    weights = torch.cat([torch.ones(2 * rows, dtype=counted.dtype), counted[rest]])
+    partner = torch.arange(2 * rows).roll(rows)
+    labels = torch.full((2 * rows,), -1)
+    return loss(z, partner, labels, temperature=1.0, keys=keys[rest], mask=mask, weights=weights)[:rows]
+
+
+def classes(positive, negatives, *, mask=None, weights=None, denominator="all"):
+    """sup_con: the positive is the only one of the anchor's class."""
+    anchors, keys, shown, counted = as_slots(positive, negatives, mask, weights)
+    rows, slots = negatives.shape
+    key_labels = torch.full((rows, slots + 1), -1)
+    key_labels[:, 0] = torch.arange(rows)
+    mask = torch.cat([torch.zeros(rows, rows, dtype=torch.bool), shown], dim=1)
+    weights = torch.cat([torch.ones(rows, dtype=counted.dtype), counted])
+    options = {"temperature": 1.0, "keys": keys, "key_labels": key_labels.reshape(-1), "mask": mask, "weights": weights}
+    return sup_con(anchors, torch.arange(rows), denominator=denominator, **options)
+
+
+OVER_VECTORS = {
+    "losses.in_batch": [
+        (batch, ()),
+        (functools.partial(batch, form={"prior": 0.05, "least": -20.0}), ()),
+        (functools.partial(batch, form={"prior": 0.05, "beta": 1.0, "least": -20.0}), ("monotone",)),
+    ],
+    "losses.eliminate": [(functools.partial(labelled, loss=eliminate), ())],
+    "losses.attract": [(functools.partial(labelled, loss=attract), ())],
+    "losses.sup_con": [(classes, ()), (functools.partial(classes, denominator="negatives"), ())],
+}
+
+
+def test_every_loss_is_listed():
+    assert {f"losses.{name}" for name in ns.losses.__all__} - HELPERS == set(ROWS)
+    assert set(OVER_VECTORS) == {loss.name for loss in catalog.losses() if loss.over == "vectors"}
+
+
+@pytest.mark.parametrize("loss", ROWS.values(), ids=ROWS)
+def test_every_example_runs(loss):
+    values = run(loss)["values"]
+    assert values.ndim == 1
+    assert values.isfinite().all()
+    assert (values > 0).any()
+
+
+@pytest.mark.parametrize("loss", SLOTS, ids=lambda loss: loss.name)
+def test_every_loss_over_slots_keeps_its_promises(loss):
+    ns.check_loss(run(loss)["loss"], needs_log_q=loss.needs_log_q, without=loss.without)
+
+
+@pytest.mark.parametrize("loss", SLOTS, ids=lambda loss: loss.name)
+def test_a_promise_is_given_up_only_where_it_fails(loss):
+    for promise in loss.without:
+        rest = [other for other in loss.without if other != promise]
+        with pytest.raises(PromiseBroken, match=promise):
+            ns.check_loss(run(loss)["loss"], needs_log_q=loss.needs_log_q, without=rest)
+
+
+@pytest.mark.parametrize("name", OVER_VECTORS)
+def test_every_loss_over_vectors_keeps_its_promises(name):
+    for loss, without in OVER_VECTORS[name]:
+        ns.check_loss(loss, without=without)
+
+
+@pytest.mark.parametrize("loss", ROWS.values(), ids=ROWS)
+def test_rows_say_everything(loss):
+    for field in ("summary", "formula", "paper", "cost", "example"):
+        assert getattr(loss, field).strip()
+    assert loss.summary.endswith(".")
+    assert loss.over in ("slots", "vectors")
+
+
+def test_names_lead_to_losses():
+    for name, wanted in (
+        ("InfoNCE", "info_nce"),
+        ("info_nce", "info_nce"),
+        ("LOSSES.BPR", "bpr"),
+        ("gist", "guided"),
+        ("HCL", "hardness"),
+        ("NT-Xent", "in_batch"),
+        ("SupCon", "sup_con"),
+    ):
+        assert catalog.find(name) == (ROWS[f"losses.{wanted}"], None)
+    assert catalog.find("BPR")[0].name == "uniform"  # the sampler of that paper has the bare name
