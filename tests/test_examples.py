@@ -21,7 +21,7 @@ def promised(path):
 
 def test_every_folder_has_an_example():
     folders = {path.parent.name for path in (ROOT / "src" / "naysay").glob("*/__init__.py")}
-    assert {path.stem for path in EXAMPLES} == folders - INNER
+    assert folders - INNER <= {path.stem for path in EXAMPLES}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

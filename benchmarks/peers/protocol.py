@@ -27,10 +27,10 @@ Prepare = Callable[[Data, str], tuple[float, Repeat]]
 def serve(peer: str, package: str, cases: Sequence[str], prepare: Prepare) -> None:
     """Run one worker from its command line to the end of its input.
 
-    ``prepare(data, case)`` builds the peer's sampler and returns the seconds that took, with a
+    ``prepare(data, case)`` builds the peer's sampler or loss and returns the seconds that took, with a
     function that runs one timed repetition and returns its report.
     """
-    parser = argparse.ArgumentParser(description=f"Time the negative sampling of {package}.")
+    parser = argparse.ArgumentParser(description=f"Time the part of {package} that the case names.")
     parser.add_argument("data", type=Path, help="npz file with the arrays of the case")
     parser.add_argument("case", choices=cases)
     parser.add_argument("--threads", type=int, help="torch threads; torch's own default if absent")

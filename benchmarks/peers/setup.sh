@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make one virtual environment per peer library from its locked requirements.
-# Usage: setup.sh DIR [NAME...]   (NAME: recbole, pykeen, pyg; all three when none is given)
+# Usage: setup.sh DIR [NAME...]   (NAME: recbole, pykeen, pyg, pml, sentence_transformers; all when none is given)
 # PYTHON names the interpreter to use; the locks were made with Python 3.11.
 set -euo pipefail
 
@@ -13,7 +13,7 @@ dir=$1
 shift
 names=("$@")
 if ((${#names[@]} == 0)); then
-  names=(recbole pykeen pyg)
+  names=(recbole pykeen pyg pml sentence_transformers)
 fi
 
 for name in "${names[@]}"; do
@@ -37,6 +37,11 @@ for name in "${names[@]}"; do
   # among them an old ray that has no build for newer Pythons.
   "${pip[@]}" --constraint "$lock" "$(grep '^torch==' "$lock")"
   "${pip[@]}" --no-deps --requirement "$lock"
-  "$venv/bin/python" "$here/${name}_worker.py" --help >/dev/null
+  # A peer without a worker is there to compare values with, not speeds: see that it imports.
+  if [[ -f $here/${name}_worker.py ]]; then
+    "$venv/bin/python" "$here/${name}_worker.py" --help >/dev/null
+  else
+    "$venv/bin/python" -P -c "import $name"
+  fi
   cp "$lock" "$stamp"
 done

@@ -6,6 +6,7 @@ A refusal is printed as one sentence, never a traceback, and the exit code is 2.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,6 +49,39 @@ def demo(
     from naysay.demo import run
 
     run(quick=quick, seed=seed)
+
+
+@app.command()
+def howmany(
+    *,
+    train_auc: Annotated[
+        float | None, typer.Option(help="Training AUC at convergence, from a run with one uniform negative.")
+    ] = None,
+    val_auc: Annotated[
+        str, typer.Option(help="Validation AUCs of that run: a .csv, .json or .npy file, or 0.52,0.61,0.66.")
+    ] = "",
+    column: Annotated[str, typer.Option(help="Which column of the .csv file, if none is named auc or val_auc.")] = "",
+    separation: Annotated[
+        list[float] | None, typer.Option(help="Instead of AUCs: a separation, on a simulated run. Can be repeated.")
+    ] = None,
+    weight: Annotated[float, typer.Option(help="Of good and bad samples against easy ones.")] = 0.9,
+    k_max: Annotated[int, typer.Option(help="The largest k to look at.")] = 1000,
+    plot: Annotated[Path | None, typer.Option(help="Draw the paper's figures to this .svg or .png file.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
+) -> None:
+    """Estimate how many negatives per positive make the most of noisy labels, from the AUCs of a run."""
+    from naysay.quantity.howmany import howmany as run
+
+    run(
+        train_auc=train_auc,
+        val_auc=val_auc,
+        column=column,
+        separations=separation or (),
+        weight=weight,
+        k_max=k_max,
+        plot=plot,
+        json=json,
+    )
 
 
 def main() -> None:

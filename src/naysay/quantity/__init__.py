@@ -1,5 +1,27 @@
-"""HOW MANY negatives: what a k that is not a whole number means."""
+"""HOW MANY negatives: an estimate of the best k, schedules, and what a k that is not a whole number means."""
 
+from naysay.quantity.effectiveness import Shares, effectiveness, mean_effectiveness, reliability, shares
+from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.realise import realise
+from naysay.quantity.schedules import Adaptive, adaptive
+from naysay.quantity.separation import auc, separation
+from naysay.quantity.simulated import simulated
+from naysay.quantity.turning import TurningSweep, turning_sweep
 
-__all__ = ["realise"]
+__all__ = [
+    "Adaptive",
+    "Estimate",
+    "Shares",
+    "TurningSweep",
+    "adaptive",
+    "auc",
+    "effectiveness",
+    "estimate",
+    "mean_effectiveness",
+    "realise",
+    "reliability",
+    "separation",
+    "shares",
+    "simulated",
+    "turning_sweep",
+]

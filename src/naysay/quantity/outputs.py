@@ -1,0 +1,62 @@
+"""Files that the command writes: refused before work starts, and written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from naysay.checks import refuse, shown
+from naysay.quantity.estimate import Estimate
+
+
+def check_target(owner: str, parameter: str, path: Path) -> None:
+    """Refuse a file that cannot be written: a folder, or one below a folder that does not exist."""
+    try:
+        is_folder, has_folder = path.is_dir(), path.parent.is_dir()
+    except OSError as error:  # a name that is too long for any file
+        refuse(owner, parameter, "a file that can be written", f"{shown(str(path))} ({error.strerror})")
+    if is_folder:
+        refuse(owner, parameter, "a file", f"the folder {str(path)!r}")
+    if not has_folder:
+        refuse(owner, parameter, "in an existing folder", repr(str(path)))
+
+
+def write_whole(owner: str, parameter: str, path: Path, data: bytes) -> None:
+    """Write `data` to a draft beside `path`, which then takes its place."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        draft.write_bytes(data)
+        os.replace(draft, path)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        refuse(owner, parameter, "a file that can be written", f"{shown(str(path))} ({error.strerror})")
+
+
+def as_json(runs: Sequence[tuple[str, Estimate]]) -> bytes:
+    """All that was found, as JSON: a list with an entry for each run; inf, which JSON does not have, as a string."""
+    found = [
+        {
+            "run": name,
+            "k": estimate.k,
+            "at_edge": estimate.at_edge,
+            "flat": list(estimate.flat),
+            "carried_by_easy": estimate.carried_by_easy,
+            "weight": estimate.weight,
+            "separation": _finite(estimate.separation),
+            "reached": [_finite(value) for value in estimate.reached.tolist()],
+            "notes": list(estimate.notes),
+            "curve": estimate.curve.tolist(),
+        }
+        for name, estimate in runs
+    ]
+    return (json.dumps(found, indent=1, allow_nan=False) + "\n").encode()
+
+
+def _finite(value: float) -> Any:
+    return value if abs(value) < float("inf") else str(value)

@@ -1,0 +1,289 @@
+"""Reliability, shares and effectiveness: against mpmath, plain loops and draws, with their laws and refusals."""
+
+import math
+import tracemalloc
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from plain_model import effective, mean_effective, reliable
+
+from naysay import rng_for
+from naysay.errors import NaysayError
+from naysay.quantity import effectiveness, mean_effectiveness, reliability, shares, simulated
+
+MUS, KS = st.floats(-4, 6), st.floats(1, 5000)
+WEIGHTS = st.floats(0.05, 0.95)
+
+
+def exact(k, mu):
+    """The integral in 25 digits. Its scale is taken out first: quadrature stops at an absolute error."""
+    with mpmath.workdps(25):
+        k, mu, root = mpmath.mpf(k), mpmath.mpf(mu), mpmath.sqrt(2)
+
+        def log(x):
+            log_phi = mpmath.log1p(-mpmath.erfc(x / root) / 2) if x > -1 else mpmath.log(mpmath.erfc(-x / root) / 2)
+            return k * log_phi - (x - mu) ** 2 / 2
+
+        left, right = min(mu, mu / 2) - 10, max(mu, mpmath.sqrt(2 * mpmath.log(k))) + 10
+        nodes = mpmath.linspace(left, right, int(4 * (right - left)))
+        logs = [log(x) for x in nodes]
+        top = max(logs)
+        kept = [x for x, value in zip(nodes, logs, strict=True) if value > top - 60]
+        pieces = mpmath.linspace(kept[0] - 0.3, kept[-1] + 0.3, int(kept[-1] - kept[0]) + 3)
+        found = mpmath.quad(lambda x: mpmath.exp(log(x) - top), pieces, method="gauss-legendre")
+        return found * mpmath.exp(top) / mpmath.sqrt(2 * mpmath.pi)
+
+
+# ---- reliability ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("k", "mu"),
+    [
+        *[(1, 8), (2, 0), (4, 1), (7.5, 2.4), (100, 4), (1000, 0.5), (10**5, 3), (10**6, 0), (10**6, 4.5), (10**6, 8)],
+        *[(1, -8), (1000, -8), (10**6, -3), (10**12, 2), (10, 20), (10**12, -20), (3, -20)],
+    ],
+)
+def test_it_agrees_with_mpmath(k, mu):
+    """1e-10 is what is asked for; 1e-12 is what the docstring says."""
+    assert float(reliability(k, mu) / exact(k, mu) - 1) == pytest.approx(0, abs=1e-12)
+
+
+def test_one_grid_for_very_different_pairs_is_as_exact():
+    ks, mus = np.array([1, 10**6]), np.array([-8.0, 8.0])
+    found = reliability(ks[:, None], mus)
+    for row, column in np.ndindex(2, 2):
+        assert float(found[row, column] / exact(int(ks[row]), mus[column]) - 1) == pytest.approx(0, abs=1e-12)
+
+
+@given(st.floats(1, 1e9))
+def test_without_separation_it_is_one_over_k_plus_one(k):
+    assert reliability(k, 0.0) == pytest.approx(1 / (k + 1), rel=1e-12)
+
+
+@given(st.floats(-12, 12))
+def test_one_negative_gives_the_auc(mu):
+    assert reliability(1, mu) == pytest.approx(0.5 * math.erfc(-mu / 2), rel=1e-12)
+
+
+@given(KS, MUS)
+def test_it_is_the_plain_integral(k, mu):
+    assert reliability(k, mu) == pytest.approx(reliable(k, mu), rel=1e-8)
+
+
+def test_it_is_how_often_a_positive_beats_its_negatives():
+    scores = rng_for(0).standard_normal((100_000, 6))
+    wins = (scores[:, 0] + 1.5 > scores[:, 1:].max(axis=1)).mean()
+    p = reliability(5, 1.5)
+    assert abs(wins - p) < 4 * math.sqrt(p * (1 - p) / 100_000)
+
+
+@given(KS, MUS, st.floats(0.01, 3), st.floats(1.01, 10))
+def test_more_negatives_lower_it_and_more_separation_raises_it(k, mu, more_mu, times):
+    p = reliability(k, mu)
+    assert 0 < p < 1
+    assert reliability(k * times, mu) < p < reliability(k, mu + more_mu)
+
+
+def test_the_ends():
+    assert reliability([1, 10**6], math.inf).tolist() == [1, 1]
+    assert reliability([1, 10**6], -math.inf).tolist() == [0, 0]
+    assert reliability(1e300, 60.0) == 1
+    assert reliability(10**6, np.array([12.0, 30.0, 1e300])).max() <= 1
+    assert 0 < reliability(1e15, 1.0) < 1e-9
+
+
+@given(st.lists(KS, min_size=1, max_size=4), st.lists(MUS, min_size=1, max_size=4))
+def test_it_broadcasts(ks, mus):
+    found = reliability(np.array(ks)[:, None], mus)
+    assert found.shape == (len(ks), len(mus))
+    one_by_one = [[reliability(k, mu) for mu in mus] for k in ks]
+    np.testing.assert_allclose(found, one_by_one, rtol=1e-12)
+
+
+def test_forms_of_arguments():
+    assert type(reliability(np.int8(4), np.float32(1))) is float
+    assert reliability(torch.tensor([1, 4]), torch.tensor(1.0)).tolist() == reliability([1, 4], 1.0).tolist()
+    assert reliability([], 1.0).shape == (0,)
+    assert reliability(np.ones((0, 3)), [1.0, 2.0, 3.0]).shape == (0, 3)
+
+
+def test_memory_is_bounded_and_blocks_are_invisible():
+    mus = np.linspace(-2, 4, 60_000)
+    tracemalloc.start()
+    found = reliability(100, mus)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6  # at once it would be 60,000 x some 350 nodes x 8 bytes
+    for place in (0, 17_000, 59_999):
+        assert found[place] == pytest.approx(reliability(100, mus[place]), rel=1e-12)
+
+
+# ---- shares and effectiveness ---------------------------------------------------------------------------------------
+
+
+@given(KS, MUS, MUS, WEIGHTS)
+def test_shares_and_effectiveness_follow_the_paper(k, mu, reached, weight):
+    a, b = reliable(k, mu), reliable(k, reached)
+    found = shares(k, mu, reached)
+    assert found.good == pytest.approx(a * (1 - b), abs=1e-8)
+    assert found.bad == pytest.approx(b * (1 - a), abs=1e-8)
+    assert found.good + found.bad + found.easy == pytest.approx(1, abs=1e-15)
+    assert min(found.good, found.bad, found.easy) >= 0
+    assert effectiveness(k, mu, reached, weight=weight) == pytest.approx(effective(a, b, weight), abs=1e-8)
+
+
+@given(MUS, MUS, WEIGHTS)
+def test_v_tends_to_one_minus_weight(mu, reached, weight):
+    assert effectiveness(1e40, mu, reached, weight=weight) == pytest.approx(1 - weight, abs=1e-6)
+
+
+def test_at_the_end_of_training_good_and_bad_are_even():
+    now = shares([1, 4, 100], 1.0, 1.0)
+    assert now.good.tolist() == pytest.approx(now.bad.tolist(), rel=1e-13)
+    at = effectiveness(np.arange(1, 30), 1.0, 1.0)
+    assert at[:10].argmax() == 0  # the paper: the best is 1
+    assert (at > at[0]).argmax() + 1 == 18  # but v passes v(1) again there
+
+
+def test_the_best_k_of_a_moment_runs_away():
+    """Why the best k at the current mu' is not offered."""
+    ks = np.arange(1, 5001)
+    best = [int(effectiveness(ks, 1.0, stage).argmax()) + 1 for stage in (0, 0.25, 0.5, 0.75)]
+    assert best == [3, 3, 4, 9]
+    assert 1000 < effectiveness(ks, 1.0, 0.9).argmax() < 2000
+    assert effectiveness(ks, 1.0, 0.95).argmax() + 1 == 5000
+
+
+def test_all_three_broadcast():
+    ks, mus, points = np.array([1, 5]), np.array([[1.0], [2.0], [3.0]]), np.zeros((4, 1, 1))
+    found = effectiveness(ks, mus, points)
+    assert found.shape == shares(ks, mus, points).easy.shape == (4, 3, 2)
+    assert found[2, 1, 1] == pytest.approx(effectiveness(5, 2.0, 0.0), rel=1e-13)
+    assert type(effectiveness(5, 2.0, 0.0)) is float
+    assert type(shares(5, 2.0, 0.0).good) is float
+
+
+# ---- every k at once ------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(0, 5), st.lists(MUS, min_size=1, max_size=3), WEIGHTS, st.integers(1, 12))
+def test_the_mean_is_that_of_plain_loops(mu, reached, weight, k_max):
+    found = mean_effectiveness(mu, reached, weight=weight, k_max=k_max)
+    assert found.dtype == np.float64
+    expected = [mean_effective(k, mu, reached, weight) for k in range(1, k_max + 1)]
+    assert found == pytest.approx(expected, abs=1e-8)
+
+
+ANY = st.floats(-40, 25) | st.sampled_from([math.inf, -math.inf, 19.999, 20.0])
+
+
+@given(ANY, st.lists(ANY, min_size=1, max_size=6), st.integers(1, 400))
+def test_it_is_the_mean_of_effectiveness_also_for_separations_without_end(mu, reached, k_max):
+    ks = np.arange(1, k_max + 1)
+    expected = effectiveness(ks[:, None], mu, reached).mean(axis=1)
+    np.testing.assert_allclose(mean_effectiveness(mu, reached, k_max=k_max), expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("k_max", [127, 128, 129, 256, 3000, 1_000_000])
+def test_blocks_of_k_are_invisible(k_max):
+    reached = [0.0, 2.0, 4.5]
+    found = mean_effectiveness(4.5, reached, k_max=k_max)
+    assert found.shape == (k_max,)
+    ks = np.unique(np.clip([1, 2, 127, 128, 129, 256, 257, 2999, 70_000, k_max - 1, k_max], 1, k_max))
+    expected = effectiveness(ks[:, None], 4.5, reached).mean(axis=1)
+    np.testing.assert_allclose(found[ks - 1], expected, rtol=0, atol=1e-13)
+
+
+def test_many_points_are_taken_in_blocks():
+    reached = simulated(1.0, points=20_000)
+    tracemalloc.start()
+    found = mean_effectiveness(1.0, reached, k_max=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6  # at once it would be 20,000 x some 350 nodes x 8 bytes, three times over
+    parts = [mean_effectiveness(1.0, part, k_max=3) for part in np.split(reached, 4)]
+    np.testing.assert_allclose(found, np.mean(parts, axis=0), rtol=0, atol=1e-13)
+
+
+def test_answers_are_the_callers_own():
+    first = mean_effectiveness(1.0, [0.5], k_max=5)
+    first[:] = 7
+    assert mean_effectiveness(1.0, [0.5], k_max=5).max() < 1
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: reliability(0.5, 1.0), "reliability: `k` must be finite and at least 1, got 0.5."),
+        (lambda: reliability(math.inf, 1.0), "reliability: `k` must be finite and at least 1, got inf."),
+        (
+            lambda: reliability([1, 0, -1], 1.0),
+            "reliability: `k` must be finite and at least 1, got 0.0 at row 1 (2 such rows).",
+        ),
+        (lambda: reliability(1, math.nan), "reliability: `separation` must be a number, got nan."),
+        (lambda: reliability(None, 1.0), "reliability: `k` must be a number, or an array of numbers, got None."),
+        (
+            lambda: reliability([1, 2], [1.0, 2.0, 3.0]),
+            "reliability: `separation` must be broadcastable against `k`, got shape (3,) against (2,).",
+        ),
+        (
+            lambda: shares(1, [1.0, 2.0], [1.0, 2.0, 3.0]),
+            "shares: `reached` must be broadcastable against the others, got shape (3,) against (2,).",
+        ),
+        (lambda: shares(1, 1.0, "x"), "shares: `reached` must be a number, or an array of numbers, got 'x'."),
+        (
+            lambda: effectiveness(1, 1.0, 0.0, weight=1.0),
+            "effectiveness: `weight` must be above 0 and below 1, got 1.0. The paper finds 0.9 to fit.",
+        ),
+        (
+            lambda: effectiveness(1, 1.0, 0.0, weight=0),
+            "effectiveness: `weight` must be above 0 and below 1, got 0.0. The paper finds 0.9 to fit.",
+        ),
+        (
+            lambda: effectiveness(1, 1.0, 0.0, weight=math.nan),
+            "effectiveness: `weight` must be one number, got nan.",
+        ),
+        (
+            lambda: mean_effectiveness([1.0], [0.5]),
+            "mean_effectiveness: `separation` must be one number, got [1.0].",
+        ),
+        (lambda: mean_effectiveness(1.0, 0.5), "mean_effectiveness: `reached` must be of shape (T,), got shape ()."),
+        (
+            lambda: mean_effectiveness(1.0, []),
+            "mean_effectiveness: `reached` must be a curve of at least one point, got none. "
+            "Give one for each evaluation of the run.",
+        ),
+        (
+            lambda: mean_effectiveness(1.0, [0.5, math.nan]),
+            "mean_effectiveness: `reached` must be a number, got nan at row 1 (1 such row).",
+        ),
+        (
+            lambda: mean_effectiveness(1.0, [0.5], k_max=0),
+            "mean_effectiveness: `k_max` must be at least 1, got 0.",
+        ),
+        (
+            lambda: mean_effectiveness(1.0, [0.5], k_max=10.0),
+            "mean_effectiveness: `k_max` must be a whole number, got 10.0.",
+        ),
+        (
+            lambda: mean_effectiveness(1.0, [0.5], k_max=10**9),
+            "mean_effectiveness: `k_max` must be at most 10000000, got 1000000000.",
+        ),
+        (
+            lambda: mean_effectiveness(1.0, [0.5], weight="0.9"),
+            "mean_effectiveness: `weight` must be one number, got '0.9'.",
+        ),
+    ],
+)
+def test_what_is_refused(call, message):
+    with pytest.raises(NaysayError) as caught:
+        call()
+    assert str(caught.value) == message

@@ -1,0 +1,216 @@
+"""The command: what it prints and writes, and what it refuses; never a traceback."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+
+from naysay.errors import NaysayError
+from naysay.quantity import auc, estimate, simulated
+from naysay.quantity.howmany import howmany
+from naysay.quantity.outputs import write_whole
+
+FOUND = estimate(0.75, [0.52, 0.61, 0.66, 0.7, 0.72])
+
+
+def printed(width=80, encoding="utf-8", **arguments):
+    """The estimates and the text of a call."""
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    found = howmany(**arguments, console=Console(file=file, width=width))
+    file.flush()
+    return found, file.buffer.getvalue().decode(encoding)
+
+
+def refusal(call, *arguments, **options):
+    with pytest.raises(NaysayError) as caught:
+        call(*arguments, **options)
+    return str(caught.value)
+
+
+def naysay(*arguments, **environment):
+    command = [sys.executable, "-W", "error", "-m", "naysay.cli", "howmany", *arguments]
+    environment = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, timeout=120, env=environment)
+
+
+# ---- what is printed ------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_why_where_it_is_flat_and_the_next_line():
+    found, text = printed(train_auc=0.75, val_auc="0.52,0.61,0.66,0.7,0.72")
+    assert [one.k for one in found] == [4]
+    joined = " ".join(text.split())
+    assert joined.startswith(
+        "k = 4 negatives per positive, for training AUC 0.75 and validation AUC 0.52,0.61,0.66,0.7"
+    )
+    assert f"v is largest at k = 4: {FOUND.curve[3]:.4g}, against {FOUND.curve[0]:.4g} at k = 1" in joined
+    assert "▲ best k = 4 ━ within 1 % of it: k = 3 to 5" in joined
+    assert joined.endswith("Next: k_at = naysay.quantity.adaptive(peak=4, steps=STEPS)")
+    assert "Note" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_notes_are_printed():
+    _, text = printed(train_auc=0.75, val_auc="0.4,0.9", k_max=2)
+    joined = " ".join(text.split())
+    for note in estimate(0.75, [0.4, 0.9], k_max=2).notes:
+        assert f"Note: {note}" in joined
+    _, text = printed(train_auc=1, val_auc="0.6")
+    assert "never wrong" in text
+
+
+def test_separations_are_simulated_one_after_the_other():
+    found, text = printed(separations=[1, 2.4])
+    assert [one.k for one in found] == [4, 20]
+    assert found[1].curve.tolist() == estimate(auc(2.4), auc(simulated(2.4))).curve.tolist()
+    assert text.count("Next:") == 2
+    assert "a simulated run at separation 2.4" in text
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_plain_terminals_get_plain_characters(tmp_path, monkeypatch, encoding):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "\u4f60[b].csv").write_text("0.6\n0.7\n")
+    _, text = printed(train_auc=0.75, val_auc="\u4f60[b].csv", encoding=encoding, width=50)
+    assert "?[b].csv" in text  # names are data, not markup
+    assert "^ best k" in text
+    assert text.isascii()
+
+
+def test_long_numbers_are_shortened():
+    many = ",".join(["0.61"] * 60)
+    _, text = printed(train_auc=0.75, val_auc=many, width=200)
+    assert f"validation AUC {many[:57]}...\n" in text
+
+
+# ---- what is written ------------------------------------------------------------------------------------------------
+
+
+def test_json_holds_all_of_it(tmp_path):
+    found, _ = printed(separations=[1, 0.3], json=tmp_path / "out.json", k_max=30)
+    kept = json.loads((tmp_path / "out.json").read_text())
+    assert [row["run"] for row in kept] == ["a simulated run at separation 1", "a simulated run at separation 0.3"]
+    for one, row in zip(found, kept, strict=True):
+        assert row["curve"] == one.curve.tolist()
+        assert row["reached"] == one.reached.tolist()
+        assert (row["k"], row["at_edge"], tuple(row["flat"])) == (one.k, one.at_edge, one.flat)
+        assert (row["carried_by_easy"], row["weight"]) == (one.carried_by_easy, one.weight)
+        assert row["separation"] == one.separation
+        assert tuple(row["notes"]) == one.notes
+
+
+def test_json_of_separations_without_end(tmp_path):
+    printed(train_auc=1, val_auc="0,0.5,1", json=tmp_path / "out.json", k_max=3)
+    kept = json.loads((tmp_path / "out.json").read_text(), parse_constant=pytest.fail)
+    assert (kept[0]["separation"], kept[0]["reached"]) == ("inf", ["-inf", 0.0, "inf"])
+
+
+@pytest.mark.parametrize("name", ["out.svg", "out.PNG"])
+def test_the_plot_is_written(tmp_path, name):
+    printed(separations=[1], plot=tmp_path / name, k_max=50)
+    data = (tmp_path / name).read_bytes()
+    assert data.startswith(b"<svg" if name.endswith("svg") else b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch):
+    target = tmp_path / "out.json"
+    target.write_text("old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    sentence = refusal(write_whole, "howmany", "--json", target, b"new")
+    assert sentence.startswith("howmany: `--json` must be a file that can be written, got '")
+    assert sentence.endswith("(No space left on device).")
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+# ---- refusals of the command ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "`--train-auc` must be given, got nothing. Or give --separation for a simulated run."),
+        ({"val_auc": "0.5"}, "`--train-auc` must be given, got nothing. Or give --separation for a simulated run."),
+        ({"train_auc": 0.7}, "`--val-auc` must be given, got nothing. Or give --separation for a simulated run."),
+        (
+            {"train_auc": 0.7, "separations": [1]},
+            "`--separation` must be left out where AUCs are given, got both. Give a run or separations.",
+        ),
+        (
+            {"column": "a", "separations": [1]},
+            "`--separation` must be left out where AUCs are given, got both. Give a run or separations.",
+        ),
+        ({"separations": [1, 0]}, "`--separation` must be above 0 and finite, got 0."),
+        ({"separations": [float("nan")]}, "`--separation` must be above 0 and finite, got nan."),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_anything_is_printed(arguments, message):
+    file = io.StringIO()
+    assert refusal(howmany, **arguments, console=Console(file=file)) == f"howmany: {message}"
+    assert file.getvalue() == ""
+
+
+def test_targets_are_refused_before_work_starts(tmp_path):
+    folder = repr(str(tmp_path))
+    assert refusal(howmany, json=tmp_path) == f"howmany: `--json` must be a file, got the folder {folder}."
+    lost = tmp_path / "no" / "a.svg"
+    assert refusal(howmany, plot=lost) == f"howmany: `--plot` must be in an existing folder, got {str(lost)!r}."
+    endless = tmp_path / ("x" * 5000)
+    assert "`--json` must be a file that can be written" in refusal(howmany, json=endless)
+    assert "`--plot` must be a file that ends in .svg or .png" in refusal(howmany, plot=tmp_path / "a.html")
+
+
+# ---- from a shell ---------------------------------------------------------------------------------------------------
+
+
+def test_the_command_runs(tmp_path):
+    (tmp_path / "curve.csv").write_text("epoch,val_auc\n1,0.52\n2,0.61\n3,0.66\n4,0.7\n5,0.72\n")
+    done = naysay(
+        *("--train-auc", "0.75", "--val-auc", str(tmp_path / "curve.csv"), "--json", str(tmp_path / "out.json")),
+        PYTHONIOENCODING="utf-8",
+        COLUMNS="60",
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    text = done.stdout.decode()
+    assert text.startswith("k = 4 ")
+    assert max(map(len, text.splitlines()[:30])) <= 60
+    assert json.loads((tmp_path / "out.json").read_text())[0]["k"] == 4
+
+
+def test_separations_from_a_shell_in_ascii():
+    done = naysay("--separation", "1", "--separation", "2.4", "--k-max", "50", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
+    assert done.stdout.count(b"k_at = ") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--train-auc", "0.4", "--val-auc", "0.5"], "naysay: estimate: `train_auc` must be above 0.5, got 0.4."),
+        (["--separation", "1", "--k-max", "0"], "naysay: estimate: `k_max` must be at least 1, got 0."),
+        (["--separation", "1", "--weight", "1"], "naysay: estimate: `weight` must be above 0 and below 1, got 1.0."),
+        (["--separation", "1", "--plot", "a.html"], "naysay: howmany: `--plot` must be a file that ends in .svg or"),
+    ],
+)
+def test_a_refusal_is_one_sentence_and_exit_2(arguments, message):
+    done = naysay(*arguments)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().startswith(message)
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_missing_extra_is_one_sentence_and_exit_2(tmp_path):
+    (tmp_path / "vl_convert.py").write_text("raise ImportError('planted')")
+    done = naysay("--separation", "1", "--plot", "a.svg", PYTHONPATH=str(tmp_path))
+    message = "naysay: howmany: vl-convert-python is not installed. Run: pip install 'naysay[report]'\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
