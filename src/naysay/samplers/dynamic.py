@@ -1,0 +1,109 @@
+"""Dynamic negative sampling: of some candidates, those that the model scores highest now."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from naysay.checks import check_one_of, check_whole, refuse, shown
+from naysay.pools.slots import ON_SHORT
+from naysay.rng import key_from
+from naysay.samplers.choose import gather, gumbel, top
+from naysay.samplers.curriculum import at_step
+from naysay.samplers.draw import check_is_pool
+from naysay.samplers.scored import Score, candidates_of, check_score, score_slots, take, wanted_slots
+from naysay.types import Negatives, Pool, Query
+
+
+@final
+class Dynamic:
+    """Draw `candidates` from the pool, score them, and take the k highest; or k at random, the higher the likelier.
+
+    pool         where candidates come from; it has excluded what is known
+    score        score(anchors (B,), ids (B, n)) -> (B, n), higher is closer: any function of the model
+    candidates   how many are drawn and scored for each anchor
+    temperature  0: the k highest (DNS). Above 0: k without repeats from softmax(score / temperature), by Gumbel top-k
+    among        None, or M: k at random among the M highest, DNS(M, N) with N = candidates; M = 1 is DNS
+    on_short     "pad" or "raise", if a row has fewer candidates than k
+
+    Each of the three numbers may be a function of the step, query.step: a curriculum (`naysay.samplers.Linear`).
+
+    With one draw, N candidates with replacement and m free items, the item of rank r comes with probability
+    ((m - r + 1)^N - (m - r)^N) / m^N. `scores` (B, K) are those of the model; log_q is None, because the choice depends
+    on them. The cost is the pool's draw, one call of score for (B, candidates), and a partial sort.
+
+    Zhang, Chen, Wang, Yu. Optimizing Top-N Collaborative Filtering via Dynamic Negative Item Sampling. SIGIR 2013;
+    DNS(M, N): Shi, Chen, Feng, Zhang, Wu, Gao, He. On the Theories Behind Hard Negative Sampling for Recommendation.
+    WWW 2023. Their code sums the loss over all M instead of drawing one: ask for k = M.
+
+    >>> import numpy as np, naysay as ns
+    >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 8], n_items=10))
+    >>> hardest = Dynamic(pool, score=lambda anchors, ids: ids.astype(float), candidates=9)
+    >>> hardest.sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).ids
+    array([[8, 7, 6],
+           [9, 7, 6]])
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        score: Score,
+        candidates: Any,
+        temperature: Any = 0.0,
+        *,
+        among: Any = None,
+        on_short: str = "pad",
+    ) -> None:
+        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
+        check_is_pool("Dynamic", pool)
+        check_score("Dynamic", score)
+        check_one_of("Dynamic", "on_short", on_short, ON_SHORT)
+        self.pool, self.score, self.on_short = pool, score, on_short
+        self.candidates, self.temperature, self.among = candidates, temperature, among
+        self.distinct = getattr(pool, "distinct", None)
+        for step in () if any(map(callable, (candidates, temperature, among))) else (0,):
+            self._numbers(step)
+
+    def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
+        """(B, K) negatives, the highest score first; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        size, temperature, among = self._numbers(query.step)
+        drawn = candidates_of("Dynamic.sample", self.pool, query, size, rng)
+        counts, width = wanted_slots("Dynamic.sample", k, len(query), rng)
+        if among is not None and width > among:
+            refuse("Dynamic.sample", "k", f"at most among, {among}", shown(k))
+        scores = score_slots("Dynamic.sample", self.score, query, drawn.ids)
+        if among is not None:
+            first = top(scores, min(among, scores.shape[1]))
+            noise = gumbel(tuple(first.shape), key_from("Dynamic.sample", rng), scores)
+            empty = gather(scores, first) == -np.inf
+            noise[empty] = -np.inf
+            order = gather(first, top(noise, min(width, first.shape[1])))
+        elif temperature > 0:
+            noise = gumbel(tuple(scores.shape), key_from("Dynamic.sample", rng), scores)
+            order = top(scores / temperature + noise, min(width, scores.shape[1]))
+        else:
+            order = top(scores, min(width, scores.shape[1]))
+        kept = gather(scores, order) > -np.inf
+        return take("Dynamic.sample", drawn, order, kept, counts, width, self.on_short, scores)
+
+    def _numbers(self, step: int) -> tuple[int, float, int | None]:
+        """candidates, temperature and among at a step, checked."""
+        size = check_whole("Dynamic", "candidates", at_step(self.candidates, step), 1)
+        temperature = at_step(self.temperature, step)
+        if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0 <= temperature < np.inf:
+            refuse("Dynamic", "temperature", "a number of at least 0", shown(temperature))
+        among = at_step(self.among, step)
+        if among is None:
+            return size, float(temperature), None
+        if temperature:
+            refuse("Dynamic", "among", "None with a temperature", among, "One of the two softens the choice.")
+        if check_whole("Dynamic", "among", among, 1) > size:
+            refuse("Dynamic", "among", f"at most candidates, {size}", among)
+        return size, float(temperature), int(among)
+
+    def __repr__(self) -> str:
+        """The pool and the numbers."""
+        return (
+            f"Dynamic({self.pool!r}, candidates={self.candidates}, temperature={self.temperature}, among={self.among})"
+        )
