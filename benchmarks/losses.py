@@ -2,8 +2,8 @@
 
 python benchmarks/losses.py --peers DIR [--threads 2] [--repeats 5] [--largest 16384]
 
-Each repetition is one forward and one backward pass of `.mean()`. Memory is the highest resident memory of a pass, above the
-level before it.
+Each repetition is one forward and one backward pass of `.mean()`. Memory is the highest resident memory of a pass,
+above the level before it.
 """
 
 from __future__ import annotations

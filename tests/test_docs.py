@@ -76,6 +76,8 @@ def method_rows():
             yield row(also, method.name, "another name of the row", method.paper)
         for alias in method.aliases:
             yield row(alias.name, method.name, alias.note, alias.paper)
+    for loss in catalog.losses():
+        yield row(f"**{loss.name}**", ", ".join(loss.also), loss.over, f"`{loss.formula}`", loss.paper)
 
 
 def test_the_methods_are_those_of_the_catalogue():
@@ -90,7 +92,8 @@ def test_the_methods_are_those_of_the_catalogue():
 
 def test_every_name_of_the_catalogue_is_on_the_page():
     page = (ROOT / "docs" / "methods.md").read_text()
-    assert [name for method in catalog.methods() for name in method.names if name not in page] == []
+    rows = (*catalog.methods(), *catalog.losses())
+    assert [name for one in rows for name in one.names if name not in page] == []
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from naysay.checks import refuse, shown
-from naysay.losses.inputs import as_temperature, check_share
+from naysay.losses.inputs import as_temperature, check_share, is_number
 from naysay.losses.slots import slots, softplus
 
 
@@ -57,7 +57,7 @@ def debiased(
 def check_debiasing(owner: str, prior: Any, least: Any) -> None:
     """Refuse a prior outside [0, 1) and a bound that is not a number."""
     check_share(owner, "prior", prior)
-    if isinstance(least, bool) or not isinstance(least, int | float) or math.isnan(least) or least == math.inf:
+    if not is_number(least) or math.isnan(least) or least == math.inf:
         refuse(owner, "least", "a number, or -inf", shown(least))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, refuse
+from naysay.checks import as_array, first_bad, refuse
 
 
 def distinct_log_q(log_q: Any, mask: Any = None) -> Any:
@@ -29,10 +29,16 @@ def distinct_log_q(log_q: Any, mask: Any = None) -> Any:
     given = as_array("distinct_log_q", "log_q", to_numpy(log_q))
     if given.ndim != 2:
         refuse("distinct_log_q", "log_q", "of shape (B, K)", f"shape {given.shape}")
+    if given.dtype.kind not in "iuf":
+        refuse("distinct_log_q", "log_q", "numbers", f"dtype {given.dtype}")
     drawn = np.ones(given.shape, dtype=bool) if mask is None else as_array("distinct_log_q", "mask", to_numpy(mask))
     if drawn.shape != given.shape or drawn.dtype != bool:
         refuse("distinct_log_q", "mask", f"bool, of shape {given.shape}", f"{drawn.dtype}, shape {drawn.shape}")
+    bad = drawn & ~(given <= 1e-6)
+    if bad.any():
+        got = first_bad(given, bad)
+        refuse("distinct_log_q", "log_q", "at most 0", got, "It is the logarithm of a probability.")
     after = drawn[:, ::-1].cumsum(axis=1)[:, ::-1] - drawn
     with np.errstate(divide="ignore"):
-        result = np.where(drawn, -np.logaddexp(np.log(after), -given), 0.0)
+        result = np.where(drawn, -np.logaddexp(np.log(after), -np.where(drawn, given, 0.0)), 0.0)
     return to_torch(result, log_q.device).to(log_q.dtype) if is_torch(log_q) else result

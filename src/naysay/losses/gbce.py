@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from naysay.checks import check_whole, refuse, shown
+from naysay.losses.inputs import is_number
 from naysay.losses.slots import slots, softplus
 
 
@@ -39,7 +40,7 @@ def gbce(
     tensor([1.5700])
     """
     check_whole("gbce", "n_items", n_items, 2)
-    if isinstance(calibration, bool) or not isinstance(calibration, int | float) or not 0 <= calibration <= 1:
+    if not is_number(calibration) or not 0 <= calibration <= 1:
         refuse("gbce", "calibration", "a number between 0 and 1", shown(calibration))
     ready = slots("gbce", positive, negatives, mask, weights)
     rate = (ready.weights.sum(dim=1) / (n_items - 1)).clamp_max(1.0)  # more draws than items: all were seen

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from naysay.checks import check_at_least, refuse
-from naysay.losses.inputs import as_mask, as_numbers, as_scores, as_temperature, check_finite
+from naysay.checks import refuse
+from naysay.losses.inputs import as_numbers, as_temperature, check_finite, check_setting
 from naysay.losses.slots import slots, softplus
 
 
@@ -45,24 +45,19 @@ def guided(
     >>> guided(*scores, guide_positive=[0.7], guide_negatives=[[0.9, 0.2]], temperature=1.0)    # the first is left out
     tensor([0.5130])
     """
-    check_at_least("guided", "margin", margin, 0)
+    check_setting("guided", "margin", margin, 0)
     if (guide_positive is None) != (guide_negatives is None):
         refuse("guided", "guide_positive", "given with guide_negatives, or neither", "one of the two")
-    as_scores("guided", "positive", positive, (None,))
-    shape = tuple(as_scores("guided", "negatives", negatives, (len(positive), None)).shape)
-    valid = (
-        torch.ones_like(negatives, dtype=torch.bool)
-        if mask is None
-        else as_mask("guided", mask, shape, negatives.device)
-    )
-    guide, guided_by = positive.detach(), negatives.detach()
+    ready = slots("guided", positive, negatives, mask, weights, log_q)
+    scale = as_temperature("guided", temperature, ready.positive)
+    shape = tuple(ready.negatives.shape)
+    guide, guided_by = ready.positive.detach(), ready.negatives.detach()
     if guide_positive is not None:
         guide = as_numbers("guided", "guide_positive", guide_positive, shape[:1], positive)
         guided_by = as_numbers("guided", "guide_negatives", guide_negatives, shape, negatives)
         check_finite("guided", "guide_positive", guide)
-        check_finite("guided", "guide_negatives", guided_by, valid, "Mask the slots that are empty.")
+        check_finite("guided", "guide_negatives", guided_by, ready.kept, "Mask the slots that are empty.")
     threshold = guide - margin * (guide.abs() if relative else 1.0)
-    trusted = valid & (guided_by <= threshold[:, None])
-    ready = slots("guided", positive, negatives, trusted, weights, log_q)
-    scale = as_temperature("guided", temperature, ready.positive)
+    kept = ready.kept & (guided_by <= threshold[:, None])  # K_b stays: a slot left out was drawn
+    ready = replace(ready, kept=kept, weights=ready.weights.masked_fill(~kept, 0.0))
     return ready.answer(softplus(ready.log_sum(ready.negatives / scale) - ready.positive / scale))

@@ -6,9 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from naysay.checks import check_at_least
 from naysay.losses.debiased import check_debiasing, floor_of, log_true_mean
-from naysay.losses.inputs import as_temperature
+from naysay.losses.inputs import as_temperature, check_setting
 from naysay.losses.slots import slots, softplus
 
 
@@ -46,7 +45,7 @@ def hardness(
     >>> hardness(*scores, beta=1.0), hardness(*scores, beta=0.0)
     (tensor([1.0201]), tensor([0.6798]))
     """
-    check_at_least("hardness", "beta", beta, 0)
+    check_setting("hardness", "beta", beta, 0)
     check_debiasing("hardness", prior, least)
     ready = slots("hardness", positive, negatives, mask, weights, log_q)
     scale = as_temperature("hardness", temperature, ready.positive)

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from naysay.checks import check_at_least
+from naysay.losses.inputs import check_setting
 from naysay.losses.slots import slots
 
 
@@ -26,6 +26,6 @@ def hinge(positive: Tensor, negatives: Tensor, *, margin: float = 1.0, mask: Any
     >>> hinge(torch.tensor([2.0]), torch.tensor([[1.5, 0.0]]), margin=1.0)
     tensor([0.5000])
     """
-    check_at_least("hinge", "margin", margin, 0)
+    check_setting("hinge", "margin", margin, 0)
     ready = slots("hinge", positive, negatives, mask, weights)
     return ready.answer(ready.weighted_sum((ready.negatives - ready.positive[:, None] + margin).relu()))

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay.checks import check_at_least, check_whole, refuse
+from naysay.checks import check_whole, refuse
 from naysay.losses.batch import as_partner, as_vectors, label_pair
 from naysay.losses.blocks import BLOCK, in_blocks
 from naysay.losses.columns import columns
 from naysay.losses.contrast import Contrast
 from naysay.losses.debiased import check_debiasing, floor_of
-from naysay.losses.inputs import as_mask, as_temperature, computing
+from naysay.losses.inputs import as_mask, as_temperature, check_setting, computing
 
 
 def in_batch(
@@ -69,7 +69,7 @@ def in_batch(
     tensor([0.5514, 0.5514, 0.5514])
     """
     check_debiasing("in_batch", prior, least)
-    check_at_least("in_batch", "beta", beta, 0)
+    check_setting("in_batch", "beta", beta, 0)
     check_whole("in_batch", "block", block, 1)
     given = as_vectors("in_batch", "anchors", anchors)
     scale = as_temperature("in_batch", temperature, given)

@@ -10,22 +10,32 @@ import torch
 from torch import Tensor
 
 from naysay.arrays import dtype_for, is_torch, to_numpy, to_torch
-from naysay.checks import as_array, first_bad, refuse, shown
+from naysay.checks import as_array, check_at_least, first_bad, refuse, shown
 
 
 def check_number(owner: str, parameter: str, value: Any, *, above: float = 0.0, below: float = math.inf) -> None:
     """Refuse anything but a number in the open interval (above, below)."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not above < value < below:
+    if not is_number(value) or not above < value < below:
         rule = f"a number above {above:g}" if math.isinf(below) else f"a number between {above:g} and {below:g}"
         refuse(owner, parameter, rule, shown(value))
 
 
 def check_share(owner: str, parameter: str, value: Any) -> None:
     """Refuse anything but a number in [0, 1)."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0 <= value < 1:
+    if not is_number(value) or not 0 <= value < 1:
         refuse(owner, parameter, "at least 0 and below 1", shown(value))
+
+
+def check_setting(owner: str, parameter: str, value: Any, least: float) -> None:
+    """Refuse anything but a finite number of at least `least`."""
+    check_at_least(owner, parameter, value, least)
+    if math.isinf(value):
+        refuse(owner, parameter, "finite", shown(value))
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one number, of Python's or NumPy's; True and False are none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def as_temperature(owner: str, value: Any, like: Tensor) -> Any:
@@ -44,7 +54,9 @@ def as_temperature(owner: str, value: Any, like: Tensor) -> Any:
 def as_scores(owner: str, parameter: str, values: Any, shape: tuple[int | None, ...]) -> Tensor:
     """A floating tensor of the given shape (None for any length), refused otherwise; its values are not looked at."""
     if not is_torch(values):
-        refuse(owner, parameter, "a torch tensor", f"a {type(values).__name__}", "Gradients flow through it.")
+        refuse(
+            owner, parameter, "a torch tensor", f"{type(values).__name__}", "Pass a tensor: gradients flow through it."
+        )
     if not values.is_floating_point():
         refuse(owner, parameter, "of a floating dtype", str(values.dtype))
     fits = values.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, values.shape, strict=True))
@@ -98,15 +110,22 @@ def as_weights(owner: str, values: Any, shape: tuple[int, ...], like: Tensor, ke
     return tensor
 
 
-def as_log_q(owner: str, values: Any, shape: tuple[int, ...], like: Tensor, kept: Tensor | None = None) -> Tensor:
+def as_log_q(
+    owner: str,
+    values: Any,
+    shape: tuple[int, ...],
+    like: Tensor,
+    kept: Tensor | None = None,
+    parameter: str = "log_q",
+) -> Tensor:
     """Log-probabilities where `kept`: finite, and at most 0, so that a probability or a wrong sign does not pass."""
-    tensor = as_numbers(owner, "log_q", values, shape, like)
+    tensor = as_numbers(owner, parameter, values, shape, like)
     bad = ~(tensor.isfinite() & (tensor <= 1e-6))
     if kept is not None:
         bad &= kept
     if bad.any():
         advice = "It is the logarithm of a probability."
-        refuse(owner, "log_q", "finite and at most 0", first_bad(to_numpy(tensor), to_numpy(bad)), advice)
+        refuse(owner, parameter, "finite and at most 0", first_bad(to_numpy(tensor), to_numpy(bad)), advice)
     return tensor
 
 

@@ -19,7 +19,8 @@ def mixture_log_q(log_qs: Sequence[Any], shares: Any) -> Any:
     shares   one number for each sampler: how many of a row's slots it fills. They are divided by their sum
 
     A row of B in-batch negatives, drawn by popularity, and B' uniform ones is one row of B + B' draws from
-    Q = (B q_batch + B' / n) / (B + B'). Correcting each part by its own sampler counts frequent items twice.
+    Q = (B q_batch + B' / n) / (B + B'). Correcting each slot by the sampler that drew it has more noise, and is biased
+    where one of them cannot reach every item.
 
     Yang et al. Mixed Negative Sampling for Learning Two-tower Neural Networks in Recommendations. WWW 2020.
 
@@ -30,10 +31,15 @@ def mixture_log_q(log_qs: Sequence[Any], shares: Any) -> Any:
     parts = [as_array("mixture_log_q", "log_qs", to_numpy(part)) for part in log_qs]
     if not parts:
         refuse("mixture_log_q", "log_qs", "at least one array", "none")
+    for part in parts:
+        if part.dtype.kind not in "iuf":
+            refuse("mixture_log_q", "log_qs", "numbers", f"dtype {part.dtype}")
     if len({part.shape for part in parts}) > 1:
         refuse("mixture_log_q", "log_qs", "of one shape", ", ".join(str(part.shape) for part in parts))
     share = as_array("mixture_log_q", "shares", to_numpy(shares))
-    if share.shape != (len(parts),) or share.dtype.kind not in "iuf":
+    if share.dtype.kind not in "iuf":
+        refuse("mixture_log_q", "shares", "numbers", f"dtype {share.dtype}")
+    if share.shape != (len(parts),):
         refuse("mixture_log_q", "shares", f"{len(parts)} numbers, one for each of log_qs", f"shape {share.shape}")
     if not (np.isfinite(share) & (share >= 0)).all() or share.sum() == 0:
         refuse("mixture_log_q", "shares", "at least 0, and not all 0", share.tolist())

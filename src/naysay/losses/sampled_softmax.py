@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay.checks import check_one_of, refuse
+from naysay.arrays import to_numpy
+from naysay.checks import check_one_of, first_bad, refuse
 from naysay.losses.inputs import as_log_q, as_temperature
 from naysay.losses.slots import slots, softplus
 
@@ -59,14 +60,19 @@ def sampled_softmax(
     """
     check_one_of("sampled_softmax", "form", form, _FORMS)
     if log_q is None:
-        refuse("sampled_softmax", "log_q", "given", "None", "Without it, info_nce.")
+        refuse("sampled_softmax", "log_q", "given", "None", "Without it, use info_nce.")
     if form == "classic" and positive_log_q is None:
-        refuse("sampled_softmax", "positive_log_q", "given for form 'classic'", "None")
+        advice = "It is the log-probability with which each positive would be drawn."
+        refuse("sampled_softmax", "positive_log_q", "given for form 'classic'", "None", advice)
     ready = slots("sampled_softmax", positive, negatives, mask, weights, log_q)
     scale = as_temperature("sampled_softmax", temperature, ready.positive)
     pull, push = ready.positive / scale, ready.log_sum(ready.negatives / scale)
     if positive_log_q is not None:
-        own = as_log_q("sampled_softmax", positive_log_q, (len(pull),), ready.positive)
+        own = as_log_q("sampled_softmax", positive_log_q, (len(pull),), ready.positive, parameter="positive_log_q")
+        certain = own >= 0
+        if certain.any() and form != "classic":
+            got = first_bad(to_numpy(own), to_numpy(certain))
+            refuse("sampled_softmax", "positive_log_q", "below 0", got, "Nothing but the positive could be drawn.")
         if form == "classic":
             return ready.answer(softplus(push + ready.log_drawn - (pull - own)))
         push = push + (-torch.expm1(own)).log()

@@ -6,7 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from naysay.checks import check_at_least, refuse, shown
+from naysay.checks import refuse, shown
+from naysay.losses.inputs import check_setting, is_number
 from naysay.losses.slots import slots, softplus
 
 
@@ -34,11 +35,11 @@ def self_adversarial(
     >>> self_adversarial(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]))    # log 2
     tensor([0.6931])
     """
-    check_at_least("self_adversarial", "alpha", alpha, 0)
-    if isinstance(margin, bool) or not isinstance(margin, int | float) or not abs(margin) < float("inf"):
+    check_setting("self_adversarial", "alpha", alpha, 0)
+    if not is_number(margin) or not abs(margin) < float("inf"):
         refuse("self_adversarial", "margin", "a finite number", shown(margin))
     ready = slots("self_adversarial", positive, negatives, mask, weights)
     pull, push = ready.positive + margin, ready.negatives + margin
     sharp = alpha * push.detach()
-    share = ready.weights * (sharp - ready.log_sum(sharp)[:, None]).exp()
+    share = ready.weights * (sharp - ready.log_sum(sharp)[:, None]).masked_fill(~ready.kept, 0.0).exp()
     return ready.answer((softplus(-pull) + (share * softplus(push)).sum(dim=1)) / 2)

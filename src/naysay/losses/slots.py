@@ -7,7 +7,6 @@ from typing import Any, final
 
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid
 
 from naysay.losses.inputs import (
     as_log_q,
@@ -99,4 +98,4 @@ def slots(owner: str, positive: Any, negatives: Any, mask: Any, weights: Any, lo
 
 def softplus(values: Tensor) -> Tensor:
     """log(1 + e^x), exact for every x: torch's own is x above 20, which is 2e-9 off in float64."""
-    return -logsigmoid(-values)
+    return torch.logaddexp(values, values.new_zeros(()))

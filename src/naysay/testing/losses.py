@@ -87,12 +87,21 @@ def empty(bench: Bench) -> str | None:
 
 
 def finite(bench: Bench) -> str | None:
-    """Scores of 1e4, either way, leave the loss and its gradient finite."""
-    for factor in (1e4, -1e4):
-        case = bench.case(dtype="float32")
-        extreme = replace(case, positive=case.positive.sign() * factor, negatives=case.negatives.sign() * -factor)
-        if not all(np.isfinite(found).all() for found in extreme.all()):
-            return "is not finite, or its gradient is not, for scores of 1e4 and -1e4"
+    """Scores of 1e4, either way, leave the loss and its gradient finite, with and without empty slots."""
+    case, mask = bench.case(dtype="float32"), bench.masked().mask
+    for positive, negatives in ((1e4, -1e4), (-1e4, 1e4), (1e4, 1e4), (-1e4, -1e4)):
+        of_signs = {
+            "positive": case.positive.sign() * positive,
+            "negatives": case.negatives.sign() * negatives,
+        }
+        of_one_sign = {
+            "positive": case.positive.abs().sign() * positive,
+            "negatives": case.negatives.abs().sign() * negatives,
+        }
+        for extreme in (replace(case, **of_signs), replace(case, **of_one_sign)):
+            for shown in (extreme, replace(extreme, mask=mask)):
+                if not all(np.isfinite(found).all() for found in shown.all()):
+                    return "is not finite, or its gradient is not, for scores of 1e4 and -1e4"
     return None
 
 

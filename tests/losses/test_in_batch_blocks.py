@@ -330,7 +330,7 @@ def test_memory_does_not_grow_with_the_square():
 BAD = {
     "anchors in NumPy": (
         lambda: in_batch(np.eye(3), torch.eye(3)),
-        r"in_batch: `anchors` must be a torch tensor, got a ndarray\. Gradients flow through it\.",
+        r"in_batch: `anchors` must be a torch tensor, got ndarray\. Pass a tensor: gradients flow through it\.",
     ),
     "another width": (
         lambda: in_batch(torch.eye(3), torch.ones(3, 2)),

@@ -1,0 +1,342 @@
+"""log_q: K draws estimate the sum over all items without bias, on 50 items whose full softmax is known.
+
+By Monte Carlo, drawn by our own pools with fixed seeds: |z| < 4 for what is unbiased, far beyond for what is not; and
+by enumeration of every row that can be drawn from six items, to 1e-12.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import naysay as ns
+from naysay.losses import distinct_log_q, guided, info_nce, mixture_log_q, sampled_softmax
+from naysay.pools import Everything
+
+N_ITEMS, POSITIVE, ROWS, K = 50, 7, 200_000, 8
+KNOWN = ns.Positives.from_pairs([0], [POSITIVE], n_anchors=1, n_items=N_ITEMS)
+NOTHING = ns.Positives.from_pairs([], [], n_anchors=1, n_items=N_ITEMS)
+SCORES = np.random.default_rng(5).normal(0.0, 1.0, N_ITEMS)
+SCORES[POSITIVE] = 3.0
+RANKS = np.random.default_rng(6).permutation(N_ITEMS)
+RANKS = np.where(RANKS == 0, RANKS[POSITIVE], RANKS)
+RANKS[POSITIVE] = 0  # the positive is the most popular item, which is when its own log_q matters most
+POPULARITY = 1.0 / (1.0 + RANKS)
+WEIGHTS = {"uniform": None, "popularity": POPULARITY, "popular": np.where(RANKS < 25, POPULARITY, 0.0)}
+FREE = np.arange(N_ITEMS) != POSITIVE
+SUM = float(np.exp(SCORES[FREE]).sum())
+BOTH = pytest.mark.parametrize("weights", ["uniform", "popularity"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Cores are shared: torch's threads would wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def drawn(weights, distinct, *, rows=ROWS, k=K, seed=0, known=KNOWN):
+    """`rows` rows of k negatives for the one anchor."""
+    pool = Everything(known, WEIGHTS[weights], distinct=distinct)
+    return pool.draw(ns.Query(np.zeros(rows, np.int64)), k, rng=ns.rng_for(seed))
+
+
+def log_q_of(ids, weights, free=FREE):
+    """The log-probability of any item under a pool, which may not be the one that drew it."""
+    each = np.ones(N_ITEMS) if WEIGHTS[weights] is None else WEIGHTS[weights]
+    with np.errstate(divide="ignore"):
+        return np.log(each[ids] / each[free].sum())
+
+
+def sums(loss, ids, **options):
+    """What each row takes for the sum over the negatives: (e^loss - 1) e^p."""
+    positive = torch.full((len(ids),), SCORES[POSITIVE], dtype=torch.float64)
+    values = loss(positive, torch.tensor(SCORES[ids]), temperature=1.0, **options)
+    return torch.expm1(values).numpy() * math.exp(SCORES[POSITIVE])
+
+
+def error(found, truth=SUM):
+    """(z, relative error) of the mean over rows."""
+    gap = found.mean() - truth
+    return gap / (found.std() / math.sqrt(len(found))), gap / truth
+
+
+def unbiased(found, truth=SUM, within=0.01):
+    z, relative = error(found, truth)
+    assert abs(z) < 4
+    assert abs(relative) < within
+
+
+def biased(found, size, truth=SUM):
+    """By about `size`, relative, and beyond all doubt."""
+    z, relative = error(found, truth)
+    assert abs(z) > 20
+    assert relative == pytest.approx(size, rel=0.05)
+
+
+# ---- with replacement ------------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("loss", [info_nce, sampled_softmax])
+def test_the_sum_is_unbiased(weights, loss):
+    negatives = drawn(weights, distinct=False)
+    unbiased(sums(loss, negatives.ids, log_q=negatives.log_q))
+
+
+def test_each_row_has_its_own_k():
+    """From one to eight draws; what is not drawn is masked."""
+    negatives = drawn("popularity", distinct=False, k=1 + np.arange(ROWS) % K)
+    unbiased(sums(info_nce, negatives.ids, log_q=negatives.log_q, mask=negatives.mask), within=0.02)
+
+
+def test_the_wrong_sign_is_far_off():
+    """Adding log q where it is to be taken off, which libraries have shipped. It cannot be said with log_q= at all."""
+    negatives = drawn("popularity", distinct=False)
+    zero = torch.zeros(ROWS, dtype=torch.float64)
+    added = torch.tensor(SCORES[negatives.ids] + negatives.log_q - math.log(K))
+    z, relative = error(torch.expm1(info_nce(zero, added)).numpy())
+    assert z < -1e5
+    assert relative < -0.99
+    with pytest.raises(ns.NaysayError, match="`log_q` must be finite and at most 0"):
+        sums(info_nce, negatives.ids, log_q=-negatives.log_q)
+
+
+def test_no_correction_is_far_off():
+    """Also if one knows how many items there are: popular items count for more than themselves."""
+    negatives = drawn("popularity", distinct=False)
+    z, relative = error(sums(info_nce, negatives.ids) * FREE.sum() / K)
+    assert abs(z) > 100
+    assert abs(relative) > 0.1
+
+
+def test_weights_leave_k_as_it_is():
+    """A weight of each item's own: sum_i w_i e^{s_i}, also where that is 0. So what is distrusted after the draw."""
+    trust = np.random.default_rng(0).choice([0.0, 0.5, 1.0], N_ITEMS)
+    negatives = drawn("popularity", distinct=False)
+    truth = float((trust * np.exp(SCORES))[FREE].sum())
+    weighted = sums(info_nce, negatives.ids, log_q=negatives.log_q, weights=trust[negatives.ids])
+    unbiased(weighted, truth, within=0.02)
+
+
+def test_guided_estimates_the_sum_over_what_is_trusted():
+    """The guide looks at slots after they were drawn, so K is that of the draw."""
+    guide = np.random.default_rng(1).uniform(0.0, 1.0, N_ITEMS)
+    guide[POSITIVE] = 0.5
+    negatives = drawn("uniform", distinct=False)
+    truth = float(np.exp(SCORES)[FREE & (guide <= 0.5)].sum())
+    by_guide = {"guide_positive": np.full(ROWS, 0.5), "guide_negatives": guide[negatives.ids]}
+    unbiased(sums(guided, negatives.ids, log_q=negatives.log_q, **by_guide), truth, within=0.02)
+
+
+# ---- several samplers ------------------------------------------------------------------------------------------------
+
+
+def two_samplers(first):
+    """Five slots of one sampler and three uniform ones: ids, and the log_q of all of them under each of the two."""
+    parts = [drawn(first, False, k=5, seed=1), drawn("uniform", False, k=3, seed=2)]
+    ids = np.concatenate([part.ids for part in parts], axis=1)
+    by_sampler = [log_q_of(ids, first), log_q_of(ids, "uniform")]
+    assert np.allclose(by_sampler[0][:, :5], parts[0].log_q)
+    assert np.allclose(by_sampler[1][:, 5:], parts[1].log_q)
+    return ids, by_sampler, np.concatenate([part.log_q for part in parts], axis=1)
+
+
+@pytest.mark.parametrize("first", ["popularity", "popular"])
+def test_a_mixture_is_unbiased_under_one_q(first):
+    """Also if one of the two cannot draw every item, as a batch cannot give what nobody has chosen."""
+    ids, by_sampler, _ = two_samplers(first)
+    found = sums(info_nce, ids, log_q=mixture_log_q(by_sampler, [5, 3]))
+    unbiased(found)
+    in_torch = mixture_log_q([torch.tensor(part) for part in by_sampler], torch.tensor([5.0, 3.0]))
+    assert np.allclose(sums(info_nce, ids, log_q=in_torch), found)
+
+
+def test_the_shares_belong_to_the_samplers():
+    ids, by_sampler, _ = two_samplers("popularity")
+    z, relative = error(sums(info_nce, ids, log_q=mixture_log_q(by_sampler, [3, 5])))
+    assert abs(z) > 20
+    assert abs(relative) > 0.02
+
+
+def test_parts_that_are_corrected_separately():
+    """Each slot by the sampler that drew it: noisier if all items are in reach, biased if they are not.
+
+    With the K of its own part as well, every part is an estimate of the whole sum, and their sum is twice that.
+    """
+    ids, by_sampler, own = two_samplers("popularity")
+    apart, mixed = sums(info_nce, ids, log_q=own), sums(info_nce, ids, log_q=mixture_log_q(by_sampler, [5, 3]))
+    unbiased(apart)
+    assert apart.std() > 1.1 * mixed.std()
+    each = sums(info_nce, ids[:, :5], log_q=own[:, :5]) + sums(info_nce, ids[:, 5:], log_q=own[:, 5:])
+    biased(each, 1.0)
+    ids, _, own = two_samplers("popular")
+    reached = float(np.exp(SCORES)[FREE & (RANKS < 25)].sum())
+    biased(sums(info_nce, ids, log_q=own), 5 / 8 * (reached / SUM - 1))
+
+
+# ---- without replacement ---------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_distinct_rows_need_their_own_log_q(weights):
+    """As drawn, slot j estimates the sum over what is left after j slots: too low, by 3.5 of 49 items if uniform."""
+    negatives = drawn(weights, distinct=True)
+    unbiased(sums(info_nce, negatives.ids, log_q=distinct_log_q(negatives.log_q)))
+    raw = sums(info_nce, negatives.ids, log_q=negatives.log_q)
+    if weights == "uniform":
+        biased(raw, -(K - 1) / 2 / FREE.sum())
+    else:
+        assert error(raw)[0] < -20
+        assert error(raw)[1] < -0.03
+
+
+def test_distinct_rows_of_different_lengths():
+    negatives = drawn("popularity", distinct=True, k=1 + np.arange(ROWS) % K)
+    corrected = distinct_log_q(torch.tensor(negatives.log_q), negatives.mask)
+    unbiased(sums(info_nce, negatives.ids, log_q=corrected, mask=negatives.mask), within=0.02)
+
+
+# ---- every row that can be drawn from six items ----------------------------------------------------------------------
+
+FEW = np.array([0.5, 1.0, 2.0, 0.25, 3.0, 1.25])  # their weights
+SMALL = np.array([0.3, -1.0, 0.7, 2.0, -0.4, 0.1])  # their scores
+
+
+def expected(rows, chances, loss=info_nce, scores=SMALL, **options):
+    """The expectation of e^loss - 1 at p = 0, over all rows with their chances, which is that of the sum."""
+    values = loss(torch.zeros(len(rows), dtype=torch.float64), torch.tensor(scores[rows]), temperature=1.0, **options)
+    return math.fsum(torch.expm1(values).double().numpy() * chances)
+
+
+def one_after_the_other(k):
+    """All ordered rows of k distinct items, their chances, and log_q given the earlier slots."""
+    rows = np.array(list(itertools.permutations(range(6), k)))
+    earlier = np.cumsum(FEW[rows], axis=1) - FEW[rows]
+    q = FEW[rows] / (FEW.sum() - earlier)
+    return rows, q.prod(axis=1), np.log(q)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 6])
+def test_all_distinct_rows(k):
+    rows, chances, log_q = one_after_the_other(k)
+    assert math.fsum(chances) == pytest.approx(1.0, rel=1e-12)
+    truth = math.fsum(np.exp(SMALL))
+    assert expected(rows, chances, log_q=distinct_log_q(log_q)) == pytest.approx(truth, rel=1e-12)
+    raw = expected(rows, chances, log_q=log_q)
+    assert raw == pytest.approx(truth, rel=1e-12) if k == 1 else raw < 0.99 * truth
+
+
+def test_all_distinct_rows_with_empty_slots():
+    """Three items in the first, third and last of five slots."""
+    rows, chances, log_q = one_after_the_other(3)
+    places = np.array([0, 2, 4])
+    wide, wide_log_q, mask = (np.zeros((len(rows), 5), kind) for kind in (np.int64, np.float64, bool))
+    wide[:, places], wide_log_q[:, places], mask[:, places] = rows, log_q, True
+    found = expected(wide, chances, log_q=distinct_log_q(wide_log_q, mask), mask=mask)
+    assert found == pytest.approx(math.fsum(np.exp(SMALL)), rel=1e-12)
+    assert (distinct_log_q(wide_log_q, mask)[~mask] == 0).all()
+
+
+def independent(*samplers):
+    """All rows of one draw from each of the samplers, given as probabilities (6,), and their chances."""
+    rows = np.array(list(itertools.product(range(6), repeat=len(samplers))))
+    chances = np.prod([q[rows[:, slot]] for slot, q in enumerate(samplers)], axis=0)
+    return rows, chances
+
+
+def test_all_independent_rows():
+    q = FEW / FEW.sum()
+    rows, chances = independent(q, q, q)
+    assert expected(rows, chances, log_q=np.log(q[rows])) == pytest.approx(math.fsum(np.exp(SMALL)), rel=1e-12)
+
+
+def test_all_rows_of_a_mixture():
+    """Two slots by weight, one of them from the first three items only."""
+    wide, narrow = FEW / FEW.sum(), np.array([0.2, 0.3, 0.5, 0.0, 0.0, 0.0])
+    rows, chances = independent(wide, narrow, narrow)
+    with np.errstate(divide="ignore"):
+        by_sampler = [np.log(wide)[rows], np.log(narrow)[rows]]
+    found = expected(rows, chances, log_q=mixture_log_q(by_sampler, [1, 2]))
+    assert found == pytest.approx(math.fsum(np.exp(SMALL)), rel=1e-12)
+
+
+def test_all_rows_that_may_hit_the_positive():
+    """Item 4 is the positive, drawn like any other and masked: given that something else was drawn, unbiased."""
+    q = FEW / FEW.sum()
+    rows, chances = independent(q, q, q)
+    mask = rows != 4
+    some = mask.any(axis=1)
+    own = np.full(len(rows), math.log(q[4]))
+    truth = math.fsum(np.exp(np.delete(SMALL, 4)))
+    told = expected(rows, chances, sampled_softmax, log_q=np.log(q[rows]), mask=mask, positive_log_q=own)
+    assert told / chances[some].sum() == pytest.approx(truth, rel=1e-12)
+    not_told = expected(rows, chances, sampled_softmax, log_q=np.log(q[rows]), mask=mask)
+    assert not_told / chances[some].sum() == pytest.approx(truth / (1 - q[4]), rel=1e-12)
+
+
+def test_all_rows_of_guided():
+    """Items whose guide is above that of the positive are not in the sum; K is that of the draw."""
+    q = FEW / FEW.sum()
+    rows, chances = independent(q, q, q)
+    guide = np.array([0.1, 0.9, 0.4, 0.2, 0.6, 0.3])
+    by_guide = {"guide_positive": np.full(len(rows), 0.5), "guide_negatives": guide[rows]}
+    found = expected(rows, chances, guided, log_q=np.log(q[rows]), **by_guide)
+    assert found == pytest.approx(math.fsum(np.exp(SMALL[guide <= 0.5])), rel=1e-12)
+
+
+# ---- the gradient of the full softmax --------------------------------------------------------------------------------
+
+FULL = np.exp(SCORES) / np.exp(SCORES).sum() - ~FREE  # softmax minus one-hot
+DRAWS = 400_000
+
+
+def mean_gradient(negatives, **options):
+    """(n_items,) the gradient in the scores of all items, a mean over rows; draws of the positive are masked."""
+    rows = len(negatives.ids)
+    positive = torch.full((rows,), SCORES[POSITIVE], dtype=torch.float64, requires_grad=True)
+    scores = torch.tensor(SCORES[negatives.ids], requires_grad=True)
+    mask = negatives.ids != POSITIVE
+    sampled_softmax(positive, scores, log_q=negatives.log_q, mask=mask, **options).sum().backward()
+    found = np.bincount(negatives.ids.ravel(), scores.grad.numpy().ravel(), N_ITEMS) / rows
+    found[POSITIVE] += positive.grad.mean().item()
+    return found
+
+
+def distance(found):
+    """Half the sum of what is off: 0 if all is right, 1 at most."""
+    return np.abs(found - FULL).sum() / 2
+
+
+@BOTH
+@pytest.mark.parametrize("form", ["sampled", "refined"])
+def test_the_gradient_tends_to_that_of_the_full_softmax(weights, form):
+    off = []
+    for k in (4, 64, 1024, 16_384):
+        negatives = drawn(weights, distinct=False, rows=DRAWS // k, k=k)
+        off.append(distance(mean_gradient(negatives, form=form)))
+    assert off[0] > 0.05  # the estimate stands in a denominator: unbiased for the sum is not for its inverse
+    assert off[0] > 5 * off[1]
+    assert max(off[2:]) < 0.01  # what is left is the noise of so many draws
+
+
+def test_which_forms_are_consistent():
+    """Draws from all items, hits of the positive masked, K = 10,000: refined is right, classic is not.
+
+    Classic never gives the positive its share: -log q_p does not grow with K, as the sum of the others does.
+    """
+    negatives = drawn("popularity", distinct=False, rows=50, k=10_000, known=NOTHING)
+    own = np.full(50, log_q_of(np.array([POSITIVE]), "popularity", np.ones(N_ITEMS, bool))[0])
+    off = {
+        form: distance(mean_gradient(negatives, form=form, positive_log_q=own))
+        for form in ("sampled", "refined", "classic")
+    }
+    assert off["sampled"] < 0.01
+    assert off["refined"] == pytest.approx(off["sampled"], rel=1e-9)
+    positive = np.exp(SCORES[POSITIVE]) / np.exp(SCORES).sum()
+    assert off["classic"] == pytest.approx(positive, rel=0.01)
+    assert distance(mean_gradient(negatives)) > 0.03  # not told that hits were masked: Q for Q'

@@ -1,0 +1,660 @@
+"""Losses over a positive and its slots: plain-loop oracles, gradients, the laws they share and those of each."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from slots_in_loops import LOSSES, TEMPERATURES, Batch, batches
+from slots_in_loops import decoupled as decoupled_in_loops
+from slots_in_loops import info_nce as info_nce_in_loops
+from slots_in_loops import sampled_softmax as sampled_softmax_in_loops
+
+from naysay import losses
+from naysay.losses.slots import softplus
+from naysay.testing import PromiseBroken, check_loss
+from naysay.testing.losses import PROMISES
+
+EACH = pytest.mark.parametrize("name", list(LOSSES))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Some functions of torch start their threads for four numbers; where cores are shared, that takes the time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def close(found, expected, size=0.0):
+    """Equal to 1e-12, relative; `size` is that of the terms if the value is a difference of them."""
+    assert found.tolist() == pytest.approx(list(expected), rel=1e-12, abs=1e-12 * size + 1e-14)
+
+
+def gradients(loss, positive, negatives, *others):
+    """Those of the sum of the loss in positive, negatives and others; 0 in what the loss does not use."""
+    return values_and_gradients(loss, positive, negatives, *others)[1:]
+
+
+def values_and_gradients(loss, positive, negatives, *others):
+    leaves = [positive.requires_grad_(), negatives.requires_grad_(), *others]
+    values = loss(positive, negatives)
+    found = torch.autograd.grad(values.sum(), leaves, allow_unused=True)
+    grads = [torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, found, strict=True)]
+    return [values.detach(), *grads]
+
+
+def counts(batch):
+    """The largest number of negatives in a row, by weight, and by 1 / (K q) if that is known."""
+    return max((math.fsum(count for _, count in slots) for _, slots, _ in batch.rows()), default=0.0)
+
+
+# ---- the same in plain loops -----------------------------------------------------------------------------------------
+
+
+@EACH
+@given(data=st.data())
+@settings(max_examples=60)
+def test_every_loss_in_loops(name, data):
+    loss, in_loops, options, log_q = LOSSES[name]
+    batch = data.draw(batches(log_q))
+    chosen = {option: data.draw(values, option) for option, values in options.items()}
+    found = loss(*batch.tensors(), **batch.options(), **chosen)
+    assert found.dtype == torch.float64
+    close(found, batch.map(in_loops, **chosen), counts(batch) if name in ("debiased", "hardness") else 0.0)
+
+
+@given(batches(True), TEMPERATURES, st.sampled_from(["sampled", "refined", "classic"]), st.data())
+@settings(max_examples=100)
+def test_sampled_softmax_in_loops(batch, temperature, form, data):
+    known = form == "classic" or data.draw(st.booleans())
+    own = [data.draw(st.floats(-5.0, -0.01)) for _ in batch.positive] if known else None
+    expected = [
+        sampled_softmax_in_loops(*row, temperature, form, own[place] if known else None) if row[1] else 0.0
+        for place, row in enumerate(batch.rows())
+    ]
+    given_own = {"positive_log_q": np.array(own, np.float64)} if known else {}
+    setting = {"temperature": temperature, "form": form}
+    found = losses.sampled_softmax(*batch.tensors(), **batch.options(), **given_own, **setting)
+    close(found, expected, 30.0 if form == "refined" else 0.0)
+
+
+@given(batches(None), TEMPERATURES, st.none() | st.floats(0.2, 2.0))
+@settings(max_examples=60)
+def test_decoupled_in_loops(batch, temperature, sigma):
+    found = losses.decoupled(*batch.tensors(), **batch.options(), temperature=temperature, sigma=sigma)
+    expected = batch.map(decoupled_in_loops, temperature=temperature, sigma=sigma, batch=batch.positive)
+    close(found, expected, 30.0)
+
+
+@given(batches(False), TEMPERATURES, st.sampled_from([0.0, 0.05, 0.5]), st.booleans(), st.booleans(), st.data())
+@settings(max_examples=100)
+def test_guided_in_loops(batch, temperature, margin, relative, by_itself, data):
+    """The mask of a row loses the slots that the guide finds closer than its positive, less the margin."""
+    values = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5]) | st.floats(-1.0, 1.0)
+    guide = batch.positive if by_itself else [data.draw(values) for _ in batch.positive]
+    guides = batch.negatives if by_itself else [[data.draw(values) for _ in row] for row in batch.negatives]
+    kept = []
+    for row, scores in enumerate(guides):
+        threshold = guide[row] - (abs(guide[row]) * margin if relative else margin)
+        trusted = [score <= threshold for score in scores]
+        kept.append(
+            [a and b for a, b in zip(trusted, (batch.mask or guides)[row], strict=True)] if batch.mask else trusted
+        )
+    given_guide = {}
+    if not by_itself:
+        shaped = np.array(guides, np.float64).reshape(batch.tensors()[1].shape)
+        given_guide = {"guide_positive": np.array(guide, np.float64), "guide_negatives": torch.tensor(shaped)}
+    setting = {"margin": margin, "relative": relative, "temperature": temperature}
+    found = losses.guided(*batch.tensors(), **batch.options(), **given_guide, **setting)
+    trusted = Batch(batch.positive, batch.negatives, kept, batch.weights, None)
+    close(found, trusted.map(info_nce_in_loops, temperature=temperature))
+
+
+@given(st.floats(-800.0, 800.0))
+def test_softplus_is_exact_everywhere(x):
+    found = softplus(torch.tensor(x, dtype=torch.float64)).item()
+    assert found == pytest.approx(max(x, 0.0) + math.log1p(math.exp(-abs(x))), rel=1e-15, abs=0.0)
+
+
+# ---- gradients -------------------------------------------------------------------------------------------------------
+
+
+OWN = [-1.0, -2.0, -0.5, -4.0]  # log_q of four positives
+UNTEMPERED = {
+    "bpr": losses.bpr,
+    "hinge": functools.partial(losses.hinge, margin=0.7),
+    "sampled_bce": losses.sampled_bce,
+    "gbce": functools.partial(losses.gbce, n_items=12),
+}
+SOFTMAX = {
+    "info_nce": losses.info_nce,
+    "decoupled": losses.decoupled,
+    "guided": functools.partial(losses.guided, margin=0.1),
+    "debiased": functools.partial(losses.debiased, prior=0.2),
+    "debiased, unbounded": functools.partial(losses.debiased, prior=0.2, least=-math.inf),
+    "hardness": functools.partial(losses.hardness, beta=1.5),
+    "hardness, unbounded": functools.partial(losses.hardness, least=-math.inf),
+}
+CORRECTED = {
+    "sampled": losses.sampled_softmax,
+    "sampled, hits": functools.partial(losses.sampled_softmax, positive_log_q=OWN),
+    "classic": functools.partial(losses.sampled_softmax, positive_log_q=OWN, form="classic"),
+}
+
+
+ALL = UNTEMPERED | SOFTMAX | CORRECTED
+WAYS = [(name, name in CORRECTED) for name in ALL] + [(name, True) for name in SOFTMAX]  # without and with log_q
+
+
+@pytest.mark.parametrize(("name", "log_q"), WAYS)
+def test_the_gradient_is_that_of_the_value(name, log_q):
+    """In the positive, the negatives, the weights and the temperature; row 2 is empty."""
+    loss, tempered = ALL[name], name not in UNTEMPERED
+    rng = np.random.default_rng(3)
+    positive, negatives = (torch.tensor(rng.standard_normal(shape)) for shape in ((4,), (4, 5)))
+    weights = torch.tensor(rng.uniform(0.5, 2.0, (4, 5)))
+    options = {"mask": rng.random((4, 5)) < 0.7}
+    options["mask"][2] = False
+    if log_q:
+        options["log_q"] = rng.uniform(-4.0, -0.1, (4, 5))
+    temperature = torch.tensor(0.6, dtype=torch.float64)
+
+    def value(positive, negatives, weights, temperature):
+        more = {"temperature": temperature} if tempered else {}
+        return loss(positive, negatives, weights=weights, **options, **more)
+
+    inputs = [leaf.requires_grad_() for leaf in (positive, negatives, weights, temperature)]
+    assert torch.autograd.gradcheck(value, inputs if tempered else [*inputs[:3], temperature.detach()])
+    found = torch.autograd.grad(value(*inputs).sum(), inputs[:3])
+    assert not any(grad[2].any() for grad in found)
+    assert not found[1][torch.tensor(~options["mask"])].any()
+
+
+@given(batches(None), TEMPERATURES)
+@settings(max_examples=60)
+def test_info_nce_has_the_gradient_of_a_softmax(batch, temperature):
+    """softmax minus one-hot, over t, in [p, s - log(K q) + log w]."""
+    loss = functools.partial(losses.info_nce, **batch.options(), temperature=temperature)
+    by_positive, by_negatives = gradients(loss, *batch.tensors())
+    for row, (p, slots, _) in enumerate(batch.rows()):
+        total = math.exp(p / temperature) + math.fsum(count * math.exp(s / temperature) for s, count in slots)
+        shares = [count * math.exp(s / temperature) / total / temperature for s, count in slots]
+        assert by_positive[row].item() == pytest.approx(-math.fsum(shares), rel=1e-12, abs=1e-15)
+        assert [grad for grad in by_negatives[row].tolist() if grad] == pytest.approx(shares, rel=1e-12)
+
+
+@given(batches(False), st.floats(0.0, 2.0), st.floats(-2.0, 4.0))
+@settings(max_examples=60)
+def test_self_adversarial_has_no_gradient_through_its_weights(batch, alpha, margin):
+    loss = functools.partial(losses.self_adversarial, **batch.options(), alpha=alpha, margin=margin)
+    by_positive, by_negatives = gradients(loss, *batch.tensors())
+    for row, (p, slots, _) in enumerate(batch.rows()):
+        shares = [count * math.exp(alpha * s) for s, count in slots]
+        sigmoids = [1 / (1 + math.exp(-s - margin)) for s, _ in slots]
+        expected = [a * b / math.fsum(shares) / 2 for a, b in zip(shares, sigmoids, strict=True)]
+        assert [grad for grad in by_negatives[row].tolist() if grad] == pytest.approx(expected, rel=1e-12)
+        own = -1 / (1 + math.exp(p + margin)) / 2 if slots else 0.0
+        assert by_positive[row].item() == pytest.approx(own, rel=1e-12)
+
+
+@given(batches(True), TEMPERATURES, st.booleans())
+@settings(max_examples=60)
+def test_refined_has_the_gradient_of_sampled(batch, temperature, with_own):
+    own = np.linspace(-2.0, -0.1, len(batch.positive)) if with_own else None
+    learnt = torch.tensor(temperature, dtype=torch.float64, requires_grad=True)
+    loss = functools.partial(losses.sampled_softmax, **batch.options(), positive_log_q=own, temperature=learnt)
+    assume(batch.positive)
+    sampled = gradients(functools.partial(loss, form="sampled"), *batch.tensors(), learnt)
+    refined = gradients(functools.partial(loss, form="refined"), *batch.tensors(), learnt)
+    for one, other in zip(sampled, refined, strict=True):
+        close(one.flatten(), other.flatten().tolist())
+
+
+@given(batches(None), TEMPERATURES, st.floats(0.2, 2.0))
+@settings(max_examples=25)
+def test_decoupled_takes_the_weight_of_a_positive_as_given(batch, temperature, sigma):
+    loss = functools.partial(losses.decoupled, **batch.options(), temperature=temperature, sigma=sigma)
+    by_positive, _ = gradients(loss, *batch.tensors())
+    each = [math.exp(p / sigma) for p in batch.positive]
+    for row, (_, slots, _) in enumerate(batch.rows()):
+        v = 2 - len(each) * each[row] / math.fsum(each)
+        assert by_positive[row].item() == pytest.approx(-v / temperature if slots else 0.0, rel=1e-12, abs=1e-12)
+
+
+@given(batches(None), TEMPERATURES, st.floats(0.0, 0.5), st.floats(0.0, 2.0))
+@settings(max_examples=60)
+def test_hardness_not_through_its_weights(batch, temperature, prior, beta):
+    """The gradient of log(1 + N g e^{-p}) with u held still; scores are at least -3, so that `least` never acts."""
+    setting = {"temperature": temperature, "prior": prior, "beta": beta, "least": -1e6, "through": False}
+    loss = functools.partial(losses.hardness, **batch.options(), **setting)
+    by_positive, by_negatives = gradients(loss, *batch.tensors())
+    for row, (p, slots, _) in enumerate(batch.rows()):
+        number, pull = math.fsum(count for _, count in slots), math.exp(p / temperature)
+        tilts = [count * math.exp(beta * s / temperature) for s, count in slots]
+        lifts = [u / math.fsum(tilts) * math.exp(s / temperature) for u, (s, _) in zip(tilts, slots, strict=True)]
+        left = math.fsum(lifts) - prior * pull
+        assume(not slots or abs(left) > 1e-3 * prior * pull)
+        outer = number / (1 - prior) / (pull + number * left / (1 - prior)) / temperature if left > 0 else 0.0
+        assert [grad for grad in by_negatives[row].tolist() if grad] == pytest.approx(
+            [outer * lift for lift in lifts] if outer else [], rel=1e-11
+        )
+        assert by_positive[row].item() == pytest.approx(-outer * math.fsum(lifts), rel=1e-11, abs=1e-14)
+
+
+# ---- laws that all of them keep --------------------------------------------------------------------------------------
+
+
+WEIGHED = {
+    "decoupled, weighted": functools.partial(losses.decoupled, sigma=0.5),
+    "hardness, not through": functools.partial(losses.hardness, through=False),
+    "self_adversarial": functools.partial(losses.self_adversarial, alpha=1.5, margin=1.0),
+    "guided, relative": functools.partial(losses.guided, margin=0.2, relative=True, temperature=0.5),
+}
+PLAIN = UNTEMPERED | SOFTMAX | WEIGHED  # what takes no log_q, or need not
+
+
+def refined(positive, negatives, **options):
+    own = np.linspace(-3.0, -0.2, len(positive))
+    return losses.sampled_softmax(positive, negatives, **options, positive_log_q=own, form="refined")
+
+
+WITH_LOG_Q = SOFTMAX | {"sampled": losses.sampled_softmax, "refined": refined}
+PLAINLY = pytest.mark.parametrize("name", list(PLAIN))
+CORRECTLY = pytest.mark.parametrize("name", list(WITH_LOG_Q))
+
+
+def answers(loss, batch):
+    """The values (B,) of a loss over a batch, and its gradients (B,) and (B, K)."""
+    return values_and_gradients(functools.partial(loss, **batch.options()), *batch.tensors())
+
+
+def near(one, other):
+    """Equal to 1e-10, in float64."""
+    assert torch.allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+def same(one, other):
+    """The same answers for each row: its value, the gradient in its positive."""
+    near(one[0], other[0])
+    near(one[1], other[1])
+
+
+def repeated(row, times, filler):
+    """Every slot as often as its weight says, then `filler` up to the length of the longest row."""
+    slots = [value for value, often in zip(row, times, strict=True) for _ in range(often)]
+    return slots + [filler] * (18 - len(slots))
+
+
+@PLAINLY
+@given(batch=batches(False, st.integers(0, 3)))
+@settings(max_examples=25)
+def test_a_weight_is_a_slot_that_often(name, batch):
+    """And what a slot gets of the gradient is the sum of what its copies get."""
+    assume(batch.weights is not None and batch.negatives)
+    masks = [[True] * len(row) for row in batch.negatives] if batch.mask is None else batch.mask
+    pairs = list(zip(batch.negatives, masks, batch.weights, strict=True))
+    longer = Batch(
+        batch.positive,
+        [repeated(row, times, 0.0) for row, _, times in pairs],
+        [repeated(mask, times, False) for _, mask, times in pairs],
+        None,
+        None,
+    )
+    once, often = answers(PLAIN[name], batch), answers(PLAIN[name], longer)
+    same(once, often)
+    near(once[2].sum(dim=1), often[2].sum(dim=1))
+
+
+@PLAINLY
+@given(batch=batches(False), place=st.integers(0, 6), weightless=st.booleans())
+@settings(max_examples=25)
+def test_an_empty_slot_changes_nothing(name, batch, place, weightless):
+    """Masked, or of weight 0."""
+
+    def with_one(rows, default, value):
+        rows = [[default] * len(row) for row in batch.negatives] if rows is None else rows
+        return [[*row[:place], value, *row[place:]] for row in rows]
+
+    more = Batch(
+        batch.positive,
+        with_one(batch.negatives, 0.0, 9.0),
+        with_one(batch.mask, True, weightless),
+        with_one(batch.weights, 1.0, 0.0 if weightless else 1.0),
+        None,
+    )
+    same(answers(PLAIN[name], batch), answers(PLAIN[name], more))
+
+
+@CORRECTLY
+@given(batch=batches(True), place=st.integers(0, 6))
+@settings(max_examples=25)
+def test_a_masked_slot_changes_nothing_with_log_q(name, batch, place):
+    masks = [[True] * len(row) for row in batch.negatives] if batch.mask is None else batch.mask
+    weights = None if batch.weights is None else [[*row[:place], 2.0, *row[place:]] for row in batch.weights]
+    more = Batch(
+        batch.positive,
+        [[*row[:place], 9.0, *row[place:]] for row in batch.negatives],
+        [[*row[:place], False, *row[place:]] for row in masks],
+        weights,
+        [[*row[:place], -1.0, *row[place:]] for row in batch.log_q],
+    )
+    same(answers(WITH_LOG_Q[name], batch), answers(WITH_LOG_Q[name], more))
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_LOG_Q if name not in ("guided", "refined")])
+@given(batch=batches(False))
+@settings(max_examples=25)
+def test_log_q_of_one_in_k_is_none(name, batch):
+    """K draws from K items by equal chances stand for themselves."""
+    drawn = [row[2] for row in batch.rows()]
+    log_q = [[-math.log(max(k, 1))] * len(row) for k, row in zip(drawn, batch.negatives, strict=True)]
+    corrected = Batch(batch.positive, batch.negatives, batch.mask, batch.weights, log_q)
+    plain = losses.info_nce if name == "sampled" else WITH_LOG_Q[name]
+    same(answers(plain, batch), answers(WITH_LOG_Q[name], corrected))
+
+
+@pytest.mark.parametrize("name", [*PLAIN, "sampled", "refined"])
+@given(data=st.data())
+@settings(max_examples=25)
+def test_the_order_of_slots_and_rows_does_not_matter(name, data):
+    corrected = name not in PLAIN or (name in SOFTMAX and data.draw(st.booleans()))
+    batch = data.draw(batches(corrected))
+    slots = data.draw(st.permutations(range(len(batch.negatives[0]) if batch.negatives else 0)))
+    rows = data.draw(st.permutations(range(len(batch.positive)))) if name != "refined" else range(len(batch.positive))
+
+    def turned(values):
+        return None if values is None else [[values[row][slot] for slot in slots] for row in rows]
+
+    parts = (turned(values) for values in (batch.negatives, batch.mask, batch.weights, batch.log_q))
+    other = Batch([batch.positive[row] for row in rows], *parts)
+    found, moved = (answers((PLAIN | WITH_LOG_Q)[name], each) for each in (batch, other))
+    if len(rows):
+        same([values[list(rows)] for values in found[:2]], moved)
+        near(found[2][list(rows)][:, list(slots)], moved[2])
+
+
+@pytest.mark.parametrize(("name", "log_q"), [way for way in WAYS if way[0] not in UNTEMPERED])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_temperature_may_be_learnt(name, log_q, shape):
+    """A number and a tensor of one agree, also if that is of another dtype, and the tensor gets a gradient."""
+    torch.set_warn_always(True)  # torch says some things once, to whichever test comes first
+    try:
+        batch = Batch(
+            [0.3, -0.2, 0.0, 1.0], [[0.2, -0.4, 0.9], [0.1, 0.3, -0.6], [-0.5, 0.0, 0.4], [0.2, 0.3, -1.0]], *[None] * 3
+        )
+        options = {"log_q": np.full((4, 3), -1.5)} if log_q else {}
+        for dtype in (torch.float64, torch.float32):
+            learnt = torch.full(shape, 0.5, dtype=dtype, requires_grad=True)
+            loss = functools.partial(ALL[name], **options)
+            values = loss(*batch.tensors(), temperature=learnt)
+            assert values.dtype == torch.float64
+            near(values, loss(*batch.tensors(), temperature=0.5))
+            (slope,) = torch.autograd.grad(values.sum(), learnt)
+            above, below = (loss(*batch.tensors(), temperature=0.5 + step).sum().item() for step in (1e-6, -1e-6))
+            assert slope.shape == shape
+            assert slope.dtype == dtype
+            assert slope.item() == pytest.approx((above - below) / 2e-6, rel=1e-5)
+    finally:
+        torch.set_warn_always(False)
+
+
+# ---- how they are related --------------------------------------------------------------------------------------------
+
+
+@given(batches(None, least=-1.0), TEMPERATURES, st.sampled_from([-1.0, -2.0, -math.inf]), st.booleans())
+@settings(max_examples=25)
+def test_no_prior_and_no_beta_is_info_nce(batch, temperature, least, through):
+    """Where no score is below `least`."""
+    setting = {"temperature": temperature, "prior": 0.0, "least": least}
+    hard = functools.partial(losses.hardness, beta=0.0, through=through, **setting)
+    plain = answers(functools.partial(losses.info_nce, temperature=temperature), batch)
+    for loss in (hard, functools.partial(losses.debiased, **setting)):
+        found = answers(loss, batch)
+        same(found, plain)
+        near(found[2], plain[2])
+
+
+@given(batches(None), TEMPERATURES, st.floats(0.0, 0.6), st.sampled_from([-1.0, -3.0, -math.inf]), st.booleans())
+@settings(max_examples=25)
+def test_no_beta_is_debiased(batch, temperature, prior, least, through):
+    setting = {"temperature": temperature, "prior": prior, "least": least}
+    hard = answers(functools.partial(losses.hardness, beta=0.0, through=through, **setting), batch)
+    debiased = answers(functools.partial(losses.debiased, **setting), batch)
+    same(hard, debiased)
+    near(hard[2], debiased[2])
+
+
+@given(batches(False), st.integers(2, 50))
+@settings(max_examples=25)
+def test_gbce_without_calibration_is_sampled_bce(batch, n_items):
+    found = answers(functools.partial(losses.gbce, n_items=n_items, calibration=0.0), batch)
+    plain = answers(losses.sampled_bce, batch)
+    same(found, plain)
+    near(found[2], plain[2])
+
+
+def test_gbce_with_all_negatives_is_sampled_bce():
+    scores = torch.zeros(1, dtype=torch.float64), torch.zeros((1, 9), dtype=torch.float64)
+    for calibration in (0.0, 0.5, 1.0):
+        found = losses.gbce(*scores, n_items=10, calibration=calibration).item()
+        assert found == pytest.approx(10 * math.log(2), rel=1e-14)
+    few = losses.gbce(
+        scores[0], scores[1][:, :3], n_items=10, calibration=1.0
+    )  # beta = the share that was drawn, 3 / 9
+    assert few.item() == pytest.approx((1 / 3 + 3) * math.log(2), rel=1e-14)
+
+
+@given(batches(False, st.just(1.0)), st.floats(-2.0, 2.0))
+@settings(max_examples=25)
+def test_self_adversarial_of_alpha_0_is_half_the_mean(batch, margin):
+    """Half of binary cross-entropy with weights of 1 / K, on scores above -margin."""
+    positive, negatives = batch.tensors()
+    options = batch.options()
+    mask = torch.as_tensor(options.get("mask", np.ones(negatives.shape, bool)))
+    weights = (1.0 / mask.sum(dim=1, keepdim=True).clamp_min(1).double()).expand(negatives.shape)
+    expected = losses.sampled_bce(positive + margin, negatives + margin, mask=mask, weights=weights) / 2
+    near(losses.self_adversarial(positive, negatives, alpha=0.0, margin=margin, mask=mask), expected)
+
+
+@given(batches(False, st.just(1.0)))
+@settings(max_examples=25)
+def test_bpr_is_a_sum_over_pairs(batch):
+    """DNS(M, N) with M = N: every pair counts, once; weights of 1 / K make it the mean."""
+    positive, negatives = batch.tensors()
+    mask = torch.tensor(batch.mask or np.ones(negatives.shape), dtype=torch.bool).reshape(negatives.shape)
+    one_by_one = [
+        losses.bpr(positive, negatives[:, [slot]], mask=mask[:, [slot]]) for slot in range(negatives.shape[1])
+    ]
+    near(losses.bpr(positive, negatives, mask=mask), sum(one_by_one, torch.zeros_like(positive)))
+
+
+@given(batches(False))
+@settings(max_examples=25)
+def test_info_nce_of_one_negative_is_bpr(batch):
+    """MixGCF's loss, log(1 + sum_j exp(s_j - p)), is BPR for K = 1."""
+
+    def first(values):
+        return None if values is None else [row[:1] for row in values]
+
+    unweighted = Batch(batch.positive, first(batch.negatives), first(batch.mask), None, None)
+    found, pairs = answers(losses.info_nce, unweighted), answers(losses.bpr, unweighted)
+    same(found, pairs)
+    near(found[2], pairs[2])
+
+
+@given(batches(None), TEMPERATURES, st.booleans(), st.floats(0.0, 1.0))
+@settings(max_examples=25)
+def test_guided_without_anything_above_the_threshold_is_info_nce(batch, temperature, relative, margin):
+    """For any number of negatives, with and without log_q."""
+    positive, negatives = batch.tensors()
+    guide = {"guide_positive": torch.full_like(positive, 2.0), "guide_negatives": torch.full_like(negatives, 0.0)}
+    setting = {"margin": margin, "relative": relative, "temperature": temperature}
+    found = answers(functools.partial(losses.guided, **guide, **setting), batch)
+    plain = answers(functools.partial(losses.info_nce, temperature=temperature), batch)
+    same(found, plain)
+    near(found[2], plain[2])
+
+
+def test_a_threshold_is_a_tie_kept_and_a_relative_one_has_its_sign():
+    """With a guide below 0 the threshold is g - |g| margin, below g, and not g (1 - margin), above it."""
+    scores = torch.zeros(2), torch.zeros((2, 3))
+    guide = {"guide_positive": [-0.5, 0.5], "guide_negatives": [[-0.5, -0.75, -1.0], [0.5, 0.25, 0.0]]}
+    plain = losses.guided(*scores, **guide, temperature=1.0)
+    assert plain.tolist() == pytest.approx([math.log(4), math.log(4)])  # a tie stays
+    relative = losses.guided(*scores, **guide, margin=0.5, relative=True, temperature=1.0)
+    assert relative.tolist() == pytest.approx([math.log(3), math.log(3)])  # thresholds of -0.75 and 0.25
+    absolute = losses.guided(*scores, **guide, margin=0.5, temperature=1.0)
+    assert absolute.tolist() == pytest.approx([math.log(2), math.log(2)])  # of -1 and 0
+
+
+def test_the_guide_takes_no_gradient():
+    scores = torch.zeros(2, requires_grad=True), torch.zeros((2, 3), requires_grad=True)
+    guide = torch.ones(2, requires_grad=True), torch.zeros((2, 3), requires_grad=True)
+    losses.guided(*scores, guide_positive=guide[0], guide_negatives=guide[1]).sum().backward()
+    assert guide[0].grad is None
+    assert guide[1].grad is None
+    assert scores[1].grad.tolist() == [[25.0] * 3] * 2  # a softmax of four, over t
+
+
+# ---- numbers: half precision, large scores ---------------------------------------------------------------------------
+
+ANY = ALL | WEIGHED | {"refined": refined}
+
+
+def scored(name, shape, values, dtype, rng):
+    """A loss with its log_q bound if it needs one, a mask and weights, and scores among `values`."""
+    positive, negatives = rng.choice(values, shape[0]), rng.choice(values, shape)
+    options = {"mask": rng.random(shape) < 0.8, "weights": rng.choice([0.5, 1.0, 2.0], shape)}
+    if name in (*CORRECTED, "refined"):
+        options["log_q"] = rng.choice([-0.5, -2.0, -8.0], shape)
+    return (
+        functools.partial(ANY[name], **options),
+        torch.tensor(positive, dtype=dtype),
+        torch.tensor(negatives, dtype=dtype),
+    )
+
+
+@pytest.mark.parametrize("name", list(ANY))
+@pytest.mark.parametrize(
+    ("dtype", "precision"), [(torch.float32, 4e-6), (torch.bfloat16, 2**-8), (torch.float16, 2**-11)]
+)
+def test_half_precision_is_as_good_as_its_digits(name, dtype, precision):
+    """Scores that each dtype holds exactly: the answer is that of float64, rounded once."""
+    rng = np.random.default_rng(0)
+    loss, positive, negatives = scored(name, (4, 6), np.arange(-16, 17) / 16, torch.float64, rng)
+    found = loss(positive.to(dtype), negatives.to(dtype))
+    assert found.dtype == dtype
+    exact = loss(positive, negatives)
+    assert torch.allclose(found.double(), exact, rtol=1.01 * precision, atol=4e-6)
+
+
+@pytest.mark.parametrize("name", list(ANY))
+@pytest.mark.parametrize(("dtype", "size"), [(torch.float32, 1e4), (torch.float32, 1e30), (torch.float64, 1e300)])
+def test_large_scores_stay_finite(name, dtype, size):
+    """Values and gradients, for every mixture of them; a row of OWN for each of its four positives."""
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        values = np.array([-1.0, -0.5, -1e-3, 0.0, 1e-3, 0.5, 1.0]) * size
+        loss, positive, negatives = scored(name, (4, 5), values, dtype, rng)
+        found = values_and_gradients(loss, positive, negatives)
+        assert all(part.isfinite().all() for part in found)
+
+
+@pytest.mark.parametrize("score", [-50.0, -100.0, -1000.0])
+def test_distances_far_beyond_the_margin(score):
+    """Two negatives far away and an empty slot: (softplus(-f) + softplus(f)) / 2 with f = 9 + score, as without it."""
+    positive, negatives = torch.tensor([score]), torch.tensor([[score, score, 0.0]])
+    far = functools.partial(losses.self_adversarial, margin=9.0, mask=torch.tensor([[True, True, False]]))
+    value, by_positive, by_negatives = values_and_gradients(far, positive, negatives)
+    assert value.item() == pytest.approx(-(score + 9.0) / 2)
+    assert by_positive.item() == pytest.approx(-0.5)
+    assert by_negatives.tolist()[0] == pytest.approx([0.0, 0.0, 0.0], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["info_nce", "bpr", "hinge"])
+def test_large_scores_give_large_losses(name):
+    """Finite because it is right, not because something was cut off: p = -1e30, one negative at 1e30."""
+    scores = torch.tensor([-1e30, 1e30]), torch.tensor([[1e30], [-1e30]])
+    assert getattr(losses, name)(*scores).tolist() == pytest.approx([2e30, 0.0])
+
+
+# ---- the promises of a loss ------------------------------------------------------------------------------------------
+
+
+def with_own(loss, **settings):
+    """A loss that is told the log_q of its positives."""
+
+    def bound(positive, negatives, **options):
+        own = torch.full((len(positive),), -1.5, dtype=torch.float64)
+        return loss(positive, negatives, positive_log_q=own, **settings, **options)
+
+    return bound
+
+
+# (loss, needs_log_q, the promises it does not make)
+KEPT = {
+    "bpr": (losses.bpr, False, ()),
+    "hinge": (losses.hinge, False, ()),
+    "sampled_bce": (losses.sampled_bce, False, ()),
+    "gbce": (functools.partial(losses.gbce, n_items=20), False, ()),
+    "info_nce": (functools.partial(losses.info_nce, temperature=0.1), False, ()),
+    "info_nce, log_q": (losses.info_nce, True, ()),
+    "sampled": (losses.sampled_softmax, True, ()),
+    "sampled, hits": (with_own(losses.sampled_softmax), True, ()),
+    "refined": (functools.partial(losses.sampled_softmax, form="refined"), True, ("gradient",)),
+    "classic": (with_own(losses.sampled_softmax, form="classic"), True, ()),
+    "decoupled": (losses.decoupled, False, ()),
+    "decoupled, log_q": (losses.decoupled, True, ()),
+    "decoupled, weighted": (functools.partial(losses.decoupled, sigma=0.5), False, ("rows", "monotone", "gradient")),
+    "debiased": (losses.debiased, False, ()),
+    "debiased, log_q": (functools.partial(losses.debiased, least=-math.inf), True, ()),
+    "hardness": (losses.hardness, False, ("monotone",)),
+    "hardness, log_q": (losses.hardness, True, ("monotone",)),
+    "hardness, not through": (functools.partial(losses.hardness, through=False), False, ("monotone", "gradient")),
+    "self_adversarial": (losses.self_adversarial, False, ("monotone", "gradient")),
+    "guided": (functools.partial(losses.guided, margin=0.1, temperature=0.5), False, ("monotone",)),
+    "guided, log_q": (functools.partial(losses.guided, margin=0.1, temperature=0.5), True, ("monotone",)),
+}
+
+
+@pytest.mark.parametrize("name", list(KEPT))
+def test_promises(name):
+    """All are kept but those that are not made, and each of those breaks."""
+    loss, needs_log_q, without = KEPT[name]
+    check_loss(loss, needs_log_q=needs_log_q, without=without)
+    for promise in without:
+        with pytest.raises(PromiseBroken) as caught:
+            check_loss(loss, needs_log_q=needs_log_q, without=set(PROMISES) - {promise})
+        assert caught.value.promise == promise
+
+
+def test_refined_is_monotone_in_its_gradient_only():
+    """sigmoid(x) (x + log K), x = log sum - p: below 0 where negatives are far, and lowest at x = -1.28 for K = 1."""
+    nothing = torch.zeros((3, 1), dtype=torch.float64)
+    positive = torch.tensor([5.0, 1.2784645, 0.0], dtype=torch.float64)
+    loss = functools.partial(losses.sampled_softmax, log_q=nothing, form="refined")
+    far, lowest, level = loss(positive, nothing).tolist()
+    assert far == pytest.approx(-5 / (1 + math.exp(5)))
+    assert lowest == pytest.approx(-0.2784645, abs=1e-7)
+    assert lowest < far < level == 0.0
+    by_positive, by_negatives = gradients(loss, positive, nothing.clone())
+    assert (by_positive < 0).all()
+    assert (by_negatives > 0).all()
+
+
+def test_a_guide_that_is_not_the_score_leaves_a_loss_monotone():
+    def loss(positive, negatives, **options):
+        guide = torch.linspace(-1.0, 1.0, negatives.shape[1]).expand(negatives.shape)
+        return losses.guided(
+            positive, negatives, guide_positive=torch.zeros(len(positive)), guide_negatives=guide, **options
+        )
+
+    with pytest.raises(PromiseBroken) as caught:
+        check_loss(loss)
+    assert caught.value.promise == "mask"  # this guide looks at the place of a slot, and K moves it
+    check_loss(loss, without=("mask", "order"))
