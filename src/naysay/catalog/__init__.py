@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 
-from naysay.catalog import graphs, items, triples
+from naysay.catalog import by_anchor, by_positive, dynamic, graphs, items, mixing, rings, triples
 from naysay.catalog.losses import ROWS as LOSSES
 from naysay.catalog.rows import Alias, Loss, Method
 from naysay.errors import NaysayError
@@ -19,7 +19,8 @@ __all__ = ["Alias", "Loss", "Method", "find", "losses", "methods"]
 
 def methods() -> tuple[Method, ...]:
     """All methods, in the order of the documentation."""
-    return (*items.ROWS, *triples.ROWS, *graphs.ROWS)
+    parts = (items, triples, graphs, dynamic, by_anchor, by_positive, rings, mixing)
+    return tuple(row for part in parts for row in part.ROWS)
 
 
 def losses() -> tuple[Loss, ...]:

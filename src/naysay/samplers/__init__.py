@@ -1,8 +1,39 @@
 """WHICH candidates become negatives."""
 
+from naysay.samplers.adaptive_oversampling import AdaptiveOversampling
+from naysay.samplers.bank import Bank
 from naysay.samplers.curriculum import Linear
+from naysay.samplers.distance_weighted import DistanceWeighted
 from naysay.samplers.dynamic import Dynamic
+from naysay.samplers.mixed import Mixed
+from naysay.samplers.mixgcf import MixGCF
+from naysay.samplers.mixkg import MixKG
+from naysay.samplers.mochi import MoCHi
+from naysay.samplers.momentum import momentum_update
+from naysay.samplers.near_positive import NearPositive
+from naysay.samplers.ring import Ring
+from naysay.samplers.semihard import SemiHard
+from naysay.samplers.softmax_weights import SoftmaxWeights
 from naysay.samplers.static import Static
 from naysay.samplers.user_oriented import UserOriented
+from naysay.samplers.warp import Warp
 
-__all__ = ["Dynamic", "Linear", "Static", "UserOriented"]
+__all__ = [
+    "AdaptiveOversampling",
+    "Bank",
+    "DistanceWeighted",
+    "Dynamic",
+    "Linear",
+    "MixGCF",
+    "MixKG",
+    "Mixed",
+    "MoCHi",
+    "NearPositive",
+    "Ring",
+    "SemiHard",
+    "SoftmaxWeights",
+    "Static",
+    "UserOriented",
+    "Warp",
+    "momentum_update",
+]

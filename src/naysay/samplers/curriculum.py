@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
+
+import numpy as np
 
 from naysay.checks import check_whole, refuse, shown
 
@@ -33,13 +36,14 @@ class Linear:
         """Refuse what is no number."""
         for name in ("start", "stop"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                refuse("Linear", name, "a number", shown(value))
+            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+            if not number or not math.isfinite(value):
+                refuse("Linear", name, "a finite number", shown(value))
         check_whole("Linear", "steps", self.steps, 1)
 
     def __call__(self, step: int) -> float:
-        """The value at a step."""
+        """The value at a step; halves are rounded up where it is whole."""
         share = min(max(step / self.steps, 0.0), 1.0)
-        value = self.start + (self.stop - self.start) * share
-        whole = isinstance(self.start, int) and isinstance(self.stop, int)
-        return int(value + 0.5) if whole else value
+        value = (1.0 - share) * self.start + share * self.stop  # exact at both ends
+        whole = all(isinstance(end, int | np.integer) for end in (self.start, self.stop))
+        return math.floor(value + 0.5) if whole else float(value)

@@ -13,7 +13,7 @@ from naysay.samplers.choose import gather, gumbel, top
 from naysay.samplers.curriculum import at_step
 from naysay.samplers.draw import check_is_pool
 from naysay.samplers.scored import Score, candidates_of, check_score, score_slots, take, wanted_slots
-from naysay.types import Negatives, Pool, Query
+from naysay.types import Negatives, Pool, Query, check_query
 
 
 @final
@@ -21,13 +21,16 @@ class Dynamic:
     """Draw `candidates` from the pool, score them, and take the k highest; or k at random, the higher the likelier.
 
     pool         where candidates come from; it has excluded what is known
-    score        score(anchors (B,), ids (B, n)) -> (B, n), higher is closer: any function of the model
+    score        score(anchors (B,), ids (B, n)) -> (B, n), higher is closer: any function of the model. On a pool of
+                 triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n)
     candidates   how many are drawn and scored for each anchor
     temperature  0: the k highest (DNS). Above 0: k without repeats from softmax(score / temperature), by Gumbel top-k
     among        None, or M: k at random among the M highest, DNS(M, N) with N = candidates; M = 1 is DNS
     on_short     "pad" or "raise", if a row has fewer candidates than k
 
     Each of the three numbers may be a function of the step, query.step: a curriculum (`naysay.samplers.Linear`).
+    score gets the query's array type, runs without gradients and never sees -1. Of equal scores the candidate that was
+    drawn earlier counts as the higher. A pool with distinct=False may bring a candidate, and so a negative, twice.
 
     With one draw, N candidates with replacement and m free items, the item of rank r comes with probability
     ((m - r + 1)^N - (m - r)^N) / m^N. `scores` (B, K) are those of the model; log_q is None, because the choice depends
@@ -62,48 +65,64 @@ class Dynamic:
         self.pool, self.score, self.on_short = pool, score, on_short
         self.candidates, self.temperature, self.among = candidates, temperature, among
         self.distinct = getattr(pool, "distinct", None)
-        for step in () if any(map(callable, (candidates, temperature, among))) else (0,):
-            self._numbers(step)
+        size = None if callable(candidates) else check_whole("Dynamic", "candidates", candidates, 1)
+        heat = None if callable(temperature) else _check_temperature(temperature)
+        if not callable(among):
+            _check_among(among, size, heat)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives, the highest score first; k is a number, K = ceil(k), realised per row; or (B,) of them."""
-        size, temperature, among = self._numbers(query.step)
-        drawn = candidates_of("Dynamic.sample", self.pool, query, size, rng)
-        counts, width = wanted_slots("Dynamic.sample", k, len(query), rng)
+        """(B, K) negatives; k is a number, K = ceil(k), realised per row; or (B,) of them, and K the largest.
+
+        The highest score comes first; with a temperature, or among, the first that was drawn.
+        """
+        owner = "Dynamic.sample"
+        check_query(owner, query)
+        size = check_whole("Dynamic", "candidates", at_step(self.candidates, query.step), 1)
+        temperature = _check_temperature(at_step(self.temperature, query.step))
+        among = _check_among(at_step(self.among, query.step), size, temperature)
+        counts, width = wanted_slots(owner, k, len(query), rng)
         if among is not None and width > among:
-            refuse("Dynamic.sample", "k", f"at most among, {among}", shown(k))
-        scores = score_slots("Dynamic.sample", self.score, query, drawn.ids)
+            refuse(owner, "k", f"at most among, {among}", shown(k))
+        drawn = candidates_of(owner, self.pool, query, size, rng)
+        scores = score_slots(owner, self.score, query, drawn.ids, drawn.side)
+        most = min(width, scores.shape[1])
         if among is not None:
             first = top(scores, min(among, scores.shape[1]))
-            noise = gumbel(tuple(first.shape), key_from("Dynamic.sample", rng), scores)
-            empty = gather(scores, first) == -np.inf
-            noise[empty] = -np.inf
-            order = gather(first, top(noise, min(width, first.shape[1])))
+            noise = gumbel(tuple(first.shape), key_from(owner, rng), scores)
+            noise[gather(scores, first) == -np.inf] = -np.inf
+            order = gather(first, top(noise, min(most, first.shape[1])))
         elif temperature > 0:
-            noise = gumbel(tuple(scores.shape), key_from("Dynamic.sample", rng), scores)
-            order = top(scores / temperature + noise, min(width, scores.shape[1]))
+            noise = gumbel(tuple(scores.shape), key_from(owner, rng), scores)
+            # The same order twice, and each form is finite where the other may not be.
+            soft = scores + temperature * noise if temperature < 1 else scores * (1 / temperature) + noise
+            order = top(soft, most)
         else:
-            order = top(scores, min(width, scores.shape[1]))
+            order = top(scores, most)
         kept = gather(scores, order) > -np.inf
-        return take("Dynamic.sample", drawn, order, kept, counts, width, self.on_short, scores)
-
-    def _numbers(self, step: int) -> tuple[int, float, int | None]:
-        """candidates, temperature and among at a step, checked."""
-        size = check_whole("Dynamic", "candidates", at_step(self.candidates, step), 1)
-        temperature = at_step(self.temperature, step)
-        if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0 <= temperature < np.inf:
-            refuse("Dynamic", "temperature", "a number of at least 0", shown(temperature))
-        among = at_step(self.among, step)
-        if among is None:
-            return size, float(temperature), None
-        if temperature:
-            refuse("Dynamic", "among", "None with a temperature", among, "One of the two softens the choice.")
-        if check_whole("Dynamic", "among", among, 1) > size:
-            refuse("Dynamic", "among", f"at most candidates, {size}", among)
-        return size, float(temperature), int(among)
+        return take(owner, drawn, order, kept, counts, width, self.on_short, scores)
 
     def __repr__(self) -> str:
         """The pool and the numbers."""
         return (
             f"Dynamic({self.pool!r}, candidates={self.candidates}, temperature={self.temperature}, among={self.among})"
         )
+
+
+def _check_temperature(value: Any) -> float:
+    """A finite number of at least 0."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0 <= value < np.inf:
+        refuse("Dynamic", "temperature", "a number of at least 0", shown(value))
+    return float(value)
+
+
+def _check_among(value: Any, candidates: int | None, temperature: float | None) -> int | None:
+    """None, or a number of at least 1 that fits the other two, as far as they are known."""
+    if value is None:
+        return None
+    most = check_whole("Dynamic", "among", value, 1)
+    if temperature:
+        refuse("Dynamic", "among", "None with a temperature", most, "One of the two softens the choice.")
+    if candidates is not None and most > candidates:
+        refuse("Dynamic", "among", f"at most candidates, {candidates}", most)
+    return most

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import fields, replace
@@ -9,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from naysay.arrays import is_torch, need_torch, to_numpy
+from naysay.arrays import dtype_for, is_torch, need_torch, to_numpy
 from naysay.checks import check_whole, first_bad, refuse
 from naysay.pools.slots import asked, shortfall
 from naysay.quantity.realise import slots
 from naysay.samplers.choose import gather
+from naysay.samplers.draw import _EMPTY as EMPTY
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
-Score = Callable[[Array, Array], Array]  # score(anchors (B,), ids (B, n)) -> (B, n), higher is closer
+# score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; of triples score(triples (B, 3), corrupted (B, n, 3))
+Score = Callable[[Array, Array], Array]
 _NOT_PER_SLOT = ("ids", "source_names", "dropped", "log_q", "scores")
 
 
@@ -33,30 +36,66 @@ def candidates_of(owner: str, pool: Pool, query: Query, n: Any, rng: np.random.G
     return pool.draw(query, n, rng=rng).like(query)
 
 
-def score_slots(owner: str, score: Score, query: Query, ids: Array) -> Array:
-    """(B, n) scores of candidates, without gradients; -inf where a slot is empty. The function never sees -1."""
+def score_slots(owner: str, score: Score, query: Query, ids: Array, side: Array = None) -> Array:
+    """(B, n) scores of candidates, without gradients; -inf where a slot is empty. The function never sees -1.
+
+    side   (B, n) which part of a triple each id replaces, as `Corruption` says. Ids alone would not tell heads from
+           tails, so the function then sees the corrupted triples: score(triples (B, 3), corrupted (B, n, 3)) -> (B, n)
+
+    Half precision is read as float32, so that noise can be added; whole numbers as float64.
+    """
     torch = need_torch(owner) if is_torch(ids) else None
     empty = ids < 0
-    shown = ids.clamp(min=0) if torch is not None else np.maximum(ids, 0)
+    short = bool(empty.any())
+    shown = ids if not short else ids.clamp(min=0) if torch is not None else np.maximum(ids, 0)
+    # An empty list of anchors is an array of floats, which no model looks up.
+    anchors = query.anchors if len(query) else ids[:, :0].reshape(query.anchors.shape)
     with torch.no_grad() if torch is not None else nullcontext():
-        scores = score(query.anchors, shown)
-    kind = "a tensor" if torch is not None else "a NumPy array"
-    if is_torch(scores) != is_torch(ids) or not hasattr(scores, "shape"):
-        refuse(owner, "score", f"a function that answers with {kind}, like the query", f"a {type(scores).__name__}")
-    if tuple(scores.shape) != tuple(ids.shape):
-        refuse(owner, "score", f"a function that answers with shape {tuple(ids.shape)}", f"shape {tuple(scores.shape)}")
-    if torch is not None:
-        scores = scores.detach()
-        found = (scores if scores.is_floating_point() else scores.float()).masked_fill(empty, -torch.inf)
-        bad = found.isnan() | found.isposinf() | (found.isneginf() & ~empty)
-    else:
-        found = np.where(empty, -np.inf, scores if scores.dtype.kind == "f" else scores.astype(np.float64))
-        bad = ~np.isfinite(found) & ~empty
-    if bad.any():
-        refuse(
-            owner, "score", "a function that answers with finite numbers", first_bad(to_numpy(scores), to_numpy(bad))
-        )
+        scores = score(anchors, shown if side is None else _corrupted(anchors, shown, side))
+    found = _as_scores(owner, scores, ids)
+    if short:
+        found = found.masked_fill(empty, -np.inf) if torch is not None else np.where(empty, -np.inf, found)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(found.sum())
+    # NaN and infinity do not leave a sum finite: one pass, and a second look only if it is not.
+    if not math.isfinite(total):
+        bad = ~(found.isfinite() if torch is not None else np.isfinite(found)) & ~empty
+        if bad.any():
+            rule = "a function that answers with finite numbers"
+            refuse(owner, "score", rule, first_bad(to_numpy(scores), to_numpy(bad)))
     return found
+
+
+def _as_scores(owner: str, scores: Any, ids: Array) -> Array:
+    """What a score function answered, as 32 bits or more; refused unless it is of the ids' type, device and shape."""
+    kind = "a tensor" if is_torch(ids) else "a NumPy array"
+    answers = "a function that answers with"
+    if is_torch(scores) != is_torch(ids) or not hasattr(scores, "shape"):
+        refuse(owner, "score", f"{answers} {kind}, like the query", f"a {type(scores).__name__}")
+    if tuple(scores.shape) != tuple(ids.shape):
+        refuse(owner, "score", f"{answers} shape {tuple(ids.shape)}", f"shape {tuple(scores.shape)}")
+    if not is_torch(ids):
+        if scores.dtype.kind not in "biuf":
+            refuse(owner, "score", f"{answers} real numbers", f"dtype {scores.dtype}")
+        return scores.astype(np.result_type(scores.dtype, np.float32), copy=False)
+    if scores.device != ids.device:
+        refuse(owner, "score", f"{answers} a tensor on {ids.device}, like the query", f"one on {scores.device}")
+    if scores.is_complex():
+        refuse(owner, "score", f"{answers} real numbers", f"dtype {scores.dtype}")
+    torch, found = need_torch(owner), scores.detach()
+    if not found.is_floating_point():
+        return found.to(dtype_for(ids.device, torch.float64))
+    return found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
+
+
+def _corrupted(triples: Array, ids: Array, side: Array) -> Array:
+    """(B, n, 3): each triple with the part `side` replaced; where a slot is empty, with id 0 for its head."""
+    if not is_torch(ids):
+        found = np.repeat(triples[:, None, :].astype(np.int64), ids.shape[1], axis=1)
+        np.put_along_axis(found, np.maximum(side, 0).astype(np.int64)[:, :, None], ids[:, :, None], axis=2)
+        return found
+    found = triples.long()[:, None, :].repeat(1, ids.shape[1], 1)
+    return found.scatter_(2, side.long().clamp(min=0)[:, :, None], ids[:, :, None])
 
 
 def wanted_slots(owner: str, k: Any, rows: int, rng: np.random.Generator) -> tuple[np.ndarray[Any, Any], int]:
@@ -94,11 +133,12 @@ def take(
     else:
         kept = kept & (np.arange(width) < counts[:, None])
     where = torch.where if torch is not None else np.where
-    chosen = {
-        field.name: gather(getattr(drawn, field.name), order)
-        for field in fields(Negatives)
-        if field.name not in _NOT_PER_SLOT and getattr(drawn, field.name) is not None
-    }
+    chosen: dict[str, Array] = {}
+    for name in (field.name for field in fields(Negatives) if field.name not in _NOT_PER_SLOT):
+        if getattr(drawn, name) is not None:
+            values = gather(getattr(drawn, name), order)
+            filled = kept.reshape(*kept.shape, *(1,) * (values.ndim - 2))
+            chosen[name] = where(filled, values, EMPTY.get(name, 0))
     ids = where(kept, gather(drawn.ids, order), -1)
     found = None if scores is None else where(kept, gather(scores, order), 0.0)
     dropped = shortfall(owner, on_short, to_numpy(ids), counts)

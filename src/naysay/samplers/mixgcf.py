@@ -1,0 +1,190 @@
+"""MixGCF: one synthetic negative of several candidates, mixed with the positive and put together layer by layer."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
+from naysay.checks import check_one_of, check_whole
+from naysay.pools.slots import ON_SHORT, shortfall
+from naysay.rng import key_from
+from naysay.samplers.choose import gather
+from naysay.samplers.curriculum import at_step
+from naysay.samplers.draw import check_is_pool
+from naysay.samplers.scored import wanted_slots
+from naysay.samplers.vectors import (
+    Embed,
+    anchor_vectors,
+    check_embed,
+    check_width,
+    item_vectors,
+    products,
+    share_at,
+    uniform,
+)
+from naysay.types import Array, Negatives, Pool, Query, check_query
+
+_POOLING = ("mean", "sum", "final", "concat")
+
+
+@final
+class MixGCF:
+    """Mix the positive into candidates, take the hardest of them at each layer, and put the layers together.
+
+    pool            where candidates come from; it has excluded what is known
+    embed           embed(ids) -> (..., layers, d), the items' vectors at each layer of a graph network, layer 0 first;
+                    (..., d) is one layer
+    candidates      M, how many each negative is made from
+    embed_anchors   embed_anchors(anchors (B,)) -> (B, d), for queries without vectors
+    mix             (low, high): the positive's share is uniform between them; (0, 1) in the paper
+    pooling         how layers become one vector: "mean", "sum", "final" (the last), or "concat"
+    on_short        "pad" or "raise", if a row has fewer candidates than k
+
+    The query carries its positives and the anchors' pooled vectors e_a (B, d); for "concat" (B, layers * d), whose
+    parts meet the items' layers one by one. For each of the k negatives, with M candidates m of its own:
+        positive mixing   v_m(l) = alpha(l) e_pos(l) + (1 - alpha(l)) e_m(l);  alpha ~ U(mix), one a row, slot and layer
+        hop mixing        best(l) = argmax over m of e_a . v_m(l)
+        the negative      pooling over l of v_best(l)(l)
+    alpha is the same for all candidates of a layer and so does not move the argmax: the choice is made first, and only
+    what is chosen is mixed.
+
+    The answer: `vectors` (B, K, d), and **gradients flow** through them into embed, for candidates and positive alike:
+    the loss is that of e_a . vectors, e.g. bpr or info_nce. `ids` and parents[..., 0] are the candidate chosen at layer
+    0, parents[..., 1] the positive; `scores` are e_a . vectors without gradients; log_q is None. With mix=(0, 0) and
+    one layer it is DNS; with mix=(1, 1) each negative scores as its positive does. mix and candidates may be functions
+    of the step.
+
+    Cost: the pool's draw of k M candidates, one call of embed for them, and their gradients: O(B k M layers d) in time
+    and memory.
+
+    Huang, Dong, Ding, Yang, Feng, Wang, Tang. MixGCF. KDD 2021.
+
+    >>> import numpy as np, naysay as ns
+    >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0], [3], n_items=4))
+    >>> vectors = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [4.0, 4.0]])
+    >>> hardest = MixGCF(pool, lambda ids: vectors[ids], candidates=3, mix=(0.5, 0.5))
+    >>> query = ns.Query([0], positives=[3], vectors=np.array([[1.0, 0.0]]))
+    >>> made = hardest.sample(query, 1, rng=ns.rng_for(0))
+    >>> made.vectors.tolist(), made.parents.tolist()
+    ([[[3.0, 2.0]]], [[[1, 3]]])
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        embed: Embed,
+        candidates: Any,
+        *,
+        embed_anchors: Embed | None = None,
+        mix: Any = (0.0, 1.0),
+        pooling: str = "mean",
+        on_short: str = "pad",
+    ) -> None:
+        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
+        check_is_pool("MixGCF", pool)
+        check_embed("MixGCF", "embed", embed)
+        if embed_anchors is not None:
+            check_embed("MixGCF", "embed_anchors", embed_anchors)
+        check_one_of("MixGCF", "pooling", pooling, _POOLING)
+        check_one_of("MixGCF", "on_short", on_short, ON_SHORT)
+        self.pool, self.embed, self.embed_anchors = pool, embed, embed_anchors
+        self.candidates, self.mix, self.pooling, self.on_short = candidates, mix, pooling, on_short
+        self.distinct = getattr(pool, "distinct", None)
+        for step in () if callable(candidates) or callable(mix) else (0,):
+            self._numbers(step)
+
+    def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
+        """(B, K) synthetic negatives; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        owner = "MixGCF.sample"
+        check_query(owner, query)
+        size, mix = self._numbers(query.step)
+        positives = query.positive_ids(owner)
+        anchors = anchor_vectors(owner, query, self.embed_anchors)
+        counts, width = wanted_slots(owner, k, len(query), rng)
+        drawn = self.pool.draw(query, counts * size, rng=rng).like(query)
+        ids = _dealt(drawn.ids, counts, width, size)  # (B, K * M)
+        liked = to_torch(positives, query.device) if is_torch(query.anchors) else positives
+        vectors = item_vectors(owner, self.embed, ids, layers=True)
+        good = item_vectors(owner, self.embed, liked, layers=True)  # (B, layers, d)
+        layers, dimension = vectors.shape[2:]
+        check_width(owner, anchors, dimension * (layers if self.pooling == "concat" else 1))
+        chosen = _hardest(anchors, vectors, ids, size)
+        alpha = uniform((len(query), width, layers, 1), key_from(owner, rng), vectors, mix)
+        made = self._pooled(alpha * good[:, None] + (1 - alpha) * _own_layers(vectors, chosen))
+        return self._answer(owner, anchors, made, gather(ids, chosen[:, :, 0]), liked, counts)
+
+    def _answer(self, owner: str, anchors: Array, made: Array, first: Array, liked: Array, counts: Any) -> Negatives:
+        """The negatives, with 0 and -1 where a slot is empty."""
+        empty = first < 0
+        partner = liked[:, None] + 0 * first
+        if is_torch(made):
+            torch = need_torch(owner)
+            made = made.masked_fill(empty[:, :, None], 0.0)
+            parents = torch.stack([first, torch.where(empty, -1, partner)], dim=2)
+            scores = products(anchors.detach(), made.detach())
+        else:
+            made = np.where(empty[:, :, None], 0.0, made).astype(made.dtype, copy=False)
+            parents = np.stack([first, np.where(empty, -1, partner)], axis=2)
+            scores = products(anchors, made)
+        dropped = shortfall(owner, self.on_short, np.asarray(to_numpy(first)), counts)
+        return Negatives(first, scores=scores, vectors=made, parents=parents, dropped=dropped)
+
+    def _pooled(self, mixed: Array) -> Array:
+        """(B, K, d), or (B, K, layers * d), of (B, K, layers, d)."""
+        if self.pooling == "concat":
+            return mixed.reshape(*mixed.shape[:2], mixed.shape[2] * mixed.shape[3])
+        if self.pooling == "final":
+            return mixed[:, :, -1]
+        return mixed.sum(2) if self.pooling == "sum" else mixed.mean(2)
+
+    def _numbers(self, step: int) -> tuple[int, tuple[float, float]]:
+        """The candidates and mix at a step, checked."""
+        size = check_whole("MixGCF", "candidates", at_step(self.candidates, step), 1)
+        return size, share_at("MixGCF", "mix", self.mix, step)
+
+    def __repr__(self) -> str:
+        """The pool and the numbers."""
+        return f"MixGCF({self.pool!r}, candidates={self.candidates}, mix={self.mix}, pooling={self.pooling!r})"
+
+
+def _dealt(ids: Array, counts: Any, width: int, size: int) -> Array:
+    """(B, K * M) candidates, slot by slot, dealt out one by one so that a row that runs out starves none of its slots.
+
+    Row b was asked for counts[b] * M; its slot s gets the candidates s, s + counts[b], s + 2 counts[b], ...
+    """
+    slot, turn, each = np.arange(width)[:, None], np.arange(size), counts[:, None, None]
+    used = (np.broadcast_to(slot, (width, size)) < each).reshape(len(counts), width * size)
+    order = np.where(used, (slot + turn * each).reshape(len(counts), width * size), 0)
+    if ids.shape[1] == 0:  # no row has a slot
+        dealt = np.full(order.shape, -1)
+        return to_torch(dealt, ids.device) if is_torch(ids) else dealt
+    if is_torch(ids):
+        order, used = to_torch(order, ids.device), to_torch(used, ids.device)
+        return gather(ids, order).masked_fill(~used, -1)
+    return np.where(used, gather(ids, order), -1)
+
+
+def _hardest(anchors: Array, vectors: Array, ids: Array, size: int) -> Array:
+    """(B, K, layers) the place, in (B, K * M), of a slot's candidate that is nearest to the anchor at each layer."""
+    rows, total, layers, dimension = vectors.shape
+    own = anchors.reshape(rows, anchors.shape[1] // max(dimension, 1), dimension)  # (B, layers, d) for "concat", or 1
+    grouped = (rows, total // size, size, layers)
+    start = size * np.arange(total // size)[:, None]
+    if is_torch(vectors):
+        torch = need_torch("MixGCF.sample")
+        with torch.no_grad():
+            scores = torch.einsum("bnld,bld->bnl", vectors, own.expand(rows, layers, dimension))
+        scores = scores.masked_fill((ids < 0)[:, :, None], -torch.inf)
+        return scores.reshape(grouped).argmax(dim=2) + to_torch(start, ids.device)
+    scores = np.einsum("bnld,bld->bnl", vectors, np.broadcast_to(own, (rows, layers, dimension)))
+    return np.where((ids < 0)[:, :, None], -np.inf, scores).reshape(grouped).argmax(axis=2) + start
+
+
+def _own_layers(vectors: Array, chosen: Array) -> Array:
+    """(B, K, layers, d): at layer l, that layer of the candidate that was chosen for it."""
+    row, layer = np.arange(len(vectors))[:, None, None], np.arange(vectors.shape[2])
+    if is_torch(vectors):
+        row, layer = to_torch(row, vectors.device), to_torch(layer, vectors.device)
+    return vectors[row, chosen, layer]

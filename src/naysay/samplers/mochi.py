@@ -1,0 +1,190 @@
+"""MoCHi: synthetic negatives from an anchor's hardest, mixed in pairs or with the anchor itself."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, final
+
+import numpy as np
+
+from naysay.arrays import is_torch, need_torch, to_numpy
+from naysay.checks import check_one_of, check_whole, refuse, shown
+from naysay.pools.slots import ON_SHORT, shortfall
+from naysay.rng import key_from
+from naysay.samplers.choose import gather, top
+from naysay.samplers.curriculum import at_step
+from naysay.samplers.draw import check_is_pool
+from naysay.samplers.scored import wanted_slots
+from naysay.samplers.vectors import (
+    Embed,
+    anchor_vectors,
+    check_embed,
+    check_width,
+    item_vectors,
+    like_query,
+    of_kind,
+    products,
+    rows_of,
+    share_at,
+    stack_last,
+    two_places,
+    uniform,
+    unit,
+)
+from naysay.types import Array, Negatives, Pool, Query, check_query
+
+SOURCES = ("pair", "with anchor")
+
+
+@final
+class MoCHi:
+    """Of the candidates, take the n_hard nearest to the anchor, and mix k new vectors from them.
+
+    pool            where candidates come from: `Memory`, with its own vectors, or any pool with `embed`
+    embed           embed(ids) -> (..., d), the items' vectors; None takes those that the pool draws
+    n_hard          how many of the nearest candidates are mixed
+    candidates      how many are drawn; None: everything in the pool, for pools whose draw takes n=None (`Memory`,
+                    `InBatch`)
+    embed_anchors   embed_anchors(anchors (B,)) -> (B, d), for queries without vectors
+    anchor_share    the share of a row's slots that are mixed with the anchor, spread evenly; 0: none, 1: all
+    mix             (low, high) of a in pairs:           unit(a n_i + (1 - a) n_j),   a ~ U(mix),        i != j
+    anchor_mix      (low, high) of b with the anchor q:  unit(b q + (1 - b) n_i),     b ~ U(anchor_mix)
+    on_short        "pad" or "raise", if a row has no candidate
+
+    Near is the dot product with the query's vectors (B, d): hand in vectors of length 1. i and j are uniform among the
+    n_hard; the two differ unless there is but one. With b below 1/2 the anchor's part is always the smaller one. Every
+    number may be a function of the step, so that mixing can start late: anchor_share, or `Mixed` shares.
+
+    The answer: `vectors` (B, K, d) of length 1, **without gradients**, as in the paper; `ids` and parents[..., 0] are
+    i; parents[..., 1] is j, or -1 for the anchor, which is no item; `source` says which kind; `scores` are q . vectors;
+    log_q is None. The paper adds them to the queue's own negatives: `Mixed`. Cost: the draw, B dot products with the
+    candidates (for a whole Memory one matrix product, no copy per row), a partial sort, O(B k d) for the mixing.
+
+    Kalantidis, Sariyildiz, Pion, Weinzaepfel, Larlus. Hard Negative Mixing for Contrastive Learning. NeurIPS 2020.
+
+    >>> import numpy as np, naysay as ns
+    >>> memory = ns.pools.Memory(4)
+    >>> memory.push([1, 2, 3], vectors=np.array([[0.8, 0.6], [0.6, 0.8], [-1.0, 0.0]]))
+    >>> made = MoCHi(memory, None, n_hard=2, anchor_share=0.5).sample(
+    ...     ns.Query([0], vectors=np.array([[1.0, 0.0]])), 2, rng=ns.rng_for(0)
+    ... )
+    >>> sorted(made.parents[0, 0].tolist()), made.parents[0, 1, 1].tolist(), made.source.tolist()
+    ([1, 2], -1, [[0, 1]])
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        embed: Embed | None,
+        n_hard: Any,
+        candidates: Any = None,
+        *,
+        embed_anchors: Embed | None = None,
+        anchor_share: Any = 0.5,
+        mix: Any = (0.0, 1.0),
+        anchor_mix: Any = (0.0, 0.5),
+        on_short: str = "pad",
+    ) -> None:
+        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
+        check_is_pool("MoCHi", pool)
+        for name, function in (("embed", embed), ("embed_anchors", embed_anchors)):
+            if function is not None:
+                check_embed("MoCHi", name, function)
+        check_one_of("MoCHi", "on_short", on_short, ON_SHORT)
+        self.pool, self.embed, self.embed_anchors, self.on_short = pool, embed, embed_anchors, on_short
+        self.n_hard, self.candidates = n_hard, candidates
+        self.anchor_share, self.mix, self.anchor_mix = anchor_share, mix, anchor_mix
+        self.distinct = False
+        for step in () if any(map(callable, (n_hard, candidates, anchor_share, mix, anchor_mix))) else (0,):
+            self._numbers(step)
+
+    def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
+        """(B, K) synthetic negatives; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        owner = "MoCHi.sample"
+        check_query(owner, query)
+        torch = need_torch(owner) if is_torch(query.anchors) else None
+        with nullcontext() if torch is None else torch.no_grad():
+            anchors = anchor_vectors(owner, query, self.embed_anchors)
+            drawn = self.pool.draw(query, self._numbers(query.step)[1], rng=rng)
+            counts, width = wanted_slots(owner, k, len(query), rng)
+            vectors = self._vectors(owner, drawn, query, anchors)
+            return self._mixed(owner, query, anchors, drawn.ids, vectors, counts, width, key_from(owner, rng))
+
+    def _vectors(self, owner: str, drawn: Negatives, query: Query, anchors: Array) -> Array:
+        """(B, n, d), or (n, d) where all rows share them, in the kind of the anchors' vectors."""
+        if self.embed is not None:
+            found = item_vectors(owner, self.embed, like_query(drawn.ids, query), layers=False)
+        elif drawn.vectors is not None:
+            found = to_numpy(drawn.vectors)
+            if found.strides[0] == 0 and len(found):
+                found = found[0]  # a view that all rows share: not to be copied for each
+            found = like_query(found, query)
+        elif drawn.shape[1] == 0:  # a memory that nothing was pushed to
+            found = anchors[:0]
+        else:
+            advice = "Pass embed, or push vectors into the memory."
+            refuse(owner, "embed", "given where the pool has no vectors", None, advice)
+        check_width(owner, anchors, found.shape[-1])
+        return of_kind(found, anchors)
+
+    def _mixed(
+        self,
+        owner: str,
+        query: Query,
+        anchors: Array,
+        drawn: Array,
+        vectors: Array,
+        counts: Any,
+        width: int,
+        key: np.uint64,
+    ) -> Negatives:
+        """The negatives from (B, n) candidates and their vectors."""
+        n_hard, _, share, mix, anchor_mix = self._numbers(query.step)
+        where = need_torch(owner).where if is_torch(query.anchors) else np.where
+        slot = np.arange(width)
+        spread = np.floor((slot + 1) * share + 1e-9) > np.floor(slot * share + 1e-9)
+        with_anchor = like_query(np.broadcast_to(spread, (len(query), width)), query)
+        ids = like_query(drawn, query)
+        if ids.shape[1] == 0:  # one empty candidate, so that there is something to choose from
+            ids, vectors = like_query(np.full((len(query), 1), -1), query), anchors[:, None] * 0
+        scores = where(ids >= 0, products(anchors, vectors), -np.inf)
+        hard = top(scores, min(n_hard, scores.shape[1]))
+        found = (gather(scores, hard) > -np.inf).sum(1)[:, None]
+        draws = uniform((len(query), width, 3), key, anchors)
+        first, second = (gather(hard, places) for places in two_places(draws[:, :, 0], draws[:, :, 1], found))
+        used = like_query(slot < counts[:, None], query) & (found > 0)
+
+        low, high = (np.where(spread, 1 - b, a) for a, b in zip(mix, anchor_mix, strict=True))  # of the first parent
+        low, spans = (of_kind(like_query(bound, query), anchors) for bound in (low, high - low))
+        weight = (low + spans * draws[:, :, 2])[:, :, None]
+        partner = where(with_anchor[:, :, None], anchors[:, None], rows_of(vectors, second))
+        made = unit(weight * rows_of(vectors, first) + (1 - weight) * partner)
+        made = where(used[:, :, None], made, made * 0)
+        parent = where(used, gather(ids, first), -1)
+        other = where(used & ~with_anchor, gather(ids, second), -1)
+        return Negatives(
+            parent,
+            scores=products(anchors, made),
+            vectors=made,
+            parents=stack_last(parent, other),
+            source=like_query(np.where(to_numpy(used), spread, -1).astype(np.int8), query),
+            source_names=SOURCES,
+            dropped=shortfall(owner, self.on_short, np.asarray(to_numpy(parent)), counts),
+        )
+
+    def _numbers(self, step: int) -> tuple[int, int | None, float, tuple[float, float], tuple[float, float]]:
+        """The numbers n_hard, candidates, anchor_share, mix and anchor_mix at a step, checked."""
+        n_hard = check_whole("MoCHi", "n_hard", at_step(self.n_hard, step), 1)
+        candidates = at_step(self.candidates, step)
+        if candidates is not None:
+            candidates = check_whole("MoCHi", "candidates", candidates, 1)
+        share = at_step(self.anchor_share, step)
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            refuse("MoCHi", "anchor_share", "a number between 0.0 and 1.0", shown(share))
+        pairs = share_at("MoCHi", "mix", self.mix, step), share_at("MoCHi", "anchor_mix", self.anchor_mix, step)
+        return n_hard, candidates, float(share), *pairs
+
+    def __repr__(self) -> str:
+        """The pool and the numbers."""
+        numbers = f"n_hard={self.n_hard}, candidates={self.candidates}, anchor_share={self.anchor_share}"
+        return f"MoCHi({self.pool!r}, {numbers}, mix={self.mix}, anchor_mix={self.anchor_mix})"

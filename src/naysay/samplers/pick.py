@@ -1,0 +1,54 @@
+"""Picking from the candidates that may be taken, and naming the reason for slots that found none."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import is_torch, need_torch, to_numpy
+from naysay.pools.slots import EXHAUSTED
+from naysay.samplers.choose import gather, gumbel, top
+from naysay.types import Array
+
+
+def where(condition: Array, values: Array, other: float) -> Array:
+    """What `values` holds where the condition does, the number `other` elsewhere."""
+    if is_torch(values):
+        return need_torch("where").where(condition, values, other)
+    return np.where(condition, values, values.dtype.type(other))
+
+
+def pick(values: Array, may: Array, width: int) -> tuple[Array, Array]:
+    """(B, w) slots of the highest values among those that `may` be taken (B, n), and which of them hold; w <= width."""
+    order = top(where(may, values, -np.inf), min(width, values.shape[1]))
+    return order, gather(may, order)
+
+
+def pick_any(may: Array, width: int, key: np.uint64, like: Array) -> tuple[Array, Array]:
+    """The same, at random: each that may be taken is as likely as the next. Noise is in the type of `like`."""
+    return pick(gumbel(tuple(may.shape), key, like), may, width)
+
+
+def one_after_other(first: tuple[Array, Array], then: tuple[Array, Array]) -> tuple[Array, Array]:
+    """What held in `first`, and behind it what held in `then`, row by row."""
+    if is_torch(first[0]):
+        torch = need_torch("one_after_other")
+        order, held = (torch.cat(pair, dim=1) for pair in zip(first, then, strict=True))
+        place = torch.sort((~held).to(torch.int8), dim=1, stable=True).indices
+    else:
+        order, held = (np.concatenate(pair, axis=1) for pair in zip(first, then, strict=True))
+        place = np.argsort(~held, axis=1, kind="stable")
+    return gather(order, place), gather(held, place)
+
+
+def reasons(name: str, counts: NDArray[np.int64], ids: Array, fit: Array) -> dict[str, int]:
+    """{"exhausted": slots asked for beyond a row's candidates, name: slots beyond those of them that are fit}.
+
+    counts    (B,) slots asked for
+    ids, fit  (B, n) the candidates, -1 where there is none, and which were wanted
+    """
+    held = np.count_nonzero(to_numpy(ids) >= 0, axis=1)
+    wanted = np.count_nonzero(to_numpy(fit), axis=1)
+    beyond = int(np.maximum(counts - held, 0).sum())
+    unfit = int(np.maximum(np.minimum(counts, held) - wanted, 0).sum())
+    return {reason: count for reason, count in ((EXHAUSTED, beyond), (name, unfit)) if count}

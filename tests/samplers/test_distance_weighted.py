@@ -1,0 +1,215 @@
+"""DistanceWeighted: 1 / q of the distance, both cutoffs, and a flat spread of distances on the sphere."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.samplers.distance_weighted import DistanceWeighted, log_inverse_density
+
+COMPILING = settings(deadline=None, max_examples=60)  # a first call compiles
+N_ANCHORS, N_ITEMS = 4, 12
+TABLE = np.random.default_rng(0).uniform(-1, 1, (N_ANCHORS, N_ITEMS))
+KNOWN = ns.Positives.from_pairs([0, 1, 2, 3], [0, 5, 3, 1], N_ANCHORS, N_ITEMS)
+POOL = ns.pools.Everything(KNOWN)
+
+
+def by(table):
+    def score(anchors, ids):
+        if isinstance(ids, torch.Tensor):
+            return torch.from_numpy(table)[anchors[:, None], ids]
+        return table[anchors[:, None], ids]
+
+    return score
+
+
+def weight(cosine, dim, cutoff, nonzero):
+    """1 / q, in plain numbers."""
+    distance = math.sqrt(2 - 2 * cosine)
+    if distance >= nonzero:
+        return 0.0
+    distance = max(distance, cutoff)
+    return 1 / (distance ** (dim - 2) * (1 - distance**2 / 4) ** ((dim - 3) / 2))
+
+
+@given(st.floats(0.01, 1.99), st.integers(2, 600))
+def test_the_logarithm_is_that_of_the_formula(distance, dim):
+    expected = (2 - dim) * math.log(distance) - (dim - 3) / 2 * math.log(1 - distance**2 / 4)
+    assert log_inverse_density(np.array([distance**2]), dim)[0] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    tensor = torch.tensor([distance**2], dtype=torch.float64)
+    assert log_inverse_density(tensor, dim).item() == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_golden_log_weights():
+    squares = np.array([0.25, 1.0, 1.96])  # the values by mpmath
+    assert log_inverse_density(squares, 128).tolist() == pytest.approx(
+        [91.3702023216513, 17.9801295282363, -0.311467235287474]
+    )
+
+
+@COMPILING
+@given(
+    st.lists(st.integers(0, N_ANCHORS - 1), max_size=5),
+    st.integers(2, 64),
+    st.sampled_from([(0.5, 1.4), (0.1, 0.9), (1.0, 2.0)]),
+    st.integers(0, N_ITEMS + 2),
+    st.booleans(),
+)
+def test_only_what_is_near_enough_is_taken_and_all_of_it(anchors, dim, cutoffs, k, in_torch):
+    ids = np.array(anchors, np.int64)
+    query = ns.Query(torch.from_numpy(ids) if in_torch else ids)
+    taken = DistanceWeighted(POOL, by(TABLE), N_ITEMS, dim, *cutoffs).sample(query, k, rng=ns.rng_for(0))
+    assert isinstance(taken.ids, torch.Tensor) is in_torch
+    taken = taken.numpy()
+    missing = beyond = 0
+    for row, anchor in enumerate(anchors):
+        free = [item for item in range(N_ITEMS) if not KNOWN.contains([anchor], [item])[0]]
+        near = {item for item in free if math.sqrt(2 - 2 * TABLE[anchor, item]) < cutoffs[1]}
+        found = [item for item in taken.ids[row].tolist() if item >= 0]
+        assert len(set(found)) == len(found) == min(k, len(near))
+        assert set(found) <= near
+        assert taken.scores[row].tolist() == [TABLE[anchor, i] for i in found] + [0.0] * (k - len(found))
+        missing += max(min(k, len(free)) - len(near), 0)
+        beyond += max(k - len(free), 0)
+    assert taken.dropped == {name: n for name, n in (("exhausted", beyond), ("too far", missing)) if n}
+    assert taken.log_q is None
+
+
+def test_two_draws_follow_the_weights_without_repeats():
+    table = np.array([[0.999, 0.95, 0.9, 0.7, 0.4, 0.1, -0.5]])
+    known = ns.Positives.from_pairs([0], [0], 1, 7)
+    rows, dim = 40_000, 6
+    sampler = DistanceWeighted(ns.pools.Everything(known), by(table), 7, dim)
+    taken = sampler.sample(ns.Query(np.zeros(rows, np.int64)), 2, rng=ns.rng_for(0))
+    weights = [0.0, *(weight(cosine, dim, 0.5, 1.4) for cosine in table[0, 1:])]
+    assert weights[1] == weights[2] > weights[3]  # 0.95 and 0.9 are nearer than the cutoff
+    assert weights[6] == 0.0
+    total, squares, cells = sum(weights), 0.0, 0
+    for one, other in itertools.permutations(range(1, 6), 2):
+        chance = weights[one] / total * weights[other] / (total - weights[one])
+        seen = np.count_nonzero((taken.ids[:, 0] == one) & (taken.ids[:, 1] == other))
+        squares += (seen - rows * chance) ** 2 / (rows * chance)
+        cells += 1
+    assert cells == 20
+    assert squares < 65  # chi-square of 19 degrees at p = 6e-7
+
+
+def test_distances_on_the_sphere_come_out_flat():
+    """The paper's figure: uniform draws pile up at the square root of 2, weighted ones do not."""
+    dim, n, rows = 4, 2000, 3000
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n, dim))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    known = ns.Positives.from_pairs(np.arange(n), np.arange(n))
+
+    def cosine(anchors, ids):
+        return np.einsum("bd,bnd->bn", points[anchors], points[ids])
+
+    query = ns.Query(rng.integers(0, n, rows))
+    pool = ns.pools.Everything(known)
+    taken = DistanceWeighted(pool, cosine, 400, dim).sample(query, 1, rng=ns.rng_for(0))
+    distances = np.sqrt(2 - 2 * taken.scores[:, 0])
+    inside = distances[distances >= 0.5]
+    counts, _ = np.histogram(inside, np.linspace(0.5, 1.4, 7))
+    assert counts.min() > 0.8 * len(inside) / 6
+    assert counts.max() < 1.2 * len(inside) / 6
+    plain = cosine(query.anchors, ns.samplers.Static(pool).sample(query, 1, rng=ns.rng_for(0)).ids)
+    uniform, _ = np.histogram(np.sqrt(2 - 2 * plain), np.linspace(0.5, 1.4, 7))
+    assert uniform[-1] > 3 * uniform[0]
+
+
+def test_single_precision_draws_the_same():
+    table = TABLE.astype(np.float32)
+    query = ns.Query([0, 1, 2, 3])
+    one = DistanceWeighted(POOL, by(table), 12, 512).sample(query, 4, rng=ns.rng_for(0))
+    other = DistanceWeighted(POOL, by(table.astype(np.float64)), 12, 512).sample(query, 4, rng=ns.rng_for(0))
+    assert np.array_equal(one.ids, other.ids)
+    assert one.scores.dtype == np.float32
+    tensors = DistanceWeighted(POOL, by(table), 12, 512).sample(
+        ns.Query(torch.tensor([0, 1, 2, 3])), 4, rng=ns.rng_for(0)
+    )
+    assert tensors.ids.tolist() == one.ids.tolist()
+
+
+def test_twins_and_opposites_do_not_break_it():
+    table = np.array([[0.0, 1.0, 1.0005, -1.0, -1.0005, 0.5]])
+    pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], 1, 6))
+    taken = DistanceWeighted(pool, by(table), 6, 512, 0.5, 2.0).sample(ns.Query([0]), 5, rng=ns.rng_for(0))
+    assert sorted(taken.ids[0].tolist()) == [-1, -1, 1, 2, 5]
+    assert taken.dropped == {"too far": 2}
+
+
+def test_the_numbers_may_follow_the_step():
+    query = ns.Query([0, 1, 2, 3], step=2)
+    moving = DistanceWeighted(
+        POOL, by(TABLE), lambda step: 6 + step, 8, lambda step: step / 4, lambda step: 1 + step / 5
+    )
+    fixed = DistanceWeighted(POOL, by(TABLE), 8, 8, 0.5, 1.4)
+    assert np.array_equal(moving.sample(query, 3, rng=ns.rng_for(0)).ids, fixed.sample(query, 3, rng=ns.rng_for(0)).ids)
+    with pytest.raises(
+        NaysayError, match=r"DistanceWeighted: `cutoff` must be a distance above 0 and below 2, got 0\.0"
+    ):
+        moving.sample(ns.Query([0]), 3, rng=ns.rng_for(0))
+
+
+@pytest.mark.parametrize("anchors", [[], [2]])
+@pytest.mark.parametrize("k", [0, 3, 2.5, "each"])
+def test_no_row_and_one_row(anchors, k):
+    k = np.full(len(anchors), 3) if k == "each" else k
+    query = ns.Query(np.array(anchors, np.int64))
+    taken = DistanceWeighted(POOL, by(TABLE), 2, 8).sample(query, k, rng=ns.rng_for(0))
+    assert taken.shape == (len(anchors), np.max(np.ceil(k), initial=0))
+
+
+@pytest.mark.parametrize("distinct", [True, False])
+def test_it_keeps_the_promises_of_a_sampler(distinct):
+    pairs = [(0, item) for item in range(N_ITEMS)] + [(1, item) for item in range(N_ITEMS - 2)] + [(2, 3), (3, 1)]
+    known = ns.Positives.from_pairs(*zip(*pairs, strict=True), N_ANCHORS, N_ITEMS)
+    pool = ns.pools.Everything(known, distinct=distinct)
+    ns.check_sampler(DistanceWeighted(pool, by(TABLE), 8, 16), known, k=3)
+
+
+def test_the_sampler_refuses():
+    def refusal(call, *arguments, **named):
+        with pytest.raises(NaysayError) as caught:
+            call(*arguments, **named)
+        return str(caught.value)
+
+    score, rng = by(TABLE), ns.rng_for(0)
+    assert refusal(DistanceWeighted, KNOWN, score, 5, 8).startswith("DistanceWeighted: `pool` must be a pool, with")
+    rule = "DistanceWeighted: `score` must be a function score(anchors, ids), got int."
+    assert refusal(DistanceWeighted, POOL, 3, 5, 8) == rule
+    assert refusal(DistanceWeighted, POOL, score, 0, 8) == "DistanceWeighted: `candidates` must be at least 1, got 0."
+    assert refusal(DistanceWeighted, POOL, score, 5, 1) == "DistanceWeighted: `dim` must be at least 2, got 1."
+    for bad in (0, 2, -1.0, float("nan"), True, "1"):
+        rule = f"DistanceWeighted: `cutoff` must be a distance above 0 and below 2, got {bad!r}."
+        assert refusal(DistanceWeighted, POOL, score, 5, 8, bad) == rule
+    for bad in (0.5, 2.1, float("nan"), "1"):
+        rule = (
+            f"DistanceWeighted: `nonzero_loss_cutoff` must be a distance above cutoff, 0.5, and at most 2, got {bad!r}."
+        )
+        assert refusal(DistanceWeighted, POOL, score, 5, 8, 0.5, bad) == rule
+    assert refusal(DistanceWeighted, POOL, score, 5, 8, on_short="x").startswith("DistanceWeighted: `on_short` must be")
+    sampler = DistanceWeighted(POOL, by(TABLE * 2), 12, 8)
+    with pytest.raises(
+        NaysayError,
+        match=r"DistanceWeighted\.sample: `score` must be a function that answers with cosines, within \[-1, 1\], got "
+        r".* at row 0 \(2 such rows\)\. Normalise the vectors first\.",
+    ):
+        sampler.sample(ns.Query([0, 1]), 1, rng=rng)
+    assert refusal(sampler.sample, [0], 1, rng=rng).startswith("DistanceWeighted.sample: `query` must be a Query")
+    far = DistanceWeighted(POOL, by(np.full((4, 12), -0.5)), 5, 8, on_short="raise")
+    with pytest.raises(NaysayError, match=r"DistanceWeighted\.sample: row 0 has 0 candidates left of the 1 asked for"):
+        far.sample(ns.Query([0]), 1, rng=rng)
+
+
+def test_it_says_what_it_is():
+    shown = repr(DistanceWeighted(POOL, by(TABLE), 5, 8))
+    assert shown.startswith("DistanceWeighted(Everything(")
+    assert shown.endswith("candidates=5, dim=8, cutoff=0.5, nonzero_loss_cutoff=1.4)")

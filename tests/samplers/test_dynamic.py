@@ -1,0 +1,256 @@
+"""Dynamic: by loops, on every kind of pool, and what it refuses."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.quantity.realise import slots
+from naysay.rng import key_from
+from naysay.samplers import Dynamic, Linear
+from naysay.samplers.choose import gumbel
+from naysay.testing.promises import global_generators
+
+PAIRS = [(0, 0), (0, 1), (1, 5), *((2, item) for item in range(7)), *((4, item) for item in range(8))]
+KNOWN = ns.Positives.from_pairs([a for a, _ in PAIRS], [i for _, i in PAIRS], 5, 8)  # row 2 has one left, row 4 none
+POOL = ns.pools.Everything(KNOWN)
+LOOSE = ns.pools.Everything(KNOWN, distinct=False)
+TABLE = np.random.default_rng(0).integers(-3, 4, (5, 8)) / 2.0  # with equal scores, exact in float32
+
+
+def by_table(anchors, ids):
+    """TABLE[anchor, id] in the array type that is asked."""
+    table = TABLE if isinstance(ids, np.ndarray) else torch.from_numpy(TABLE)
+    return table[anchors[:, None], ids]
+
+
+def by_loops(pool, anchors, k, rng, candidates, temperature, among):
+    """The same answer one row and one candidate at a time, and how many slots stayed empty."""
+    counts = np.full(len(anchors), slots(k, len(anchors), rng))
+    drawn = pool.draw(ns.Query(anchors), candidates, rng=rng).ids.tolist()
+    noise = None
+    if among is not None or temperature > 0:
+        width = candidates if among is None else among
+        noise = gumbel((len(anchors), width), key_from("test", rng), np.zeros(1)).tolist()
+    rows, short = [], 0
+    for row, anchor in enumerate(anchors):
+        value = {slot: TABLE[anchor, item] for slot, item in enumerate(drawn[row]) if item >= 0}
+        best = sorted(value, key=lambda slot: (-value[slot], slot))
+        if among is not None:
+            best = best[:among]
+            best = [best[place] for place in sorted(range(len(best)), key=lambda place: -noise[row][place])]
+        elif temperature > 0:
+            best = sorted(value, key=lambda slot: -(value[slot] / temperature + noise[row][slot]))
+        rows.append([drawn[row][slot] for slot in best[: counts[row]]])
+        short += max(0, counts[row] - len(best))
+    return rows, short
+
+
+KS = st.one_of(st.integers(0, 4), st.floats(0, 4), st.just("rows"))
+HOW = st.sampled_from([(0.0, None), (0.5, None), (3, None), (0.0, 1), (0.0, 4)])
+
+
+@given(st.lists(st.integers(0, 4), max_size=6), KS, st.integers(4, 9), HOW, st.booleans(), st.integers(0, 2**32))
+def test_it_is_what_loops_say_in_numpy_and_torch(anchors, k, candidates, how, distinct, seed):
+    pool, (temperature, among) = (POOL if distinct else LOOSE), how
+    if isinstance(k, str):
+        k = np.random.default_rng(seed).integers(0, 5, len(anchors))
+    if among == 1:
+        k = np.minimum(k, 1)
+    sampler = Dynamic(pool, by_table, candidates, temperature, among=among)
+    plain = sampler.sample(ns.Query(anchors), k, rng=ns.rng_for(seed))
+    rows, short = by_loops(pool, anchors, k, ns.rng_for(seed), candidates, temperature, among)
+    assert [[item for item in row if item >= 0] for row in plain.ids.tolist()] == rows
+    assert plain.dropped == ({"exhausted": short} if short else {})
+    assert plain.shape == (len(anchors), math.ceil(k) if np.ndim(k) == 0 else max(k, default=0))
+    assert plain.log_q is None
+    for anchor, ids, scores in zip(anchors, plain.ids.tolist(), plain.scores.tolist(), strict=True):
+        assert scores == [TABLE[anchor, item] if item >= 0 else 0.0 for item in ids]
+        assert all((anchor, item) not in PAIRS for item in ids)
+        assert ids == [item for item in ids if item >= 0] + [-1] * ids.count(-1)
+    tensors = sampler.sample(ns.Query(torch.tensor(anchors)), torch.as_tensor(k), rng=ns.rng_for(seed))
+    assert isinstance(tensors.ids, torch.Tensor)
+    assert (tensors.ids.tolist(), tensors.scores.tolist()) == (plain.ids.tolist(), plain.scores.tolist())
+    assert tensors.dropped == plain.dropped
+
+
+@pytest.mark.parametrize("how", [{}, {"temperature": 2.0}, {"among": 4}], ids=["highest", "softmax", "among"])
+def test_a_row_with_little_left_is_filled_from_the_left(how):
+    query = ns.Query([2] * 30 + [4] * 30)
+    taken = Dynamic(POOL, by_table, 5, **how).sample(query, 3, rng=ns.rng_for(0))
+    assert taken.ids.tolist() == [[7, -1, -1]] * 30 + [[-1, -1, -1]] * 30
+    assert taken.dropped == {"exhausted": 150}
+
+
+@pytest.mark.parametrize("temperature", [1e-300, 1e-3])
+@pytest.mark.parametrize("scale", [1.0, -1.0, 3e38])
+def test_a_low_temperature_is_the_highest_whatever_the_scores(temperature, scale):
+    scores = scale * np.linspace(0, 1, 8, dtype=np.float32)
+    for tensors in (False, True):
+        anchors = torch.tensor([0, 2, 4]) if tensors else np.array([0, 2, 4])
+        found = []
+        for heat in (temperature, 0.0):
+            values = torch.from_numpy(scores) if tensors else scores
+            sampler = Dynamic(POOL, lambda anchors, ids, values=values: values[ids], 8, heat)
+            found.append(sampler.sample(ns.Query(anchors), 4, rng=ns.rng_for(0)))
+        assert found[0].ids.tolist() == found[1].ids.tolist()
+        assert found[0].dropped == {"exhausted": 7}  # nothing that could have been taken was left
+
+
+def test_numbers_move_with_the_step():
+    sizes, query = [], ns.Query([0, 1])
+
+    def score(anchors, ids):
+        sizes.append(ids.shape[1])
+        return ids * 1.0
+
+    growing = Dynamic(POOL, score, Linear(1, 6, steps=10))
+    cooling = Dynamic(POOL, score, 6, Linear(5.0, 0.0, steps=10))
+    narrowing = Dynamic(POOL, score, lambda step: 6, among=Linear(6, 1, steps=10))
+    for step in (0, 4, 10, 99):
+        at = ns.Query([0, 1], step=step)
+        size, heat = Linear(1, 6, steps=10)(step), Linear(5.0, 0.0, steps=10)(step)
+        for sampler, fixed in (
+            (growing, Dynamic(POOL, score, size)),
+            (cooling, Dynamic(POOL, score, 6, heat)),
+            (narrowing, Dynamic(POOL, score, 6, among=Linear(6, 1, steps=10)(step))),
+        ):
+            moved = sampler.sample(at, 1, rng=ns.rng_for(step)).ids
+            assert (moved == fixed.sample(query, 1, rng=ns.rng_for(step)).ids).all()
+    assert sizes[::6] == [1, 3, 6, 6]
+
+
+def test_scoring_moves_no_generator_and_takes_no_gradient():
+    table = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    before = global_generators()
+    for how in ({}, {"temperature": 1.0}, {"among": 3}):
+        sampler = Dynamic(POOL, lambda anchors, ids: (table[anchors][:, None] * table[ids]).sum(-1), 5, **how)
+        taken = sampler.sample(ns.Query(torch.tensor([0, 1])), 2, rng=ns.rng_for(0))
+        assert not taken.scores.requires_grad
+        assert taken.scores.grad_fn is None
+    assert global_generators() == before
+
+
+def memory():
+    queue = ns.pools.Memory(20, KNOWN)
+    queue.push(np.arange(20) % 8, np.arange(20) % 5, vectors=np.arange(60.0).reshape(20, 3))
+    return queue
+
+
+GRAPH = ns.Positives.from_edges(np.arange(40) % 20, np.random.default_rng(0).integers(0, 20, 40), 20)
+ITEMS = {
+    "everything": (POOL, KNOWN),
+    "independent": (LOOSE, KNOWN),
+    "weighted": (ns.pools.Everything(KNOWN, np.arange(1.0, 9.0)), KNOWN),
+    "local": (ns.pools.Local([np.arange(8)] * 5, KNOWN), KNOWN),
+    "memory": (memory(), KNOWN),
+    "hops": (ns.pools.KHop(GRAPH, hops=(2, 3)), GRAPH),
+}
+
+
+@pytest.mark.parametrize("how", [{}, {"temperature": 0.5}, {"among": 4}], ids=["highest", "softmax", "among"])
+@pytest.mark.parametrize("name", ITEMS)
+def test_it_conforms_on_every_pool(name, how):
+    pool, known = ITEMS[name]
+    sampler = Dynamic(pool, lambda anchors, ids: (anchors[:, None] * 7 + ids * 3) % 5 * 0.5, 5, **how)
+    assert sampler.distinct is pool.distinct
+    ns.check_sampler(sampler, known)
+
+
+def test_it_conforms_on_a_batch():
+    ns.check_sampler(Dynamic(ns.pools.InBatch(KNOWN), by_table, 5, 0.5), KNOWN)
+
+
+def test_what_a_candidate_carries_goes_with_it():
+    pool = memory()
+    taken = Dynamic(pool, by_table, 6).sample(ns.Query([0, 1, 4]), 3, rng=ns.rng_for(0))
+    held = {(int(item), tuple(vector)) for item, vector in zip(pool.ids, pool.vectors, strict=True)}
+    for item, vector in zip(taken.ids.ravel().tolist(), taken.vectors.reshape(-1, 3).tolist(), strict=True):
+        assert vector == [0, 0, 0] if item < 0 else (item, tuple(vector)) in held
+    assert (taken.ids[2] == -1).all()
+
+
+def by_parts(_, triples):
+    return (9 * triples[..., 0] + 5 * triples[..., 1] + triples[..., 2]) % 7 * 1.0
+
+
+TRIPLES = np.array([[0, 0, 1], [1, 0, 2], [2, 1, 3], [3, 1, 0], [4, 0, 1]])
+
+
+@pytest.mark.parametrize("how", [{}, {"temperature": 0.5}, {"among": 4}], ids=["highest", "softmax", "among"])
+def test_of_triples_the_corrupted_ones_are_scored(how):
+    pool = ns.pools.Corruption(TRIPLES, sides=("head", "relation", "tail"))
+    sampler = Dynamic(pool, by_parts, 6, **how)
+    ns.check_sampler(sampler, pool.known)
+    query = ns.Query(TRIPLES)
+    taken = sampler.sample(query, 3, rng=ns.rng_for(0))
+    scores = by_parts(TRIPLES, pool.corrupted(query, taken))
+    assert (taken.scores[taken.mask] == scores[taken.mask]).all()
+    assert taken.mask.all()
+
+
+def refusal(call, *arguments, **named):
+    with pytest.raises(NaysayError) as caught:
+        call(*arguments, **named)
+    return str(caught.value)
+
+
+NUMBERS = {
+    "candidates must be at least 1, got 0": {"candidates": 0},
+    "candidates must be a whole number, got 2.5": {"candidates": 2.5},
+    "temperature must be a number of at least 0, got -1.0": {"temperature": -1.0},
+    "temperature must be a number of at least 0, got nan": {"temperature": math.nan},
+    "temperature must be a number of at least 0, got inf": {"temperature": math.inf},
+    "temperature must be a number of at least 0, got True": {"temperature": True},
+    "temperature must be a number of at least 0, got '1'": {"temperature": "1"},
+    "among must be at least 1, got 0": {"among": 0},
+    "among must be at most candidates, 5, got 6": {"among": 6},
+    "among must be None with a temperature, got 2. One of the two softens the choice": {"temperature": 1, "among": 2},
+}
+
+
+@pytest.mark.parametrize("rule", NUMBERS)
+def test_numbers_are_refused_at_once_and_those_of_functions_when_asked(rule):
+    given = {"candidates": 5} | NUMBERS[rule]
+    name, words = rule.split(" ", 1)
+    expected = f"Dynamic: `{name}` {words}."
+    assert refusal(Dynamic, POOL, by_table, **given) == expected
+    late = {name: (lambda step, value=value: value) for name, value in given.items()}
+    assert refusal(Dynamic(POOL, by_table, **late).sample, ns.Query([0]), 1, rng=ns.rng_for(0)) == expected
+    if len(NUMBERS[rule]) == 1 and "candidates," not in rule:  # a constant is refused at once, whatever the others are
+        others = {name: lambda step: None for name in ("candidates", "temperature", "among")}
+        assert refusal(Dynamic, POOL, by_table, **others | NUMBERS[rule]) == expected
+
+
+def test_numpy_numbers_are_numbers():
+    Dynamic(POOL, by_table, np.int64(5), np.float32(0.5))
+    assert Dynamic(POOL, by_table, 5, among=np.int32(2)).sample(ns.Query([0]), 1, rng=ns.rng_for(0)).mask.all()
+
+
+def test_the_sampler_refuses():
+    calls = []
+    sampler = Dynamic(POOL, lambda *given: calls.append(given), 5, among=2)
+    message = refusal(sampler.sample, ns.Query([0, 1]), [1, 3], rng=ns.rng_for(0))
+    assert message == "Dynamic.sample: `k` must be at most among, 2, got [1, 3]."
+    assert refusal(sampler.sample, ns.Query([0]), 2.5, rng=ns.rng_for(0)).endswith("at most among, 2, got 2.5.")
+    assert refusal(sampler.sample, [0], 1, rng=ns.rng_for(0)).startswith("Dynamic.sample: `query` must be a Query")
+    assert refusal(sampler.sample, ns.Query([0]), -1, rng=ns.rng_for(0)).startswith("Dynamic.sample: `k` must be fin")
+    assert "`rng` must be a numpy Generator, got 0" in refusal(sampler.sample, ns.Query([0]), 1, rng=0)
+    assert calls == []  # before any work
+    message = refusal(sampler.sample, ns.Query([0]), 1, rng=ns.rng_for(0))
+    rule = "Dynamic.sample: `score` must be a function that answers with a NumPy array, like the query, got a NoneType."
+    assert message == rule
+    assert refusal(Dynamic, KNOWN, by_table, 5).startswith("Dynamic: `pool` must be a pool, with a method draw")
+    assert refusal(Dynamic, POOL, None, 5) == "Dynamic: `score` must be a function score(anchors, ids), got NoneType."
+    message = refusal(Dynamic, POOL, by_table, 5, on_short="pat")
+    assert message == "Dynamic: `on_short` must be one of 'pad', 'raise', got 'pat'. Did you mean 'pad'?"
+    short = Dynamic(POOL, by_table, 5, on_short="raise")
+    assert short.sample(ns.Query([0]), 5, rng=ns.rng_for(0)).mask.all()
+    message = refusal(short.sample, ns.Query([0, 2]), 3, rng=ns.rng_for(0))
+    assert message.startswith("Dynamic.sample: row 1 has 1 candidates left of the 3 asked for (1 such row).")
+    assert repr(Dynamic(POOL, by_table, 5)) == f"Dynamic({POOL!r}, candidates=5, temperature=0.0, among=None)"

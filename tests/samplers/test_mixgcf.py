@@ -1,0 +1,253 @@
+"""MixGCF: positive mixing and hop mixing against loops, and what it reduces to."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.samplers.curriculum import Linear
+from naysay.samplers.dynamic import Dynamic
+from naysay.samplers.mixgcf import MixGCF
+
+COMPILING = settings(deadline=None)  # a first call compiles
+N_ITEMS, LAYERS, D = 15, 3, 4
+KNOWN = ns.Positives.from_pairs(
+    [0, 0, 1, 2, *[3] * 15, *[4] * 12], [0, 5, 6, 7, *range(15), *range(12)], n_anchors=6, n_items=N_ITEMS
+)
+POOL = ns.pools.Everything(KNOWN)
+LIKED = np.array([0, 6, 7, 3, 4, 0])  # a positive of each anchor but the last, who has none
+WORLD = np.random.default_rng(0)
+ITEMS = WORLD.standard_normal((N_ITEMS, LAYERS, D))
+ANCHORS = WORLD.standard_normal((6, LAYERS * D))
+
+
+def embed(ids):
+    return ITEMS[ids] if isinstance(ids, np.ndarray) else torch.tensor(ITEMS)[ids]
+
+
+def asked(anchors, dimension=D, step=0):
+    anchors = np.array(anchors, np.int64)
+    return ns.Query(anchors, positives=LIKED[anchors], vectors=ANCHORS[anchors, :dimension], step=step)
+
+
+def tensors(query):
+    return ns.Query(
+        torch.tensor(query.anchors),
+        positives=torch.tensor(query.positives),
+        vectors=torch.tensor(query.vectors),
+        step=query.step,
+    )
+
+
+def in_loops(query, counts, size, pooling, share, seed):
+    """(vectors, first parents) by row and slot, by the paper: mix every candidate, then choose, then pool."""
+    drawn = POOL.draw(query, np.array(counts) * size, rng=ns.rng_for(seed)).ids
+    answer = []
+    for row, count in enumerate(counts):
+        made = []
+        for slot in range(count):
+            group = [i for i in drawn[row, slot :: max(count, 1)][:size].tolist() if i >= 0]
+            if not group:
+                continue
+            picks, layers = [], []
+            for layer in range(LAYERS):
+                own = query.vectors[row]
+                if pooling == "concat":
+                    own = own[layer * D : (layer + 1) * D]
+                mixed = [share * ITEMS[query.positives[row], layer] + (1 - share) * ITEMS[i, layer] for i in group]
+                best = max(range(len(group)), key=lambda m: own @ mixed[m])
+                picks.append(group[best])
+                layers.append(mixed[best])
+            pooled = {
+                "mean": sum(layers) / LAYERS,
+                "sum": sum(layers),
+                "final": layers[-1],
+                "concat": np.concatenate(layers),
+            }[pooling]
+            made.append((picks[0], pooled))
+        answer.append(made)
+    return answer
+
+
+@COMPILING
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=6),
+    st.integers(1, 5),
+    st.sampled_from(["mean", "sum", "final", "concat"]),
+    st.sampled_from([0.0, 0.25, 0.7]),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_it_is_what_the_loops_make(rows, size, pooling, share, in_torch, seed):
+    counts = [count for _, count in rows]
+    query = asked([anchor for anchor, _ in rows], LAYERS * D if pooling == "concat" else D)
+    sampler = MixGCF(POOL, embed, size, mix=(share, share), pooling=pooling)
+    k = np.array(counts, np.int64)
+    made = sampler.sample(tensors(query) if in_torch else query, k, rng=ns.rng_for(seed)).numpy()
+    expected = in_loops(query, counts, size, pooling, share, seed)
+    assert made.shape == (len(rows), max(counts, default=0))
+    for row, slots in enumerate(expected):
+        filled = len(slots)
+        assert made.ids[row].tolist() == [i for i, _ in slots] + [-1] * (made.shape[1] - filled)
+        for slot, (first, vector) in enumerate(slots):
+            assert made.vectors[row, slot] == pytest.approx(vector)
+            assert made.parents[row, slot].tolist() == [first, query.positives[row]]
+            assert made.scores[row, slot] == pytest.approx(query.vectors[row] @ vector)
+        assert not made.vectors[row, filled:].any()
+        assert (made.parents[row, filled:] == -1).all()
+    short = sum(counts) - sum(map(len, expected))
+    assert dict(made.dropped) == ({"exhausted": short} if short else {})
+    assert made.log_q is None
+
+
+def test_without_the_positive_and_with_one_layer_it_is_dns():
+    """alpha = 0, L = 0: the same draw, the same choice, and its own vector."""
+    query = asked([0, 1, 2, 4, 5] * 20)
+
+    def score(anchors, ids):
+        return np.einsum("bnd,bd->bn", ITEMS[ids, 0], ANCHORS[anchors, :D])
+
+    made = MixGCF(POOL, lambda ids: ITEMS[ids, 0], 6, mix=(0.0, 0.0)).sample(query, 1, rng=ns.rng_for(3))
+    hardest = Dynamic(POOL, score, 6).sample(query, 1, rng=ns.rng_for(3))
+    assert np.array_equal(made.ids, hardest.ids)
+    assert np.array_equal(made.vectors[:, 0], ITEMS[hardest.ids[:, 0], 0])
+    assert made.scores == pytest.approx(hardest.scores)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "sum", "final", "concat"])
+def test_all_of_the_positive_scores_as_the_positive(pooling):
+    query = asked([0, 1, 2, 5], LAYERS * D if pooling == "concat" else D)
+    made = MixGCF(POOL, embed, 4, mix=(1.0, 1.0), pooling=pooling).sample(query, 3, rng=ns.rng_for(0))
+    liked = ITEMS[query.positives]
+    whole = {"mean": liked.mean(1), "sum": liked.sum(1), "final": liked[:, -1], "concat": liked.reshape(4, -1)}[pooling]
+    assert made.scores == pytest.approx(np.repeat((whole * query.vectors).sum(1)[:, None], 3, axis=1))
+
+
+def test_shares_are_uniform_and_one_for_each_row_slot_and_layer():
+    """Items at 0 and a positive at 1: the vector of a layer is alpha itself."""
+    table = np.zeros((N_ITEMS, 2, 1))
+    table[0] = 1.0
+    query = ns.Query(np.zeros(3000, np.int64), positives=np.zeros(3000, np.int64), vectors=np.ones((3000, 2)))
+    sampler = MixGCF(POOL, lambda ids: table[ids], 2, mix=(0.2, 0.6), pooling="concat")
+    alpha = sampler.sample(query, 2, rng=ns.rng_for(0)).vectors.reshape(3000, 4)
+    assert alpha.min() >= 0.2
+    assert alpha.max() <= 0.6
+    assert np.unique(alpha).size == alpha.size
+    assert np.abs(alpha.mean(axis=0) - 0.4).max() < 6 * 0.4 / np.sqrt(12 * 3000)
+    assert np.abs(np.corrcoef(alpha.T) - np.eye(4)).max() < 6 / np.sqrt(3000)
+
+
+def test_gradients_flow_into_what_was_mixed_and_into_nothing_else():
+    table = torch.tensor(ITEMS, requires_grad=True)
+    own = torch.tensor(ANCHORS[[0, 1], :D], requires_grad=True)
+    query = ns.Query(torch.tensor([0, 1]), positives=torch.tensor([0, 6]), vectors=own)
+    made = MixGCF(POOL, lambda ids: table[ids], 3, mix=(0.25, 0.25)).sample(query, 1, rng=ns.rng_for(0))
+    assert not made.scores.requires_grad
+    (own[:, None] * made.vectors).sum(-1).sum().backward()
+    assert own.grad.detach().numpy() == pytest.approx(made.vectors[:, 0].detach().numpy())
+    expected = np.zeros_like(ITEMS)
+    for row, slots in enumerate(in_loops(asked([0, 1]), [1, 1], 3, "mean", 0.25, 0)):
+        assert slots[0][0] == made.ids[row, 0]
+        drawn = POOL.draw(asked([0, 1]), 3, rng=ns.rng_for(0)).ids[row]
+        for layer in range(LAYERS):
+            best = max(drawn.tolist(), key=lambda i, layer=layer, row=row: ITEMS[i, layer] @ ANCHORS[row, :D])
+            expected[best, layer] += 0.75 * ANCHORS[row, :D] / LAYERS
+            expected[[0, 6][row], layer] += 0.25 * ANCHORS[row, :D] / LAYERS
+    assert table.grad.numpy() == pytest.approx(expected)
+
+
+def test_torch_and_numpy_make_the_same():
+    query = asked([0, 1, 4, 3])
+    sampler = MixGCF(POOL, embed, 4)
+    plain = sampler.sample(query, 2.5, rng=ns.rng_for(1))
+    made = sampler.sample(tensors(query), 2.5, rng=ns.rng_for(1))
+    assert made.vectors.shape == (4, 3, D)
+    assert made.ids.tolist() == plain.ids.tolist()
+    assert made.vectors.numpy() == pytest.approx(plain.vectors)
+
+
+def test_queries_without_vectors_are_embedded():
+    anchors = np.array([0, 1])
+    sampler = MixGCF(POOL, embed, 4, embed_anchors=lambda anchors: ANCHORS[anchors, :D])
+    made = sampler.sample(ns.Query(anchors, positives=LIKED[anchors]), 2, rng=ns.rng_for(1))
+    assert np.array_equal(made.vectors, MixGCF(POOL, embed, 4).sample(asked(anchors), 2, rng=ns.rng_for(1)).vectors)
+
+
+def test_numbers_move_with_the_step():
+    sampler = MixGCF(POOL, embed, Linear(1, 14, 10), mix=lambda step: (step / 10, step / 10))
+    first = sampler.sample(asked([5]), 1, rng=ns.rng_for(0))
+    assert np.array_equal(first.vectors[0, 0], ITEMS[first.ids[0, 0]].mean(0))
+    last = sampler.sample(asked([5], step=10), 1, rng=ns.rng_for(0))
+    assert last.vectors[0, 0] == pytest.approx(ITEMS[0].mean(0))
+
+
+@pytest.mark.parametrize("anchors", [[], [1], [3]])
+@pytest.mark.parametrize("k", [0, 0.5, 3])
+@pytest.mark.parametrize("in_torch", [False, True])
+def test_no_row_one_row_and_a_row_that_knows_everything(anchors, k, in_torch):
+    query = asked(anchors)
+    made = MixGCF(POOL, embed, 2).sample(tensors(query) if in_torch else query, k, rng=ns.rng_for(0))
+    assert tuple(made.vectors.shape) == (len(anchors), np.ceil(k), D)
+    if anchors == [3]:
+        assert (made.ids == -1).all()
+
+
+def both(anchors):
+    """Anchors' vectors in either array type, as an embed that knows both."""
+    return ANCHORS[anchors, :D] if isinstance(anchors, np.ndarray) else torch.tensor(ANCHORS)[anchors, :D]
+
+
+def test_it_conforms():
+    ns.check_sampler(MixGCF(POOL, embed, 4, embed_anchors=both), KNOWN)
+
+
+def test_what_it_is_refused_for():
+    def refusal(call, *arguments, **named):
+        with pytest.raises(NaysayError) as caught:
+            call(*arguments, **named)
+        return str(caught.value)
+
+    rule = "MixGCF: `embed` must be a function of ids that answers with vectors, got int."
+    assert refusal(MixGCF, POOL, 3, 4) == rule
+    assert refusal(MixGCF, POOL, embed, 4, embed_anchors=3).startswith("MixGCF: `embed_anchors` must be a function")
+    assert refusal(MixGCF, 3, embed, 4).startswith("MixGCF: `pool` must be a pool")
+    assert refusal(MixGCF, POOL, embed, 0) == "MixGCF: `candidates` must be at least 1, got 0."
+    assert refusal(MixGCF, POOL, embed, 4, mix=0.5) == "MixGCF: `mix` must be a pair (low, high), got 0.5."
+    rule = "MixGCF: `mix` must be a pair of rising numbers between 0.0 and 1.0, got "
+    assert refusal(MixGCF, POOL, embed, 4, mix=(0.5, 0.2)) == rule + "(0.5, 0.2)."
+    assert refusal(MixGCF, POOL, embed, 4, mix=(0, 1.5)) == rule + "(0, 1.5)."
+    assert refusal(MixGCF, POOL, embed, 4, mix=("a", 1)) == rule + "('a', 1)."
+    assert refusal(MixGCF, POOL, embed, 4, pooling="men").endswith("got 'men'. Did you mean 'mean'?")
+    assert refusal(MixGCF, POOL, embed, 4, on_short="no").startswith("MixGCF: `on_short` must be one of")
+    rng = ns.rng_for(0)
+    plain = MixGCF(POOL, embed, 4)
+    assert refusal(plain.sample, [0], 1, rng=rng).startswith("MixGCF.sample: `query` must be a Query")
+    rule = "MixGCF.sample: `query.positives` must be given, got None. Pass Query(anchors, positives=items)."
+    assert refusal(plain.sample, ns.Query([0]), 1, rng=rng) == rule
+    rule = (
+        "MixGCF.sample: `query.vectors` must be given, got None. Pass Query(anchors, vectors=...), or embed_anchors to"
+    )
+    assert refusal(plain.sample, ns.Query([0], positives=[0]), 1, rng=rng).startswith(rule)
+    rule = "MixGCF.sample: `query.vectors` must be of dimension 4, like the items', got 5."
+    assert refusal(plain.sample, asked([0], 5), 1, rng=rng) == rule
+    wide = MixGCF(POOL, embed, 4, pooling="concat")
+    assert refusal(wide.sample, asked([0]), 1, rng=rng).endswith("must be of dimension 12, like the items', got 4.")
+    for answer, got in [
+        (lambda ids: ITEMS[ids].astype(int), "vectors of floating numbers, got dtype int64."),
+        (lambda ids: ITEMS[ids][:, :1], "vectors of shape (1, 4, layers, d), got shape (1, 1, 3, 4)."),
+        (lambda ids: torch.tensor(ITEMS)[ids], "vectors in a NumPy array, like the query, got a Tensor."),
+        (lambda ids: ITEMS[ids] * np.nan, "finite, got nan at row 0 (1 such row)."),
+    ]:
+        message = refusal(MixGCF(POOL, answer, 4).sample, asked([0]), 1, rng=rng)
+        assert message == f"MixGCF.sample: `embed` must be {got}"
+    strict = MixGCF(POOL, embed, 4, on_short="raise")
+    assert refusal(strict.sample, asked([3]), 1, rng=rng).startswith(
+        "MixGCF.sample: row 0 has 0 candidates left of the 1"
+    )
+
+
+def test_it_says_what_it_is():
+    assert repr(MixGCF(POOL, embed, 4)).endswith("candidates=4, mix=(0.0, 1.0), pooling='mean')")

@@ -1,0 +1,235 @@
+"""MoCHi: both kinds of mixing against loops, from a memory and from a pool with vectors of its own."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.rng import key_from
+from naysay.samplers.mochi import MoCHi
+
+COMPILING = settings(deadline=None)  # a first call compiles
+N_ITEMS, D = 12, 3
+KNOWN = ns.Positives.from_pairs(
+    [0, 0, 1, 2, *[3] * 12, *[4] * 11], [0, 5, 6, 7, *range(12), *range(11)], n_anchors=6, n_items=N_ITEMS
+)
+POOL = ns.pools.Everything(KNOWN)
+WORLD = np.random.default_rng(0)
+
+
+def units(array):
+    return array / np.linalg.norm(array, axis=-1, keepdims=True)
+
+
+ITEMS, ANCHORS = units(WORLD.standard_normal((N_ITEMS, D))), units(WORLD.standard_normal((6, D)))
+
+
+def embed(ids):
+    return ITEMS[ids] if isinstance(ids, np.ndarray) else torch.tensor(ITEMS)[ids]
+
+
+def embed_anchors(anchors):
+    return ANCHORS[anchors] if isinstance(anchors, np.ndarray) else torch.tensor(ANCHORS)[anchors]
+
+
+def filled_memory(size=N_ITEMS, kind=np.float64):
+    memory = ns.pools.Memory(size, KNOWN)
+    memory.push(np.arange(N_ITEMS), np.full(N_ITEMS, -1), vectors=ITEMS.astype(kind))
+    return memory
+
+
+def asked(anchors, step=0):
+    anchors = np.array(anchors, np.int64)
+    return ns.Query(anchors, vectors=ANCHORS[anchors], step=step)
+
+
+def in_torch(query):
+    return ns.Query(torch.tensor(query.anchors), vectors=torch.tensor(query.vectors), step=query.step)
+
+
+def in_loops(query, candidates, counts, n_hard, share, mix, anchor_mix, uniform):
+    """[(first, second, kind, vector)] by row and slot: sort, truncate, mix, normalise."""
+    answer = []
+    for row, count in enumerate(counts):
+        own = query.vectors[row]
+        ids = [i for i in candidates[row].tolist() if i >= 0]
+        hard = sorted(ids, key=lambda i, own=own: -(ITEMS[i] @ own))[:n_hard]
+        made = []
+        for slot in range(count if hard else 0):
+            u, v, w = uniform[row, slot]
+            i = int(u * len(hard))
+            j = (i + 1 + int(v * (len(hard) - 1))) % len(hard)
+            kind = int(math.floor((slot + 1) * share) > math.floor(slot * share))
+            if kind:
+                b = anchor_mix[0] + (anchor_mix[1] - anchor_mix[0]) * w
+                vector, second = b * own + (1 - b) * ITEMS[hard[i]], -1
+            else:
+                a = mix[0] + (mix[1] - mix[0]) * w
+                vector, second = a * ITEMS[hard[i]] + (1 - a) * ITEMS[hard[j]], hard[j]
+            made.append((hard[i], second, kind, vector / np.linalg.norm(vector)))
+        answer.append(made)
+    return answer
+
+
+@COMPILING
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=6),
+    st.integers(1, 14),
+    st.integers(1, 14),
+    st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+    st.sampled_from([(0.0, 1.0), (0.3, 0.3)]),
+    st.sampled_from(["pool", "memory", "whole memory"]),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_it_is_what_the_loops_make(rows, n_hard, size, share, mix, where, tensors, seed):
+    counts, query = [count for _, count in rows], asked([anchor for anchor, _ in rows])
+    pool = POOL if where == "pool" else filled_memory()
+    size = None if where == "whole memory" else size
+    sampler = MoCHi(pool, embed if where == "pool" else None, n_hard, size, anchor_share=share, mix=mix)
+    k = np.array(counts, np.int64)
+    made = sampler.sample(in_torch(query) if tensors else query, k, rng=ns.rng_for(seed)).numpy()
+    rng = ns.rng_for(seed)
+    candidates = pool.draw(query, size, rng=rng).ids
+    uniform = np.random.Generator(np.random.Philox(key=int(key_from("test", rng)))).random((*made.shape, 3))
+    expected = in_loops(query, candidates, counts, n_hard, share, mix, (0.0, 0.5), uniform)
+    assert made.shape == (len(rows), max(counts, default=0))
+    for row, slots in enumerate(expected):
+        empty = [-1] * (made.shape[1] - len(slots))
+        assert made.ids[row].tolist() == [first for first, *_ in slots] + empty
+        assert made.parents[row, :, 0].tolist() == made.ids[row].tolist()
+        assert made.parents[row, :, 1].tolist() == [second for _, second, *_ in slots] + empty
+        assert made.source[row].tolist() == [kind for _, _, kind, _ in slots] + empty
+        for slot, (*_, vector) in enumerate(slots):
+            assert made.vectors[row, slot] == pytest.approx(vector)
+            assert made.scores[row, slot] == pytest.approx(vector @ query.vectors[row])
+        assert not made.vectors[row, len(slots) :].any()
+    short = sum(counts) - sum(map(len, expected))
+    assert dict(made.dropped) == ({"exhausted": short} if short else {})
+    assert made.source_names == ("pair", "with anchor")
+    assert made.log_q is None
+
+
+def test_partners_differ_and_are_uniform_among_the_hardest():
+    """Four hard items: every ordered pair of two comes in a twelfth of the slots."""
+    query = asked([5] * 3000)
+    made = MoCHi(POOL, embed, 4, N_ITEMS, anchor_share=0.0).sample(query, 2, rng=ns.rng_for(0))
+    hard = np.argsort(-(ITEMS @ ANCHORS[5]))[:4].tolist()
+    pairs = made.parents.reshape(-1, 2).tolist()
+    counts = [pairs.count([i, j]) for i in hard for j in hard if i != j]
+    assert sum(counts) == 6000
+    assert sum((count - 500) ** 2 / 500 for count in counts) < 61  # 11 degrees of freedom: beyond p = 1e-8
+
+
+def test_with_the_anchor_it_is_harder_than_its_parent_and_never_mostly_the_anchor():
+    """b in (0, 0.5): on the unit sphere the mix is nearer to the anchor than n, but not past the middle."""
+    query = asked([0, 1, 2, 5] * 50)
+    made = MoCHi(POOL, embed, 6, N_ITEMS, anchor_share=1.0).sample(query, 4, rng=ns.rng_for(0))
+    parent = np.einsum("bkd,bd->bk", ITEMS[made.ids], query.vectors)
+    assert (made.scores > parent).all()
+    middle = units(ITEMS[made.ids] + query.vectors[:, None])
+    assert (made.scores < np.einsum("bkd,bd->bk", middle, query.vectors)).all()
+    assert np.linalg.norm(made.vectors, axis=2) == pytest.approx(np.ones(made.shape))
+
+
+def test_it_is_detached():
+    own = torch.tensor(ANCHORS[:3], requires_grad=True)
+    table = torch.tensor(ITEMS, requires_grad=True)
+    query = ns.Query(torch.arange(3), vectors=own)
+    made = MoCHi(POOL, lambda ids: table[ids], 4, 8).sample(query, 4, rng=ns.rng_for(0))
+    assert not made.vectors.requires_grad
+    assert not made.scores.requires_grad
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_vectors_are_in_the_kind_of_the_anchors(kind):
+    memory = filled_memory(kind=np.float32)
+    query = ns.Query([0, 1], vectors=ANCHORS[:2].astype(kind))
+    plain = MoCHi(memory, None, 4).sample(query, 2, rng=ns.rng_for(0))
+    assert plain.vectors.dtype == plain.scores.dtype == kind
+    tensors = MoCHi(memory, None, 4).sample(in_torch(query), 2, rng=ns.rng_for(0))
+    assert tensors.vectors.numpy().dtype == kind
+    assert tensors.vectors.numpy() == pytest.approx(plain.vectors, abs=1e-6)
+
+
+def test_an_empty_memory_leaves_slots_empty():
+    made = MoCHi(ns.pools.Memory(8), None, 4).sample(asked([0, 1]), 2, rng=ns.rng_for(0))
+    assert (made.ids == -1).all()
+    assert made.vectors.shape == (2, 2, D)
+    assert dict(made.dropped) == {"exhausted": 4}
+
+
+def test_mixing_starts_late():
+    sampler = MoCHi(POOL, embed, 4, 12, anchor_share=lambda step: 0.5 if step >= 1024 else 0.0)
+    assert not sampler.sample(asked([0]), 4, rng=ns.rng_for(0)).source.any()
+    assert sampler.sample(asked([0], step=1024), 4, rng=ns.rng_for(0)).source.tolist() == [[0, 1, 0, 1]]
+
+
+@pytest.mark.parametrize("anchors", [[], [1], [3]])
+@pytest.mark.parametrize("k", [0, 0.5, 3])
+@pytest.mark.parametrize("tensors", [False, True])
+def test_no_row_one_row_and_a_row_that_knows_everything(anchors, k, tensors):
+    query = asked(anchors)
+    made = MoCHi(POOL, embed, 2, 4).sample(in_torch(query) if tensors else query, k, rng=ns.rng_for(0))
+    assert tuple(made.vectors.shape) == (len(anchors), np.ceil(k), D)
+    if anchors == [3]:
+        assert (made.ids == -1).all()
+
+
+@pytest.mark.parametrize("where", ["pool", "memory"])
+def test_it_conforms(where):
+    if where == "pool":
+        sampler = MoCHi(POOL, embed, 4, 8, embed_anchors=embed_anchors)
+    else:
+        sampler = MoCHi(filled_memory(), None, 4, embed_anchors=embed_anchors)
+    ns.check_sampler(sampler, KNOWN)
+
+
+def test_what_it_is_refused_for():
+    def refusal(call, *arguments, **named):
+        with pytest.raises(NaysayError) as caught:
+            call(*arguments, **named)
+        return str(caught.value)
+
+    rule = "MoCHi: `embed` must be a function of ids that answers with vectors, got int."
+    assert refusal(MoCHi, POOL, 3, 4) == rule
+    assert refusal(MoCHi, POOL, embed, 4, embed_anchors=3).startswith("MoCHi: `embed_anchors` must be a function")
+    assert refusal(MoCHi, 3, embed, 4).startswith("MoCHi: `pool` must be a pool")
+    assert refusal(MoCHi, POOL, embed, 0) == "MoCHi: `n_hard` must be at least 1, got 0."
+    assert refusal(MoCHi, POOL, embed, 4, 0) == "MoCHi: `candidates` must be at least 1, got 0."
+    rule = "MoCHi: `anchor_share` must be a number between 0.0 and 1.0, got "
+    assert refusal(MoCHi, POOL, embed, 4, anchor_share=2) == rule + "2."
+    assert refusal(MoCHi, POOL, embed, 4, anchor_share=True) == rule + "True."
+    assert refusal(MoCHi, POOL, embed, 4, mix=(1, 0)).startswith("MoCHi: `mix` must be a pair of rising numbers")
+    assert refusal(MoCHi, POOL, embed, 4, anchor_mix=3) == "MoCHi: `anchor_mix` must be a pair (low, high), got 3."
+    assert refusal(MoCHi, POOL, embed, 4, on_short="no").startswith("MoCHi: `on_short` must be one of")
+    rng = ns.rng_for(0)
+    assert refusal(MoCHi(POOL, embed, 4, 8).sample, [0], 1, rng=rng).startswith("MoCHi.sample: `query` must be a Query")
+    rule = (
+        "MoCHi.sample: `query.vectors` must be given, got None. Pass Query(anchors, vectors=...), or embed_anchors to"
+    )
+    assert refusal(MoCHi(POOL, embed, 4, 8).sample, ns.Query([0]), 1, rng=rng).startswith(rule)
+    rule = (
+        "MoCHi.sample: `embed` must be given where the pool has no vectors, got None. Pass embed, or push vectors into"
+    )
+    assert refusal(MoCHi(POOL, None, 4, 8).sample, asked([0]), 1, rng=rng).startswith(rule)
+    rule = "MoCHi.sample: `query.vectors` must be of dimension 3, like the items', got 2."
+    narrow = ns.Query([0], vectors=ANCHORS[:1, :2])
+    assert refusal(MoCHi(POOL, embed, 4, 8).sample, narrow, 1, rng=rng) == rule
+    rule = "MoCHi.sample: `query.vectors` must be finite, got nan at row 1 (1 such row)."
+    broken = ns.Query([0, 1], vectors=np.array([[1.0, 0, 0], [0, np.nan, 0]]))
+    assert refusal(MoCHi(POOL, embed, 4, 8).sample, broken, 1, rng=rng) == rule
+    assert refusal(MoCHi(POOL, embed, 4).sample, asked([0]), 1, rng=rng).startswith("Everything.draw: `n` must be")
+    strict = MoCHi(POOL, embed, 4, 8, on_short="raise")
+    assert refusal(strict.sample, asked([3]), 1, rng=rng).startswith(
+        "MoCHi.sample: row 0 has 0 candidates left of the 1"
+    )
+
+
+def test_it_says_what_it_is():
+    assert "n_hard=4, candidates=8, anchor_share=0.5, mix=(0.0, 1.0)" in repr(MoCHi(POOL, embed, 4, 8))

@@ -1,0 +1,80 @@
+"""momentum_update: the slow encoder follows the fast one."""
+
+import copy
+
+import pytest
+import torch
+
+from naysay.errors import NaysayError
+from naysay.samplers.momentum import momentum_update
+
+
+def network(seed):
+    generator = torch.Generator().manual_seed(seed)
+    made = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2))
+    with torch.no_grad():
+        for value in made.parameters():
+            value.copy_(torch.randn(value.shape, generator=generator))
+        made[1].running_mean.copy_(torch.randn(4, generator=generator))
+        made[1].num_batches_tracked.fill_(seed)
+    return made
+
+
+@pytest.mark.parametrize("momentum", [0, 0.25, 0.999, 1.0])
+def test_parameters_are_mixed_and_buffers_copied(momentum):
+    fast, slow = network(5), network(2)
+    before = copy.deepcopy(slow)
+    momentum_update(fast, slow, momentum)
+    for name, value in slow.named_parameters():
+        for mixed, old, new in zip(
+            value.flatten().tolist(),
+            before.get_parameter(name).flatten().tolist(),
+            fast.get_parameter(name).flatten().tolist(),
+            strict=True,
+        ):
+            assert mixed == pytest.approx(momentum * old + (1 - momentum) * new, abs=1e-6)
+        assert value.grad_fn is None
+    assert torch.equal(slow[1].running_mean, fast[1].running_mean)
+    assert slow[1].num_batches_tracked.item() == 5
+
+
+def test_after_n_steps_a_share_of_momentum_to_the_n_is_left():
+    fast, slow = torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False)
+    with torch.no_grad():
+        fast.weight.fill_(1.0)
+        slow.weight.fill_(0.0)
+    for _ in range(10):
+        momentum_update(fast, slow, 0.9)
+    assert slow.weight.item() == pytest.approx(1 - 0.9**10)
+
+
+def test_shared_parameters_move_once_and_frozen_ones_move():
+    fast, slow = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
+    tied_fast, tied_slow = torch.nn.Sequential(fast, fast), torch.nn.Sequential(slow, slow)
+    slow.weight.requires_grad_(requires_grad=False)
+    with torch.no_grad():
+        fast.weight.fill_(1.0)
+        slow.weight.fill_(0.0)
+    momentum_update(tied_fast, tied_slow, 0.5)
+    assert (slow.weight == 0.5).all()
+
+
+def test_what_it_is_refused_for():
+    def refusal(*arguments):
+        with pytest.raises(NaysayError) as caught:
+            momentum_update(*arguments)
+        return str(caught.value)
+
+    fast = torch.nn.Linear(2, 3)
+    assert refusal(3, fast) == "momentum_update: `online` must be a torch module, got int."
+    assert refusal(fast, 3) == "momentum_update: `target` must be a torch module, got int."
+    rule = "momentum_update: `momentum` must be a number between 0.0 and 1.0, got "
+    assert refusal(fast, torch.nn.Linear(2, 3), 1.5) == rule + "1.5."
+    assert refusal(fast, torch.nn.Linear(2, 3), True) == rule + "True."
+    rule = (
+        "momentum_update: `target` must be another module than online, got the same. Make it by copy.deepcopy(online)."
+    )
+    assert refusal(fast, fast) == rule
+    rule = "momentum_update: `target` must be of the shapes of online, which has "
+    assert refusal(fast, torch.nn.Linear(2, 4)) == rule + "(3, 2), got 'weight' of shape (4, 2)."
+    assert refusal(fast, torch.nn.Linear(2, 3, bias=False)) == rule + "(3,), got 'bias' of shape None."

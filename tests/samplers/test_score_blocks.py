@@ -1,0 +1,57 @@
+"""in_blocks: the same scores, fewer rows at a time."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.samplers import Dynamic
+from naysay.samplers.blocks import in_blocks
+
+TABLE = np.random.default_rng(0).standard_normal((5, 9))
+
+
+@given(st.integers(0, 12), st.integers(1, 7), st.integers(1, 60), st.booleans())
+def test_the_same_scores_from_no_more_than_were_allowed(rows, n, candidates, tensors):
+    rng = np.random.default_rng(rows)
+    anchors, ids = rng.integers(0, 5, rows), rng.integers(0, 9, (rows, n))
+    expected = TABLE[anchors[:, None], ids]
+    seen = []
+
+    def score(anchors, ids):
+        seen.append(ids.shape)
+        assert len(anchors) == len(ids)
+        return (torch.from_numpy(TABLE) if tensors else TABLE)[anchors[:, None], ids]
+
+    given = (torch.from_numpy(anchors), torch.from_numpy(ids)) if tensors else (anchors, ids)
+    found = in_blocks(score, candidates)(*given)
+    assert isinstance(found, torch.Tensor if tensors else np.ndarray)
+    assert found.tolist() == expected.tolist()
+    most = max(1, candidates // n)
+    assert [size for size, _ in seen] == ([most] * (rows // most) + [rows % most] * (rows % most > 0) or [0])
+
+
+def test_of_triples_too():
+    pool = ns.pools.Corruption([[0, 0, 1], [1, 0, 2], [2, 1, 3], [3, 1, 0]])
+    plain = Dynamic(pool, lambda _, triples: triples.sum(-1) % 5 * 1.0, 4)
+    query = ns.Query(pool.known.array)
+    expected = plain.sample(query, 2, rng=ns.rng_for(0))
+    found = Dynamic(pool, in_blocks(plain.score, 5), 4).sample(query, 2, rng=ns.rng_for(0))
+    assert (found.ids == expected.ids).all()
+    assert (found.scores == expected.scores).all()
+
+
+def test_a_sampler_conforms_with_it():
+    known = ns.Positives.from_pairs([0, 1, 1], [2, 0, 3], 5, 9)
+    sampler = Dynamic(ns.pools.Everything(known), in_blocks(lambda anchors, ids: ids % 4 * 1.0, 10), 5)
+    ns.check_sampler(sampler, known)
+
+
+def test_what_is_refused():
+    with pytest.raises(NaysayError, match=r"^in_blocks: `score` must be a function score\(anchors, ids\), got int\.$"):
+        in_blocks(3)
+    with pytest.raises(NaysayError, match=r"^in_blocks: `candidates` must be at least 1, got 0\.$"):
+        in_blocks(len, 0)

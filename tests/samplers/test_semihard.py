@@ -1,0 +1,264 @@
+"""SemiHard: the band between the positive and the margin, and what a row does that has too few in it."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.samplers.semihard import SemiHard
+
+COMPILING = settings(deadline=None, max_examples=60)  # a first call compiles
+N_ANCHORS, N_ITEMS = 4, 12
+# Scores from a short grid, so that ties with the positive and with the ends of the band come up.
+TABLE = np.random.default_rng(0).integers(0, 9, (N_ANCHORS, N_ITEMS)) / 4.0
+DISTINCT = np.random.default_rng(1).permuted(np.arange(N_ANCHORS * N_ITEMS).reshape(N_ANCHORS, -1) / 4.0, axis=1)
+
+
+def by(table):
+    def score(anchors, ids):
+        if isinstance(ids, torch.Tensor):
+            return torch.from_numpy(table)[anchors[:, None], ids]
+        return table[anchors[:, None], ids]
+
+    return score
+
+
+def world(pairs=((0, 0), (1, 5), (2, 3), (3, 1)), **settings):
+    known = ns.Positives.from_pairs([a for a, _ in pairs], [i for _, i in pairs], N_ANCHORS, N_ITEMS)
+    return known, ns.pools.Everything(known, **settings)
+
+
+KNOWN, POOL = world()
+QUERY = ns.Query([0, 1, 2, 3, 0], positives=[0, 5, 3, 1, 0])
+
+
+def in_loops(table, anchor, positive, margin, otherwise, k):
+    """The hardest of the band, then what `otherwise` says, as scores in order: ids may tie."""
+    free = [item for item in range(N_ITEMS) if not KNOWN.contains([anchor], [item])[0]]
+    top = table[anchor, positive]
+    band, easier, others = [], [], []
+    for item in free:
+        value = table[anchor, item]
+        if top - margin < value < top:
+            band.append(value)
+        else:
+            others.append(value)
+            if value < top:
+                easier.append(value)
+    rest = {"pad": [], "easy": easier, "hardest": others}[otherwise]
+    return (sorted(band, reverse=True) + sorted(rest, reverse=True))[:k], len(band), len(free)
+
+
+@COMPILING
+@given(
+    st.lists(st.integers(0, N_ANCHORS - 1), max_size=5),
+    st.sampled_from([0.25, 0.6, 1.0, np.inf]),
+    st.sampled_from(["pad", "easy", "hardest"]),
+    st.integers(0, N_ITEMS + 2),
+    st.booleans(),
+)
+def test_it_takes_what_the_loops_take(anchors, margin, otherwise, k, in_torch):
+    positives = [{0: 0, 1: 5, 2: 3, 3: 1}[anchor] for anchor in anchors]
+    array = (
+        (lambda values: torch.tensor(values, dtype=torch.int64))
+        if in_torch
+        else (lambda values: np.array(values, np.int64))
+    )
+    query = ns.Query(array(anchors), positives=array(positives))
+    sampler = SemiHard(POOL, by(TABLE), N_ITEMS, margin, otherwise=otherwise)
+    taken = sampler.sample(query, k, rng=ns.rng_for(0))
+    assert isinstance(taken.ids, torch.Tensor) is in_torch
+    taken = taken.numpy()
+    assert taken.shape == taken.scores.shape == (len(anchors), k)
+    assert taken.log_q is None
+    unfit = beyond = 0
+    for row, (anchor, positive) in enumerate(zip(anchors, positives, strict=True)):
+        expected, in_band, free = in_loops(TABLE, anchor, positive, margin, otherwise, k)
+        ids = taken.ids[row]
+        assert ids[len(expected) :].tolist() == [-1] * (k - len(expected))
+        assert TABLE[anchor, ids[: len(expected)]].tolist() == expected
+        assert taken.scores[row].tolist() == expected + [0.0] * (k - len(expected))
+        unfit += max(min(k, free) - in_band, 0)
+        beyond += max(k - free, 0)
+    assert taken.dropped.get("not semi-hard", 0) == unfit
+    assert taken.dropped.get("exhausted", 0) == beyond
+    assert set(taken.dropped) <= {"not semi-hard", "exhausted"}
+
+
+def test_both_ends_of_the_band_are_left_out():
+    table = np.tile(np.array([2.0, 2.0, 1.99, 1.5, 1.01, 1.0, 0.99, 3.0, 0.0, 0.0, 0.0, 0.0]), (N_ANCHORS, 1))
+    taken = SemiHard(POOL, by(table), N_ITEMS, 1.0).sample(ns.Query([0], positives=[0]), 9, rng=ns.rng_for(0))
+    assert taken.ids[0].tolist() == [2, 3, 4, -1, -1, -1, -1, -1, -1]
+    assert taken.dropped == {"not semi-hard": 6}
+
+
+def test_facenets_rule_in_distances():
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(N_ANCHORS + N_ITEMS, 3))
+
+    def score(anchors, ids):
+        return -((points[anchors][:, None] - points[N_ANCHORS + ids]) ** 2).sum(axis=2)
+
+    margin = 2.0
+    taken = SemiHard(POOL, score, N_ITEMS, margin).sample(QUERY, 8, rng=ns.rng_for(0))
+    assert taken.mask.sum() >= 10
+    for anchor, positive, ids in zip(QUERY.anchors, QUERY.positives, taken.ids, strict=True):
+        to_positive = ((points[anchor] - points[N_ANCHORS + positive]) ** 2).sum()
+        distances = [((points[anchor] - points[N_ANCHORS + item]) ** 2).sum() for item in ids if item >= 0]
+        assert distances == sorted(distances)
+        assert all(to_positive < distance < to_positive + margin for distance in distances)
+
+
+def test_an_endless_margin_is_the_closest_that_is_farther_than_the_positive():
+    taken = SemiHard(POOL, by(DISTINCT), N_ITEMS, np.inf).sample(QUERY, 1, rng=ns.rng_for(0))
+    for anchor, positive, item in zip(QUERY.anchors, QUERY.positives, taken.ids[:, 0], strict=True):
+        farther = [j for j in range(N_ITEMS) if DISTINCT[anchor, j] < DISTINCT[anchor, positive]]
+        assert item == (max(farther, key=lambda j: DISTINCT[anchor, j]) if farther else -1)
+
+
+def test_random_is_uniform_over_the_band_and_hardest_is_not():
+    rows = 20_000
+    query = ns.Query(np.zeros(rows, np.int64), positives=np.zeros(rows, np.int64))
+    table = np.tile(np.array([2.0, 3.0, *[1.9 - i / 10 for i in range(5)], *[0.5] * 5]), (N_ANCHORS, 1))
+    taken = SemiHard(POOL, by(table), N_ITEMS, 1.0, choose="random").sample(query, 2, rng=ns.rng_for(3))
+    for slot in range(2):
+        counts = np.bincount(taken.ids[:, slot], minlength=N_ITEMS)
+        assert counts[[0, 1, *range(7, N_ITEMS)]].sum() == 0
+        squares = ((counts[2:7] - rows / 5) ** 2 / (rows / 5)).sum()
+        assert squares < 33.4  # chi-square of 4 degrees at p = 1e-6
+    assert (taken.ids[:, 0] != taken.ids[:, 1]).all()
+    hardest = SemiHard(POOL, by(table), N_ITEMS, 1.0).sample(query, 2, rng=ns.rng_for(3))
+    assert (hardest.ids == [2, 3]).all()
+
+
+def test_random_keeps_the_rest_behind_the_band():
+    table = np.tile(np.array([2.0, 3.0, 1.9, 1.8, *np.arange(8) / 10]), (N_ANCHORS, 1))
+    seen = set()
+    for seed in range(20):
+        sampler = SemiHard(POOL, by(table), N_ITEMS, 1.0, choose="random", otherwise="easy")
+        ids = sampler.sample(ns.Query([0], positives=[0]), 4, rng=ns.rng_for(seed)).ids[0].tolist()
+        assert sorted(ids[:2]) == [2, 3]
+        assert ids[2:] == [11, 10]
+        seen.add(tuple(ids))
+    assert len(seen) == 2
+
+
+def test_margin_and_candidates_may_follow_the_step():
+    sampler = SemiHard(POOL, by(DISTINCT), lambda step: N_ITEMS - step, lambda step: 0.25 + step)
+    fixed = SemiHard(POOL, by(DISTINCT), N_ITEMS - 3, 3.25)
+    query = ns.Query(QUERY.anchors, positives=QUERY.positives, step=3)
+    assert np.array_equal(
+        sampler.sample(query, 4, rng=ns.rng_for(0)).ids, fixed.sample(query, 4, rng=ns.rng_for(0)).ids
+    )
+    with pytest.raises(NaysayError, match=r"SemiHard: `candidates` must be at least 1, got 0\."):
+        sampler.sample(ns.Query([0], positives=[0], step=N_ITEMS), 1, rng=ns.rng_for(0))
+
+
+@pytest.mark.parametrize("anchors", [[], [2]])
+@pytest.mark.parametrize("k", [0, 3, 2.5, "each"])
+def test_no_row_and_one_row(anchors, k):
+    query = ns.Query(np.array(anchors, np.int64), positives=[3] * len(anchors))
+    k = np.full(len(anchors), 3) if k == "each" else k
+    taken = SemiHard(POOL, by(TABLE), 6, 1.0, otherwise="hardest").sample(query, k, rng=ns.rng_for(0))
+    assert taken.shape == (len(anchors), np.max(np.ceil(k), initial=0))
+
+
+def test_a_row_that_knows_everything_stays_empty():
+    _, pool = world([(0, item) for item in range(N_ITEMS)])
+    sampler = SemiHard(pool, by(TABLE), 6, 1.0, otherwise="hardest")
+    taken = sampler.sample(ns.Query([0, 1], positives=[0, 5]), 3, rng=ns.rng_for(0))
+    assert taken.ids[0].tolist() == [-1, -1, -1]
+    assert (taken.ids[1] >= 0).all()
+    assert taken.dropped["exhausted"] == 3
+
+
+@pytest.mark.parametrize("choose", ["hardest", "random"])
+@pytest.mark.parametrize("otherwise", ["pad", "easy", "hardest"])
+def test_it_keeps_the_promises_of_a_sampler(choose, otherwise):
+    pairs = [(0, item) for item in range(N_ITEMS)] + [(1, item) for item in range(N_ITEMS - 2)] + [(2, 3), (3, 1)]
+    known, pool = world(pairs)
+    sampler = SemiHard(pool, by(TABLE), 8, 1.0, choose=choose, otherwise=otherwise)
+    ns.check_sampler(sampler, known, k=3)
+
+
+def test_numpy_and_torch_agree():
+    query = ns.Query(torch.from_numpy(QUERY.anchors), positives=QUERY.positives)  # positives in the other type
+    for choose in ("hardest", "random"):
+        sampler = SemiHard(POOL, by(DISTINCT), 8, 3.0, choose=choose, otherwise="easy")
+        plain = sampler.sample(QUERY, 3, rng=ns.rng_for(5))
+        tensors = sampler.sample(query, 3, rng=ns.rng_for(5))
+        assert tensors.ids.tolist() == plain.ids.tolist()
+        assert tensors.scores.tolist() == plain.scores.tolist()
+
+
+def test_a_triple_is_its_own_positive():
+    rng = np.random.default_rng(0)
+    heads, relations, tails = (rng.integers(0, size, 60) for size in (20, 3, 20))
+    triples = np.stack([heads, relations, tails], axis=1)
+    known = ns.Triples(triples, 20, 3)
+    values = rng.permutation(20 * 3 * 20).reshape(20, 3, 20) / 400.0
+
+    def score(asked, corrupted):
+        table = torch.from_numpy(values) if isinstance(corrupted, torch.Tensor) else values
+        return table[corrupted[:, :, 0], corrupted[:, :, 1], corrupted[:, :, 2]]
+
+    sampler = SemiHard(ns.pools.Corruption(known), score, 16, 1.0)
+    taken = sampler.sample(ns.Query(triples[:32]), 3, rng=ns.rng_for(0))
+    assert taken.mask.sum() > 40
+    for triple, ids, sides, found in zip(triples[:32], taken.ids, taken.side, taken.scores, strict=True):
+        for item, side, value in zip(ids, sides, found, strict=True):
+            if item >= 0:
+                other = triple.copy()
+                other[side] = item
+                assert values[tuple(other)] == value
+                assert values[tuple(triple)] - 1.0 < value < values[tuple(triple)]
+    ns.check_sampler(sampler, known, k=3)
+
+
+def test_no_gradient_comes_through():
+    weight = torch.ones((), dtype=torch.float64, requires_grad=True)
+    score = by(DISTINCT)
+    taken = SemiHard(POOL, lambda anchors, ids: score(anchors, ids) * weight, 8, 3.0).sample(
+        ns.Query(torch.tensor([0]), positives=torch.tensor([0])), 2, rng=ns.rng_for(0)
+    )
+    assert not taken.scores.requires_grad
+
+
+def test_the_sampler_refuses():
+    def refusal(call, *arguments, **named):
+        with pytest.raises(NaysayError) as caught:
+            call(*arguments, **named)
+        return str(caught.value)
+
+    score, rng = by(TABLE), ns.rng_for(0)
+    assert refusal(SemiHard, KNOWN, score, 5, 1.0).startswith("SemiHard: `pool` must be a pool, with a method draw")
+    assert refusal(SemiHard, POOL, 3, 5, 1.0) == "SemiHard: `score` must be a function score(anchors, ids), got int."
+    assert refusal(SemiHard, POOL, score, 0, 1.0) == "SemiHard: `candidates` must be at least 1, got 0."
+    for bad in (0, -1.0, float("nan"), True, "1"):
+        assert refusal(SemiHard, POOL, score, 5, bad) == f"SemiHard: `margin` must be a number above 0, got {bad!r}."
+    rule = "SemiHard: `choose` must be one of 'hardest', 'random', got 'randm'. Did you mean 'random'?"
+    assert refusal(SemiHard, POOL, score, 5, 1.0, choose="randm") == rule
+    rule = "SemiHard: `otherwise` must be one of 'pad', 'easy', 'hardest', got 'drop'."
+    assert refusal(SemiHard, POOL, score, 5, 1.0, otherwise="drop") == rule
+    assert refusal(SemiHard, POOL, score, 5, 1.0, on_short="skip").startswith("SemiHard: `on_short` must be one of")
+    sampler = SemiHard(POOL, score, 5, 1.0, on_short="raise")
+    assert refusal(sampler.sample, [0], 1, rng=rng).startswith("SemiHard.sample: `query` must be a Query, got list.")
+    rule = "SemiHard.sample: `query.positives` must be given, got None. Pass Query(anchors, positives=items)."
+    assert refusal(sampler.sample, ns.Query([0]), 1, rng=rng) == rule
+    rule = "SemiHard.sample: `query.positives` must be at least 0, got -1 at row 1 (1 such row)."
+    assert refusal(sampler.sample, ns.Query([0, 1], positives=[0, -1]), 1, rng=rng) == rule
+    assert refusal(sampler.sample, QUERY, -1, rng=rng).startswith("SemiHard.sample: `k` must be")
+    with pytest.raises(NaysayError, match=r"SemiHard\.sample: row 0 has 3 candidates left of the 5 asked for"):
+        SemiHard(POOL, by(np.tile(np.arange(12) / 4.0, (4, 1))), 12, 1.0, on_short="raise").sample(
+            ns.Query([1], positives=[5]), 5, rng=rng
+        )
+
+
+def test_it_says_what_it_is():
+    shown = repr(SemiHard(POOL, by(TABLE), 5, 0.2, otherwise="easy"))
+    assert shown.startswith("SemiHard(Everything(")
+    assert shown.endswith("candidates=5, margin=0.2, choose='hardest', otherwise='easy')")
+    assert SemiHard(POOL, by(TABLE), 5, 0.2).distinct is True

@@ -1,0 +1,233 @@
+"""SoftmaxWeights: the weights of Softmax(rho, N) and AdaSIR, and the loss they make."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.samplers import Static
+from naysay.samplers.softmax_weights import SoftmaxWeights
+
+COMPILING = settings(deadline=None, max_examples=60)  # a first call compiles
+N_ANCHORS, N_ITEMS = 4, 12
+TABLE = np.random.default_rng(0).normal(size=(N_ANCHORS, N_ITEMS)) * 3
+POSITIVES = {0: 0, 1: 5, 2: 3, 3: 1}
+KNOWN = ns.Positives.from_pairs(list(POSITIVES), list(POSITIVES.values()), N_ANCHORS, N_ITEMS)
+POPULAR = ns.pools.Everything(KNOWN, np.arange(1.0, N_ITEMS + 1), distinct=False)
+UNIFORM = ns.pools.Everything(KNOWN, distinct=False)
+QUERY = ns.Query([0, 1, 2, 3], positives=[0, 5, 3, 1])
+
+
+def by(table):
+    def score(anchors, ids):
+        if isinstance(ids, torch.Tensor):
+            return torch.from_numpy(table)[anchors[:, None], ids]
+        return table[anchors[:, None], ids]
+
+    return score
+
+
+def in_loops(scores, positive, log_q, rho, temperature):
+    if not scores:
+        return []
+    if rho is None:
+        logits = [(s - positive) / temperature for s in scores]  # as AdaSIR writes it
+    else:
+        z = [-math.log(1 / (1 + math.exp(-(positive - s)))) for s in scores]
+        mean = sum(z) / len(z)
+        tau = math.sqrt(sum((one - mean) ** 2 for one in z) / len(z) / (2 * rho))
+        logits = [one / tau if tau > 1e-12 else 0.0 for one in z]
+    raised = [math.exp(logit - q) for logit, q in zip(logits, log_q, strict=True)]
+    return [one / sum(raised) for one in raised]
+
+
+@COMPILING
+@given(
+    st.lists(st.integers(0, N_ANCHORS - 1), max_size=5),
+    st.sampled_from([(0.01, None), (1.0, None), (2.5, None), (None, 0.5), (None, 3.0)]),
+    st.one_of(st.integers(0, 9), st.floats(0, 9), st.just("each")),
+    st.booleans(),
+    st.booleans(),
+)
+def test_weights_are_those_of_the_loops(anchors, numbers, k, correct, in_torch):
+    rho, temperature = numbers
+    ids = np.array(anchors, np.int64)
+    positives = np.array([POSITIVES[anchor] for anchor in anchors], np.int64)
+    query = ns.Query(*((torch.from_numpy(ids), torch.from_numpy(positives)) if in_torch else (ids, positives)))
+    k = np.arange(len(anchors)) if k == "each" else k
+    sampler = SoftmaxWeights(POPULAR, by(TABLE), rho, temperature=temperature, correct=correct)
+    taken = sampler.sample(query, k, rng=ns.rng_for(0))
+    plain = Static(POPULAR).sample(query, k, rng=ns.rng_for(0)).numpy()
+    assert isinstance(taken.weights, torch.Tensor) is in_torch
+    taken = taken.numpy()
+    assert np.array_equal(taken.ids, plain.ids)
+    assert np.array_equal(taken.log_q, plain.log_q)
+    assert taken.dropped == plain.dropped
+    for row, anchor in enumerate(anchors):
+        found = [item for item in taken.ids[row].tolist() if item >= 0]
+        empty = [0.0] * (taken.shape[1] - len(found))
+        scores = [TABLE[anchor, item] for item in found]
+        log_q = taken.log_q[row, : len(found)].tolist() if correct else [0.0] * len(found)
+        expected = in_loops(scores, TABLE[anchor, POSITIVES[anchor]], log_q, rho, temperature)
+        assert taken.weights[row].tolist() == pytest.approx(expected + empty, rel=1e-9, abs=1e-12)
+        assert taken.scores[row].tolist() == scores + empty
+
+
+@pytest.mark.parametrize("rho", [1e-6, 1e-4, 1e-3])
+def test_rho_is_how_far_the_weights_are_from_even_ones(rho):
+    taken = SoftmaxWeights(UNIFORM, by(TABLE), rho).sample(QUERY, 400, rng=ns.rng_for(0))
+    divergence = (taken.weights * np.log(taken.weights * 400)).sum(axis=1)
+    assert divergence == pytest.approx([rho] * 4, rel=3 * math.sqrt(rho))
+
+
+def test_little_rho_is_the_mean_of_bpr_and_much_is_the_hardest():
+    taken = SoftmaxWeights(UNIFORM, by(TABLE), 1e-12).sample(QUERY, 8, rng=ns.rng_for(0))
+    assert taken.weights == pytest.approx(np.full((4, 8), 1 / 8), rel=1e-4)
+    taken = SoftmaxWeights(UNIFORM, by(TABLE), 1e6).sample(QUERY, 8, rng=ns.rng_for(0))
+    for row in range(4):
+        hardest = taken.scores[row] == taken.scores[row].max()
+        assert taken.weights[row, hardest].sum() == pytest.approx(1.0)
+
+
+def test_the_loss_is_the_weighted_sum():
+    taken = SoftmaxWeights(POPULAR, by(TABLE), 1.0).sample(QUERY, 8, rng=ns.rng_for(0))
+    positive = TABLE[QUERY.anchors, QUERY.positives]
+    negatives = torch.tensor(taken.scores, requires_grad=True)
+    loss = ns.losses.bpr(torch.from_numpy(positive), negatives, mask=taken.mask, weights=taken.weights)
+    z = np.log1p(np.exp(taken.scores - positive[:, None]))
+    assert loss.tolist() == pytest.approx((taken.weights * z).sum(axis=1).tolist())
+    loss.sum().backward()
+    slopes = taken.weights / (1 + np.exp(positive[:, None] - taken.scores))
+    assert negatives.grad.numpy() == pytest.approx(slopes)  # none through the weights
+
+
+# Z = log(1 + e^s) for s = 2, 1, 0, -1, by mpmath.
+GOLDEN = [0.66643306156868, 0.20363875805092, 0.082498461295349, 0.047429719085048]
+
+
+def test_golden_weights():
+    scores = np.array([[0.0, 2.0, 1.0, 0.0, -1.0]])
+    pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], 1, 5))
+    query = ns.Query([0], positives=[0])
+    taken = SoftmaxWeights(pool, by(scores), 0.5, correct=False).sample(query, 4, rng=ns.rng_for(0))
+    found = dict(zip(taken.ids[0].tolist(), taken.weights[0].tolist(), strict=True))
+    assert [found[item] for item in (1, 2, 3, 4)] == pytest.approx(GOLDEN, abs=1e-12)
+
+
+def test_correction_undoes_the_pool():
+    """With even hardness a weight is 1 / q: the estimate is that of uniform draws."""
+    taken = SoftmaxWeights(POPULAR, by(np.zeros_like(TABLE)), 1.0).sample(QUERY, 6, rng=ns.rng_for(0))
+    inverse = 1 / (taken.ids + 1.0)  # q is in proportion to id + 1
+    assert taken.weights == pytest.approx(inverse / inverse.sum(axis=1, keepdims=True))
+
+
+def test_no_gradient_comes_through_and_single_precision_stays():
+    weight = torch.ones((), requires_grad=True)
+    table = torch.from_numpy(TABLE).float()
+    query = ns.Query(torch.tensor([0, 1]), positives=torch.tensor([0, 5]))
+    sampler = SoftmaxWeights(UNIFORM, lambda anchors, ids: table[anchors[:, None], ids] * weight, 1.0, correct=False)
+    taken = sampler.sample(query, 4, rng=ns.rng_for(0))
+    assert taken.weights.dtype == torch.float32
+    assert not taken.weights.requires_grad
+    assert not taken.scores.requires_grad
+
+
+def test_the_number_may_follow_the_step():
+    query = ns.Query(QUERY.anchors, positives=QUERY.positives, step=3)
+    for name in ("rho", "temperature"):
+        moving = SoftmaxWeights(UNIFORM, by(TABLE), **{name: lambda step: step / 2})
+        fixed = SoftmaxWeights(UNIFORM, by(TABLE), **{name: 1.5})
+        one, other = (sampler.sample(query, 4, rng=ns.rng_for(0)).weights for sampler in (moving, fixed))
+        assert np.array_equal(one, other)
+        with pytest.raises(NaysayError, match=rf"SoftmaxWeights: `{name}` must be a number above 0, got 0\.0\."):
+            moving.sample(QUERY, 4, rng=ns.rng_for(0))
+
+
+def test_temperature_needs_no_positives():
+    taken = SoftmaxWeights(UNIFORM, by(TABLE), temperature=1.0).sample(ns.Query([0]), 3, rng=ns.rng_for(0))
+    assert taken.weights.sum() == pytest.approx(1.0)
+
+
+def test_triples_are_their_own_positives():
+    rng = np.random.default_rng(0)
+    triples = np.stack([rng.integers(0, size, 60) for size in (20, 3, 20)], axis=1)
+    known = ns.Triples(triples, 20, 3)
+    values = rng.normal(size=(20, 3, 20))
+
+    def score(asked, corrupted):
+        table = torch.from_numpy(values) if isinstance(corrupted, torch.Tensor) else values
+        return table[corrupted[:, :, 0], corrupted[:, :, 1], corrupted[:, :, 2]]
+
+    sampler = SoftmaxWeights(ns.pools.Corruption(known, distinct=False), score, 1.0, correct=False)
+    taken = sampler.sample(ns.Query(triples[:8]), 5, rng=ns.rng_for(0))
+    for row, triple in enumerate(triples[:8]):
+        expected = in_loops(taken.scores[row].tolist(), values[tuple(triple)], [0.0] * 5, 1.0, None)
+        assert taken.weights[row].tolist() == pytest.approx(expected)
+    ns.check_sampler(sampler, known, k=3)
+
+
+@pytest.mark.parametrize("anchors", [[], [2]])
+@pytest.mark.parametrize("k", [0, 3, 2.5])
+def test_no_row_and_one_row(anchors, k):
+    query = ns.Query(np.array(anchors, np.int64), positives=np.full(len(anchors), 3))
+    taken = SoftmaxWeights(UNIFORM, by(TABLE), 1.0).sample(query, k, rng=ns.rng_for(0))
+    assert taken.shape == taken.weights.shape == (len(anchors), np.ceil(k))
+
+
+@pytest.mark.parametrize("numbers", [{"rho": 1.0}, {"temperature": 2.0}])
+@pytest.mark.parametrize("distinct", [True, False])
+def test_it_keeps_the_promises_of_a_sampler(numbers, distinct):
+    pairs = [(0, item) for item in range(N_ITEMS)] + [(1, item) for item in range(N_ITEMS - 2)] + [(2, 3), (3, 1)]
+    known = ns.Positives.from_pairs(*zip(*pairs, strict=True), N_ANCHORS, N_ITEMS)
+    pool = ns.pools.Everything(known, distinct=distinct)
+    sampler = SoftmaxWeights(pool, by(TABLE), **numbers, correct=not distinct)
+    ns.check_sampler(sampler, known, k=3)
+    saturated = sampler.sample(ns.Query([0, 2], positives=[0, 3]), 2, rng=ns.rng_for(0))
+    assert saturated.weights.sum(axis=1) == pytest.approx([0.0, 1.0])
+
+
+def test_the_sampler_refuses():
+    def refusal(call, *arguments, **named):
+        with pytest.raises(NaysayError) as caught:
+            call(*arguments, **named)
+        return str(caught.value)
+
+    score, rng = by(TABLE), ns.rng_for(0)
+    assert refusal(SoftmaxWeights, KNOWN, score, 1.0).startswith("SoftmaxWeights: `pool` must be a pool, with a method")
+    rule = "SoftmaxWeights: `score` must be a function score(anchors, ids), got int."
+    assert refusal(SoftmaxWeights, UNIFORM, 3, 1.0) == rule
+    rule = "SoftmaxWeights: `rho` must be given, or temperature in its place, got neither."
+    assert refusal(SoftmaxWeights, UNIFORM, score) == rule
+    assert refusal(SoftmaxWeights, UNIFORM, score, 1.0, temperature=1.0).endswith("got both.")
+    for bad in (0, -1.0, float("nan"), float("inf"), True, "1"):
+        for name in ("rho", "temperature"):
+            rule = f"SoftmaxWeights: `{name}` must be a number above 0, got {bad!r}."
+            assert refusal(SoftmaxWeights, UNIFORM, score, **{name: bad}) == rule
+    rule = "SoftmaxWeights: `correct` must be True or False, got 1."
+    assert refusal(SoftmaxWeights, UNIFORM, score, 1.0, correct=1) == rule
+    rule = (
+        "SoftmaxWeights: `pool` must be one of independent draws, got distinct=True. "
+        "Make it with distinct=False, or pass correct=False: log_q of a distinct row is that of a slot."
+    )
+    assert refusal(SoftmaxWeights, ns.pools.Everything(KNOWN), score, 1.0) == rule
+    sampler = SoftmaxWeights(UNIFORM, score, 1.0)
+    assert refusal(sampler.sample, [0], 1, rng=rng).startswith("SoftmaxWeights.sample: `query` must be a Query")
+    rule = "SoftmaxWeights.sample: `query.positives` must be given, got None. Pass Query(anchors, positives=items)."
+    assert refusal(sampler.sample, ns.Query([0]), 1, rng=rng) == rule
+    memory = ns.pools.Memory(4, distinct=False)
+    memory.push([1, 2, 3])
+    rule = (
+        "SoftmaxWeights.sample: `pool` must be one that knows its log_q, got Memory. "
+        "Pass correct=False to leave it out."
+    )
+    assert refusal(SoftmaxWeights(memory, score, 1.0).sample, ns.Query([0], positives=[0]), 2, rng=rng) == rule
+
+
+def test_it_says_what_it_is():
+    assert repr(SoftmaxWeights(UNIFORM, by(TABLE), 1.0)).endswith("rho=1.0, correct=True)")
+    assert repr(SoftmaxWeights(UNIFORM, by(TABLE), temperature=2.0)).endswith("temperature=2.0, correct=True)")
