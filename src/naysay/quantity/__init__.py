@@ -2,6 +2,8 @@
 
 from naysay.quantity.effectiveness import Shares, effectiveness, mean_effectiveness, reliability, shares
 from naysay.quantity.estimate import Estimate, estimate
+from naysay.quantity.online import Online
+from naysay.quantity.outlook import OnlineEstimate
 from naysay.quantity.realise import realise
 from naysay.quantity.schedules import Adaptive, adaptive
 from naysay.quantity.separation import auc, separation
@@ -11,6 +13,8 @@ from naysay.quantity.turning import TurningSweep, turning_sweep
 __all__ = [
     "Adaptive",
     "Estimate",
+    "Online",
+    "OnlineEstimate",
     "Shares",
     "TurningSweep",
     "adaptive",

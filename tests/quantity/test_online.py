@@ -1,0 +1,554 @@
+"""Online: the known k from noiseless curves, an interval that covers, refusals while it cannot tell, and its state."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.quantity import adaptive, auc, estimate, mean_effectiveness, simulated
+from naysay.quantity.fit import fit
+from naysay.quantity.online import Online
+from naysay.types import Stateful
+
+STEPS = 3000
+SHARES = np.linspace(0, 1, 21)
+
+
+def grown(end, *, start=0.0, tau=1000.0, share=SHARES):
+    return start + (end - start) * (1 - np.exp(-share * STEPS / tau))
+
+
+def state_of(validation, training=None, *, comparisons=1e6, share=SHARES):
+    """The state of a run whose separations were measured without error."""
+    curves = [np.asarray(curve) for curve in (validation, training) if curve is not None]
+    step = np.round(share * STEPS).astype(np.int64)
+    aucs = np.concatenate([auc(curve) for curve in curves])
+    return {
+        "steps": STEPS,
+        "split": np.repeat(np.arange(len(curves), dtype=np.int8), len(share)),
+        "step": np.tile(step, len(curves)),
+        "auc": aucs,
+        "error": np.sqrt(aucs * (1 - aucs) / comparisons),
+        "comparisons": np.full(len(aucs), float(comparisons)),
+    }
+
+
+def restored(*curves, share=SHARES, comparisons=1e6, **options):
+    online = Online(STEPS, **options)
+    online.restore(state_of(*curves, share=share, comparisons=comparisons))
+    return online
+
+
+def simulate(rng, curves, n, m, *, share=SHARES, steps=STEPS, **options):
+    """A run with noise: scores N(mu', 1) against N(0, 1)."""
+    online = Online(steps, **options)
+    for place, at in enumerate(share):
+        for split, curve in curves.items():
+            positive = rng.standard_normal(n) + curve[place]
+            online.record(round(at * steps), positive, rng.standard_normal((n, m)), split)
+    return online
+
+
+def same(one, other):
+    for field in dataclasses.fields(one):
+        mine, its = getattr(one, field.name), getattr(other, field.name)
+        assert np.array_equal(mine, its), field.name
+
+
+# ---- the known answer -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mu", "k"), [(0.75, 6), (1, 4), (1.5, 6), (2, 11), (2.4, 20), (3, 61), (4, 733)])
+def test_without_noise_it_is_the_paper_s_curve(mu, k):
+    found = restored(grown(mu), grown(mu)).estimate()
+    assert found.k == k
+    assert (found.separation, found.start, found.end) == pytest.approx((mu, 0, mu), abs=1e-5)
+    assert (found.tau, found.until, found.steps_seen) == (pytest.approx(1000, rel=1e-5), pytest.approx(3000), 3000)
+    assert found.low <= k <= found.high
+    assert 0 <= found.regret < 0.001
+    exact = estimate(auc(mu), auc(simulated(mu)))
+    assert found.curve == pytest.approx(exact.curve, abs=1e-6)
+    assert (found.flat, found.at_edge, found.notes) == (exact.flat, False, ())
+
+
+def known(mu, curve):
+    return estimate(auc(mu), auc(curve)).k
+
+
+@pytest.mark.parametrize("seen", [0.5, 1.0])
+def test_it_knows_the_end_before_the_run_is_over(seen):
+    share = seen * SHARES
+    model, labels = grown(2, tau=1200, share=share), grown(2.6, tau=800, share=share)
+    found = restored(model, labels, share=share).estimate()
+    whole = grown(2, tau=1200, share=np.linspace(0, 1, 60))
+    assert (found.k, found.until, found.steps_seen) == (known(2.6, whole), pytest.approx(3000), seen * 3000)
+
+
+def test_a_long_run_counts_up_to_convergence():
+    """At mu' = mu the model gives k no optimum, so what follows 3 tau is left out: k is that of a run of 3 tau."""
+    found = restored(grown(1, tau=400), grown(1, tau=400)).estimate()
+    assert (found.k, found.until) == (4, pytest.approx(1200))
+    assert known(1, grown(1, tau=400, share=np.linspace(0, 1, 60))) == 1000
+
+
+def test_a_model_that_was_trained_before_starts_above_chance():
+    model, labels = grown(2, start=1, tau=900), grown(2.4, start=1.1, tau=900)
+    found = restored(model, labels).estimate()
+    assert (found.start, found.end, found.separation) == pytest.approx((1, 2, 2.4), abs=1e-4)
+    assert found.k == known(2.4, grown(2, start=1, tau=900, share=np.linspace(0, 0.9, 60)))
+    assert found.notes == (
+        "The validation probes begin at an AUC of 0.76, not at chance, so the start is fitted too.",
+        "The training probes begin at an AUC of 0.78, not at chance, so the start is fitted too.",
+    )
+
+
+def test_labels_from_validation_are_as_good_as_the_model_becomes():
+    found = restored(grown(1.8), labels="validation").estimate()
+    assert found.separation == found.end == pytest.approx(1.8, abs=1e-5)
+    assert found.k == known(1.8, simulated(1.8))
+    assert found.notes[0].startswith("The labels are taken to be as good as the model becomes on validation pairs;")
+    assert found.k < restored(grown(1.8), grown(2.4)).estimate().k
+
+
+def test_k_4_is_the_least_of_the_paper_s_curve():
+    """Why Online begins with 4: no label quality makes fewer the best for the whole run."""
+    assert min(known(mu, simulated(mu)) for mu in np.arange(0.3, 4, 0.1)) == 4
+
+
+def test_weight_and_k_max_are_those_of_estimate():
+    curves = grown(1.5), grown(2)
+    whole = auc(grown(1.5, share=np.linspace(0, 1, 60)))
+    found = restored(*curves, weight=0.95, k_max=30).estimate()
+    exact = estimate(auc(2), whole, weight=0.95, k_max=30)
+    assert (found.k, len(found.curve)) == (exact.k, 30)
+    edge = restored(grown(4), grown(4), k_max=50).estimate()
+    assert (edge.k, edge.high, edge.at_edge) == (50, 50, True)
+    assert edge.notes == ("The best k is k_max itself (50), so an optimum may lie beyond: raise k_max to see.",)
+
+
+# ---- the interval ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mu", "end"), [(2, 1.7), (3, 3)])
+def test_the_interval_covers_and_k_loses_little(mu, end):
+    """Confidence 0.9: of 60 runs 54 are expected, and fewer than 45 would be chance once in a thousand times."""
+    rng = np.random.default_rng(0)
+    v = estimate(auc(mu), auc(grown(end, share=np.linspace(0, 1, 60)))).curve
+    best = int(v.argmax()) + 1
+    curves = {"validation": grown(end, share=SHARES[::2]), "training": grown(mu, share=SHARES[::2])}
+    found = [simulate(rng, curves, 300, 4, share=SHARES[::2], tolerance=0.5).estimate() for _ in range(60)]
+    assert sum(one.low <= best <= one.high for one in found) >= 45
+    assert sum(one.low > best for one in found) <= 9
+    assert sum(one.high < best for one in found) <= 9
+    lost = np.array([1 - v[one.k - 1] / v[best - 1] for one in found])
+    assert (lost <= [one.regret for one in found]).sum() >= 45
+    assert np.median([one.high / one.low for one in found]) < 3
+    assert all(one.low <= one.k <= one.high for one in found)
+
+
+def test_interval_and_regret_are_those_of_curves_drawn_one_by_one():
+    """Other normal numbers, k and v exactly, in a loop; 600 draws leave the tails uncertain by a few per cent."""
+    online = restored(grown(2.1), grown(2.6), comparisons=150, confidence=0.8, tolerance=0.5)
+    found, kept = online.estimate(), online.state()
+    rng = np.random.default_rng(8)
+    fits = [
+        fit(*(kept[name][kept["split"] == split].astype(float) for name in ("step", "auc", "comparisons")))
+        for split in (0, 1)
+    ]
+    ks, lost = [], []
+    for _ in range(600):
+        model, label = (rng.multivariate_normal(one.numbers, one.covariance) for one in fits)
+        mu = label[1] / (1 - math.exp(-label[2]))
+        until = min(1, 3 / model[2])
+        run = [model[1] * (1 - math.exp(-model[2] * u)) / (1 - math.exp(-model[2])) for u in np.linspace(0, until, 60)]
+        v = mean_effectiveness(mu, run)
+        ks.append(int(v.argmax()) + 1)
+        lost.append(1 - v[found.k - 1] / v.max())
+    assert found.low == pytest.approx(np.quantile(ks, 0.1), rel=0.06)
+    assert found.high == pytest.approx(np.quantile(ks, 0.9), rel=0.06)
+    assert found.regret == pytest.approx(np.quantile(lost, 0.8), rel=0.2)
+
+
+def test_a_narrower_interval_for_less_confidence_and_for_larger_probes():
+    wide, narrow = (restored(grown(2), grown(2), comparisons=1000, confidence=c).estimate() for c in (0.95, 0.6))
+    assert wide.low <= narrow.low <= narrow.high <= wide.high
+    assert (wide.low, wide.high) != (narrow.low, narrow.high)
+    assert narrow.regret < wide.regret
+    larger = restored(grown(2), grown(2), comparisons=10_000).estimate()
+    assert larger.high - larger.low < wide.high - wide.low
+
+
+def test_the_same_pairs_make_it_wider():
+    new, same_pairs = (restored(grown(2), grown(2), comparisons=2000, same_pairs=s).estimate() for s in (False, True))
+    assert new.k == same_pairs.k
+    assert same_pairs.high - same_pairs.low > new.high - new.low
+
+
+def test_scatter_and_bends_are_noted():
+    jumps = np.where(np.arange(21) % 2, 0.12, -0.12) * (SHARES > 0)
+    found = restored(grown(2) + jumps, grown(2), comparisons=3000).estimate()
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("The validation probes scatter 3.1 times as widely as their errors say;")
+    power = 2 * (1 - 1 / (1 + 5 * SHARES))
+    found = restored(power, 1.2 * power, comparisons=20_000).estimate()
+    bends = [note for note in found.notes if "bend away from the curve by" in note]
+    assert len(bends) == 2
+    assert bends[0].endswith("of its rise; the interval does not have that in.")
+
+
+# ---- while it cannot tell -------------------------------------------------------------------------------------------
+
+FEW = "Record a probe before step 0 and every few per cent of the run."
+LATE = 1 / (1 + np.exp(2.5 - 12 * SHARES)) - 1 / (1 + np.exp(2.5))
+CANNOT = [
+    (lambda: Online(STEPS), f"`validation` must be recorded at 5 steps or more, got 0. {FEW}"),
+    (
+        lambda: restored(grown(2, share=SHARES[:4]), share=SHARES[:4]),
+        f"`validation` must be recorded at 5 steps or more, got 4. {FEW}",
+    ),
+    (
+        lambda: restored(grown(2)),
+        "`training` must be recorded at 5 steps or more, got 0. "
+        'Record training pairs too, or make it Online(steps, labels="validation").',
+    ),
+    (
+        lambda: restored(np.zeros(21), grown(2), comparisons=500),
+        "`validation` must be an AUC that rises beyond its error, got none by step 3000. "
+        "Go on recording, or probe more pairs.",
+    ),
+    (
+        lambda: restored(np.full(21, 1.5), grown(2), comparisons=500),
+        "`validation` must be an AUC that rises beyond its error, got none by step 3000.",
+    ),
+    (
+        lambda: restored(grown(2)[::-1], grown(2)),
+        "`validation` must be an AUC that rises beyond its error, got none by step 3000.",
+    ),
+    (
+        lambda: restored(grown(2), np.zeros(21)),
+        "`training` must be an AUC that rises beyond its error, got none by step 3000.",
+    ),
+    (
+        lambda: restored(*[grown(2, share=SHARES[:7])] * 2, share=SHARES[:7]),
+        "`validation` must be past tau, 63 % of its way, beyond its error, got step 900 and tau = 1000. "
+        "Go on recording; more pairs narrow the error.",
+    ),
+    (
+        lambda: restored(2 * SHARES**1.1, grown(2)),
+        "`validation` must be past tau, 63 % of its way, beyond its error, "
+        "got step 3000 and a rise that does not slow down. Go on recording; more pairs narrow the error.",
+    ),
+    (
+        lambda: restored(grown(2), grown(2, tau=3100)),
+        "`training` must be past tau, 63 % of its way, beyond its error, got step 3000 and tau = 3100.",
+    ),
+    (
+        lambda: restored(2 * LATE, grown(2), comparisons=10_000),
+        "`validation` must be probes along start + rise (1 - e^(-t / tau)), "
+        "got 7% of the rise off it, neighbours alike. After the run, hand the measured AUCs to estimate.",
+    ),
+    (
+        lambda: restored(grown(2.4), grown(3), comparisons=70),
+        "`k` must be within 2.0% of the best effectiveness with confidence 0.9, got 62 (",
+    ),
+]
+
+
+@pytest.mark.parametrize(("made", "message"), CANNOT)
+def test_it_refuses_while_it_cannot_tell(made, message):
+    online = made()
+    with pytest.raises(NaysayError) as caught:
+        online.estimate()
+    assert str(caught.value).startswith(f"Online.estimate: {message}")
+    assert online.ready is False
+    assert online.why == str(caught.value)
+    assert online.k_at(1000) == 4.0
+
+
+def test_the_last_refusal_says_what_k_may_lose():
+    why = restored(grown(2.4), grown(3), comparisons=70).why
+    assert why.endswith("%. Go on recording; larger probes tell sooner.")
+    assert ", which may lose " in why
+    assert restored(grown(2.4), grown(3), comparisons=70, tolerance=0.3).ready
+
+
+def test_more_probes_settle_it():
+    """A run from its first probe to its last: refusals in order, then answers near the known k."""
+    rng = np.random.default_rng(5)
+    online, whys, answers = Online(STEPS), [], []
+    for place, share in enumerate(SHARES):
+        for split, curve in (("validation", grown(2)), ("training", grown(2.2))):
+            positive = rng.standard_normal(1000) + curve[place]
+            online.record(round(share * STEPS), positive, rng.standard_normal((1000, 8)), split)
+        if online.ready:
+            answers.append(online.estimate())
+            assert online.why == ""
+        else:
+            assert not answers  # once told, it stays told
+            whys.append(online.why)
+    assert all("recorded at 5 steps" in why for why in whys[:4])
+    assert any("past tau" in why for why in whys[4:])
+    assert 0.3 < answers[0].steps_seen / STEPS < 0.65
+    best = known(2.2, grown(2, share=np.linspace(0, 1, 60)))
+    assert all(found.low <= best <= found.high for found in answers)
+    assert abs(answers[-1].k - best) <= 2
+
+
+def test_k_at_follows_the_schedule_once_it_is_told():
+    online = restored(grown(2.4), grown(2.4), comparisons=3000, start=7)
+    assert online.estimate().low < online.estimate().k < online.estimate().high
+    schedule = adaptive(peak=online.estimate().k, steps=STEPS)
+    assert [online.k_at(step) for step in (0, 300, 1500, 2999, 3000)] == [
+        schedule(s) for s in (0, 300, 1500, 2999, 3000)
+    ]
+    assert type(online.k_at(300)) is float
+    assert Online(STEPS, start=7).k_at(300) == 7.0
+
+
+# ---- the record -----------------------------------------------------------------------------------------------------
+
+
+def filled(seed=0, n=40):
+    rng = np.random.default_rng(seed)
+    return simulate(rng, {"validation": grown(2), "training": grown(2.2)}, n, 3)
+
+
+def test_what_is_kept_is_the_auc_and_its_error():
+    online = filled()
+    kept = online.state()
+    assert {name: np.asarray(value).dtype.kind for name, value in kept.items()} == {
+        "steps": "i",
+        "split": "i",
+        "step": "i",
+        "auc": "f",
+        "error": "f",
+        "comparisons": "f",
+    }
+    assert {np.size(value) for name, value in kept.items() if name != "steps"} == {42}
+    assert repr(online) == "Online(3,000 steps, 21 validation, 21 training probes)"
+    assert isinstance(online, Stateful)
+
+
+def test_a_restored_record_answers_as_the_old_one(tmp_path):
+    online = filled(n=400)
+    np.savez(tmp_path / "online.npz", **online.state())
+    with np.load(tmp_path / "online.npz", allow_pickle=False) as kept:
+        other = Online(STEPS)
+        other.restore(dict(kept))
+    for name, values in online.state().items():
+        assert np.array_equal(other.state()[name], values), name
+    same(online.estimate(), other.estimate())
+    for one in (online, other):
+        one.record(3000, *probes(1, 100, 2), "training")
+    same(online.estimate(), other.estimate())
+    empty = Online(STEPS)
+    empty.restore(Online(STEPS).state())
+    assert empty.why == Online(STEPS).why
+    tensors = Online(STEPS)
+    tensors.restore({name: torch.as_tensor(value) for name, value in online.state().items()})
+    same(online.estimate(), tensors.estimate())
+
+
+def probes(seed, n, m):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(n) + 1, rng.standard_normal((n, m))
+
+
+def test_a_state_is_a_copy():
+    online = filled()
+    online.state()["auc"][:] = 0
+    assert online.state()["auc"].min() > 0
+
+
+def test_torch_and_numpy_agree():
+    one, other = Online(100), Online(100)
+    rng = np.random.default_rng(0)
+    for step in range(0, 101, 10):
+        for split in ("validation", "training"):
+            positive = (rng.standard_normal(300) + 2 * (1 - math.exp(-step / 30))).astype(np.float32)
+            negatives, mask = rng.standard_normal((300, 4)).astype(np.float32), rng.random((300, 4)) < 0.9
+            one.record(step, positive, negatives, split, mask=mask)
+            other.record(step, torch.tensor(positive), torch.tensor(negatives), split, mask=torch.tensor(mask))
+    assert one.ready
+    same(one.estimate(), other.estimate())
+
+
+def test_the_mask_of_a_draw_is_the_mask_of_a_probe():
+    positives = ns.Positives.from_pairs([0, 1, 2], [0, 1, 2], n_items=3)
+    drawn = ns.pools.Everything(positives).draw(ns.Query([0, 1, 2]), 4, rng=ns.rng_for(0))
+    assert not drawn.mask.all()
+    online = Online(10)
+    online.record(0, np.ones(3), np.where(drawn.mask, 0.0, np.nan), mask=drawn.mask)
+    assert online.state()["auc"].tolist() == [1.0]
+    assert online.state()["comparisons"].tolist() == [3.0]
+
+
+def test_equal_records_give_equal_answers_and_no_global_generator_moves():
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002
+    one, other = filled(n=400).estimate(), filled(n=400).estimate()
+    same(one, other)
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+
+def test_splits_may_come_in_any_order_among_each_other():
+    rng = np.random.default_rng(3)
+    draws = {
+        (split, place): (rng.standard_normal(300) + grown(2)[place], rng.standard_normal((300, 4)))
+        for split in ("validation", "training")
+        for place in range(21)
+    }
+    one, other = Online(STEPS), Online(STEPS)
+    for place in range(21):
+        for split in ("validation", "training"):
+            one.record(place * 150, *draws[split, place], split)
+    for split in ("training", "validation"):
+        for place in range(21):
+            other.record(place * 150, *draws[split, place], split)
+    same(one.estimate(), other.estimate())
+
+
+def test_two_probes_of_one_step_are_two_looks_at_it():
+    single, double = (Online(STEPS, tolerance=0.5) for _ in range(2))
+    for place, curve in enumerate(grown(2)):
+        for split in ("validation", "training"):
+            positive, negatives = np.random.default_rng(place).standard_normal(800) + curve, None
+            negatives = np.random.default_rng(99 + place).standard_normal((800, 1))
+            single.record(place * 150, positive, negatives, split)
+            for half in (slice(0, 400), slice(400, 800)):
+                double.record(place * 150, positive[half], negatives[half], split)
+    one, two = single.estimate(), double.estimate()
+    assert (one.end, one.tau) == pytest.approx((two.end, two.tau), rel=0.01)
+    assert abs(one.k - two.k) <= 1
+    five = Online(STEPS)
+    for _ in range(5):
+        five.record(0, *probes(0, 30, 1))
+    assert "recorded at 5 steps or more, got 1." in five.why
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": 0}, "`steps` must be at least 1, got 0."),
+        ({"steps": 10.0}, "`steps` must be a whole number, got 10.0."),
+        (
+            {"labels": "trainig"},
+            "`labels` must be one of 'training', 'validation', got 'trainig'. Did you mean 'training'?",
+        ),
+        ({"same_pairs": 1}, "`same_pairs` must be True or False, got 1."),
+        ({"start": 0.5}, "`start` must be finite and at least 1, got 0.5."),
+        ({"start": math.inf}, "`start` must be finite and at least 1, got inf."),
+        ({"start": "4"}, "`start` must be one number, got '4'."),
+        ({"tolerance": 0}, "`tolerance` must be above 0 and below 1, got 0.0."),
+        ({"tolerance": 2}, "`tolerance` must be above 0 and below 1, got 2.0."),
+        ({"confidence": 1}, "`confidence` must be above 0.5 and below 1, got 1.0."),
+        ({"confidence": 0.4}, "`confidence` must be above 0.5 and below 1, got 0.4."),
+        ({"confidence": math.nan}, "`confidence` must be one number, got nan."),
+        ({"weight": 1}, "`weight` must be above 0 and below 1, got 1."),
+        ({"k_max": 0}, "`k_max` must be at least 1, got 0."),
+    ],
+)
+def test_what_it_cannot_be_made_of(options, message):
+    with pytest.raises(NaysayError) as caught:
+        Online(**{"steps": 10, **options})
+    assert str(caught.value).startswith(f"Online: {message}")
+
+
+@pytest.mark.parametrize(
+    ("step", "split", "message"),
+    [
+        (-1, "validation", "`step` must be at least 0, got -1."),
+        (1.0, "validation", "`step` must be a whole number, got 1.0."),
+        (
+            3001,
+            "training",
+            "`step` must be at most 3000, the steps of the run, got 3001. Make an Online of the true length.",
+        ),
+        (
+            299,
+            "training",
+            "`step` must be at least 300, the last training step, got 299. "
+            "Make a new Online for a new run, or restore the state that belongs to this step.",
+        ),
+        (300, "train", "`split` must be one of 'validation', 'training', got 'train'."),
+    ],
+)
+def test_what_cannot_be_recorded(step, split, message):
+    online = Online(STEPS)
+    online.record(300, *probes(0, 30, 2), "training")
+    with pytest.raises(NaysayError) as caught:
+        online.record(step, *probes(0, 30, 2), split)
+    assert str(caught.value).startswith(f"Online.record: {message}")
+    assert len(online.state()["step"]) == 1
+    online.record(0, *probes(0, 30, 2))  # of the other split
+
+
+def test_scores_are_refused_by_name():
+    with pytest.raises(
+        NaysayError, match=r"^Online\.record: `negatives` must be finite scores, got nan at row 1 \(1 such row\)\.$"
+    ):
+        Online(10).record(0, [1.0, 2.0], [[1.0], [math.nan]])
+
+
+def test_training_probes_that_would_not_be_used_are_refused():
+    message = (
+        r'^Online\.record: `split` must be "validation" where the labels are read from it, got \'training\'\. '
+        r'Make it Online\(steps, labels="training"\) to use them\.$'
+    )
+    with pytest.raises(NaysayError, match=message):
+        Online(10, labels="validation").record(0, *probes(0, 30, 2), "training")
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (-1, "at least 0, got -1."),
+        (3001, "at most 3000, the steps of the run, got 3001."),
+        (0.5, "a whole number, got 0.5."),
+    ],
+)
+def test_steps_that_the_run_has_not(step, message):
+    with pytest.raises(NaysayError) as caught:
+        Online(STEPS).k_at(step)
+    assert str(caught.value) == f"Online.k_at: `step` must be {message}"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 10}, "`state` must be of a run of 3000 steps, got 10. Make an Online of that length."),
+        ({"auc": None}, "`state` must be what Online.state gave, got no 'auc' in ['steps', 'split'"),
+        ({"split": np.full(42, 2)}, "`split` must be one of the 2 in use, got 2.0 at row 0 (42 such rows)."),
+        ({"split": np.zeros(41, int)}, "`split` must be as long as its partners, got split 41, step 42."),
+        ({"step": np.full(42, 3001)}, "`step` must be rising, from 0 to 3000, got 3001.0 at row 0 (42 such rows)."),
+        ({"step": np.arange(42)[::-1]}, "`step` must be rising, from 0 to 3000, got 40.0 at row 1 (40 such rows)."),
+        ({"step": np.zeros(42)}, "`step` must be whole numbers, got dtype float64."),
+        ({"auc": np.full(42, 1.1)}, "`auc` must be between 0 and 1, got 1.1 at row 0 (42 such rows)."),
+        ({"auc": np.full((42, 1), 0.5)}, "`auc` must be of shape (42,), like step, got shape (42, 1)."),
+        ({"error": np.full(42, -1)}, "`error` must be between 0 and 1, got -1.0 at row 0 (42 such rows)."),
+        ({"comparisons": np.ones(42)}, "`comparisons` must be finite and at least 2, got 1.0 at row 0 (42 such rows)."),
+        ({"comparisons": np.full(42, np.inf)}, "`comparisons` must be finite and at least 2, got inf at row 0"),
+    ],
+)
+def test_what_cannot_be_restored(change, message):
+    online, good = filled(), state_of(grown(2), grown(2))
+    before = online.state()
+    bad = {name: value for name, value in {**good, **change}.items() if value is not None}
+    with pytest.raises(NaysayError) as caught:
+        online.restore(bad)
+    assert str(caught.value).startswith(f"Online.restore: {message}")
+    for name, values in online.state().items():
+        assert np.array_equal(before[name], values)
+
+
+def test_a_state_is_a_mapping_and_fits_its_labels():
+    with pytest.raises(NaysayError, match=r"^Online\.restore: `state` must be what Online\.state gave, got list\.$"):
+        Online(STEPS).restore([1])
+    with pytest.raises(NaysayError, match=r"^Online\.restore: `split` must be one of the 1 in use, got 1\.0 at row 21"):
+        Online(STEPS, labels="validation").restore(state_of(grown(2), grown(2)))

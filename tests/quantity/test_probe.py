@@ -1,0 +1,135 @@
+"""A probe's AUC against plain loops, its error against repetition, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naysay.errors import NaysayError
+from naysay.quantity.probe import probe
+
+SCORES = st.integers(-3, 3)
+
+
+@st.composite
+def scored(draw):
+    """Scores with many ties, and a mask that leaves at least two rows with a negative."""
+    n, m = draw(st.integers(2, 6)), draw(st.integers(1, 4))
+    positive = draw(st.lists(SCORES, min_size=n, max_size=n))
+    negatives = draw(st.lists(st.lists(SCORES, min_size=m, max_size=m), min_size=n, max_size=n))
+    mask = draw(st.lists(st.lists(st.booleans(), min_size=m, max_size=m), min_size=n, max_size=n))
+    mask[0][0] = mask[-1][-1] = True
+    return positive, negatives, mask
+
+
+@settings(max_examples=100, deadline=None)
+@given(scored())
+def test_it_is_the_mean_of_shares_in_plain_loops(given_scores):
+    positive, negatives, mask = given_scores
+    shares, slots = [], 0
+    for mine, others, use in zip(positive, negatives, mask, strict=True):
+        points = [
+            1.0 if mine > other else 0.5 if mine == other else 0.0 for other, u in zip(others, use, strict=True) if u
+        ]
+        slots += len(points)
+        if points:
+            shares.append(sum(points) / len(points))
+    mean = sum(shares) / len(shares)
+    error = math.sqrt(sum((share - mean) ** 2 for share in shares) / (len(shares) - 1) / len(shares))
+    worth = len(shares) if error == 0 else min(max(mean * (1 - mean) / error**2, len(shares)), slots)
+    found = probe("me", np.array(positive, float), np.array(negatives), np.array(mask))
+    assert (found.auc, found.error, found.rows) == pytest.approx((mean, error, len(shares)), abs=1e-12)
+    assert found.comparisons == pytest.approx(worth, rel=1e-9)
+
+
+def test_one_row_by_hand():
+    found = probe("me", [1.0, 5.0], [[0, 1, 2, 3], [0, 1, 2, 3]])
+    assert found.auc == (1.5 / 4 + 1) / 2
+
+
+@pytest.mark.parametrize(("m", "anchors_differ"), [(1, 0.0), (6, 0.0), (6, 2.0)])
+def test_the_error_is_the_spread_over_repetitions(m, anchors_differ):
+    """Rows share a positive, and anchors may differ in how hard they are: counting slots would be far too sure."""
+    rng = np.random.default_rng(3)
+    found = []
+    for _ in range(1000):
+        ease = 1 + anchors_differ * rng.standard_normal(80)
+        found.append(probe("me", rng.standard_normal(80) + ease, rng.standard_normal((80, m))))
+    spread = np.std([one.auc for one in found])
+    assert np.sqrt(np.mean([one.error**2 for one in found])) == pytest.approx(spread, rel=0.06)
+    auc = np.mean([one.auc for one in found])
+    assert np.sqrt(auc * (1 - auc) / np.mean([one.comparisons for one in found])) == pytest.approx(spread, rel=0.09)
+    assert m == 1 or np.sqrt(auc * (1 - auc) / (80 * m)) < 0.85 * spread
+
+
+def test_one_negative_each_is_worth_its_rows():
+    rng = np.random.default_rng(0)
+    assert probe("me", rng.standard_normal(50) + 1, rng.standard_normal((50, 1))).comparisons == 50
+
+
+@pytest.mark.parametrize(("mine", "auc"), [(2.0, 1.0), (-2.0, 0.0), (0.0, 0.5)])
+def test_no_spread_is_worth_the_rows(mine, auc):
+    found = probe("me", np.full(30, mine), np.zeros((30, 8)))
+    assert (found.auc, found.error, found.comparisons) == (auc, 0.0, 30.0)
+
+
+def test_what_an_anchor_adds_to_all_its_scores_changes_nothing():
+    rng = np.random.default_rng(1)
+    positive, negatives = rng.integers(0, 9, 40), rng.integers(0, 9, (40, 5))
+    shift = 1000 * rng.integers(-9, 9, 40)
+    assert probe("me", positive + shift, negatives + shift[:, None]) == probe("me", positive, negatives)
+
+
+def test_slots_that_are_masked_are_not_read():
+    negatives, mask = np.array([[0.0, np.nan], [np.inf, 3.0], [np.nan, np.nan]]), [[1, 0], [0, 1], [0, 0]]
+    found = probe("me", [1.0, 2.0, np.nan], negatives, np.array(mask, bool))
+    assert (found.auc, found.rows, found.comparisons) == (0.5, 2, 2.0)
+
+
+def test_torch_and_numpy_agree():
+    rng = np.random.default_rng(2)
+    positive, negatives, mask = rng.random(20, np.float32), rng.random((20, 3), np.float32), rng.random((20, 3)) < 0.8
+    expected = probe("me", positive, negatives, mask)
+    assert (
+        probe("me", torch.tensor(positive, requires_grad=True), torch.tensor(negatives), torch.tensor(mask)) == expected
+    )
+    assert probe("me", positive.tolist(), negatives.tolist(), mask.tolist()) == expected
+    half = torch.tensor([1.0, 2.0], dtype=torch.bfloat16), torch.tensor([[0.0], [3.0]], dtype=torch.bfloat16)
+    assert probe("me", *half).auc == 0.5
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0]], [[1.0]]), "`positive` must be of shape (n,), got shape (1, 1)."),
+        (([1.0, 2.0], [1.0, 2.0]), "`negatives` must be of shape (n, m), got shape (2,)."),
+        (([1.0, 2.0], [[1.0]]), "`negatives` must be of shape (2, m), a row for each positive, got shape (1, 1)."),
+        (([1.0, 2.0], [[1.0], [1.0, 2.0]]), "`negatives` must be rows of one length, got rows of different lengths."),
+        ((["a"], [[1.0]]), "`positive` must be scores, got dtype <U1."),
+        (([1.0], [[True]]), "`negatives` must be scores, got dtype bool."),
+        (([1.0, NAN, NAN], [[1.0]] * 3), "`positive` must be finite scores, got nan at row 1 (2 such rows)."),
+        (
+            ([1.0, 2.0], [[1.0, 2.0], [3.0, -np.inf]]),
+            "`negatives` must be finite scores, got -inf at row 1 (1 such row).",
+        ),
+        (([1.0, 2.0], [[1.0], [2.0]], [[1], [0]]), "`mask` must be True or False for each slot, got dtype int64."),
+        (
+            ([1.0, 2.0], [[1.0], [2.0]], [True, True]),
+            "`mask` must be of shape (2, 1), like the negatives, got shape (2,).",
+        ),
+        (([1.0], [[1.0, 2.0]]), "`negatives` must be scores for at least 2 rows, got 1 of 1 rows."),
+        (([1.0, 2.0], [[1.0], [2.0]], [[False], [True]]), "`negatives` must be scores for at least 2 rows, got 1 of 2"),
+        ((np.empty(0), np.empty((0, 3))), "`negatives` must be scores for at least 2 rows, got 0 of 0 rows."),
+        ((np.zeros(5), np.empty((5, 0))), "`negatives` must be scores for at least 2 rows, got 0 of 5 rows."),
+    ],
+)
+def test_what_it_refuses(arguments, message):
+    with pytest.raises(NaysayError) as caught:
+        probe("Online.record", *arguments)
+    assert str(caught.value).startswith(f"Online.record: {message}")
