@@ -90,12 +90,13 @@ def estimate(result: dict[str, Any], table: Table) -> list[str]:
 
 ONLINE = """\
 `Online` on simulated runs of which the best k is known: {probes} probes of 1,000 pairs with 8 uniform negatives each,
-{seeds} seeds. "Lost" is effectiveness against the best k, which is what counts where the maximum is flat; the interval is meant
-to cover the best k in {confidence:.0%} of runs. The last row is a run whose curve is not of the shape assumed.
+{seeds} seeds. "Lost" is effectiveness against the best k, which is what counts where the maximum is flat; the interval
+is meant to cover the best k in {confidence:.0%} of runs. The last row is a run whose curve is not of the shape assumed.
 """
 MODEL = """\
-On a trained model (matrix factorisation, {seeds} seeds) the paper's procedure, a run with k = 1 beforehand, gives k = {low} to {high};
-`Online`, at its first answer, {first_low} to {first_high}, after {at_low} to {at_high} % of the run.
+On a trained model (matrix factorisation, {seeds} seeds) the paper's procedure, a run with k = 1 beforehand, gives
+k = {low} to {high}; `Online` gives {first_low} to {first_high} at its first answer, after {at_low} to {at_high} % of
+the run.
 """
 
 

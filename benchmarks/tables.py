@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import loss_tables
+
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parent.parent
 PAGE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
@@ -141,6 +143,9 @@ def page() -> str:
         "## Near the anchor in a graph",
         "ca-AstroPh, 1,024 anchors, k = 16.",
         table(("pool", "microseconds a row"), rows),
+        *loss_tables.losses(result("losses"), table),
+        *loss_tables.estimate(result("estimate"), table),
+        *loss_tables.online(result("online"), table),
         "## Starting up",
         table(("what", "seconds"), [(name[:-8].replace("_", " "), f"{seconds:.2f}") for name, seconds in waits]),
     ]

@@ -53,3 +53,28 @@ def test_published_memory_and_start():
     start = result("startup")
     assert start["import_adds_seconds"] < 0.15
     assert start["help_seconds"] < 0.5
+
+
+def test_published_in_batch_losses_are_small_and_no_slower():
+    found = result("losses")
+    for row in found["largest"]:
+        assert (row["rows"], found["width"]) == (16_384, 256)
+        assert row["peak_extra_bytes"] < 300e6
+    even = [row for row in found["both_fit"] if "uneven" not in row["form"]]
+    assert {row["form"] for row in even} == {row["form"] for row in found["largest"]}
+    for row in even:
+        assert row["times_of_plain"] <= 1.3
+    assert max(found["gradient_error_float64"].values()) < 1e-9
+
+
+def test_published_nt_xent_is_ahead_of_the_peer():
+    ours, peer = (result("losses")["nt_xent"][name] for name in ("naysay", "pml"))
+    assert peer["seconds"] >= 100 * ours["seconds"]
+    assert ours["peak_extra_bytes"] < 50e6
+    assert ours["loss"] == pytest.approx(peer["loss"], abs=1e-5)
+
+
+def test_published_estimates_are_quick():
+    for row in result("estimate")["rows"]:
+        if row["points"] <= 1000 and row["k_max"] <= 1000:
+            assert row["seconds"] < 0.010

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 
-from naysay.catalog import by_anchor, by_positive, dynamic, graphs, items, mixing, rings, triples
+from naysay.catalog import by_anchor, by_positive, dynamic, graphs, in_batch, items, mixing, rings, triples
 from naysay.catalog.losses import ROWS as LOSSES
 from naysay.catalog.rows import Alias, Loss, Method
 from naysay.errors import NaysayError
@@ -19,7 +19,7 @@ __all__ = ["Alias", "Loss", "Method", "find", "losses", "methods"]
 
 def methods() -> tuple[Method, ...]:
     """All methods, in the order of the documentation."""
-    parts = (items, triples, graphs, dynamic, by_anchor, by_positive, rings, mixing)
+    parts = (items, triples, graphs, dynamic, by_anchor, by_positive, rings, mixing, in_batch)
     return tuple(row for part in parts for row in part.ROWS)
 
 

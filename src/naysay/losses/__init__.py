@@ -5,6 +5,7 @@ from naysay.arrays import need_torch
 
 need_torch("naysay.losses")
 
+from naysay.losses.across import gather_rows
 from naysay.losses.attract import attract
 from naysay.losses.bpr import bpr
 from naysay.losses.debiased import debiased
@@ -30,6 +31,7 @@ __all__ = [
     "decoupled",
     "distinct_log_q",
     "eliminate",
+    "gather_rows",
     "gbce",
     "guided",
     "hardness",

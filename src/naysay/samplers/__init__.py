@@ -2,6 +2,7 @@
 
 from naysay.samplers.adaptive_oversampling import AdaptiveOversampling
 from naysay.samplers.bank import Bank
+from naysay.samplers.blocks import in_blocks
 from naysay.samplers.curriculum import Linear
 from naysay.samplers.distance_weighted import DistanceWeighted
 from naysay.samplers.dynamic import Dynamic
@@ -35,5 +36,6 @@ __all__ = [
     "Static",
     "UserOriented",
     "Warp",
+    "in_blocks",
     "momentum_update",
 ]

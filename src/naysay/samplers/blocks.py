@@ -10,16 +10,15 @@ from naysay.samplers.scored import Score, check_score
 from naysay.types import Array
 
 
-def in_blocks(score: Score, candidates: int = 1 << 15) -> Score:
+def in_blocks(score: Score, candidates: int = 1 << 13) -> Score:
     """The same score function, asked for about `candidates` candidates at a time.
 
     score        score(anchors (B,), ids (B, n)) -> (B, n), whose rows do not depend on each other
     candidates   how many are scored at once, in whole rows and at least one
 
-    A model that looks up d numbers for each candidate holds B n d of them: 4,096 rows of 64 candidates, 64 wide, are
-    67 MB, made and thrown away every step. In blocks they are candidates * d, which stay in the processor's cache, and
-    that is faster as well. Leave it out where a call is dear in itself, as with a graph network that first passes all its
-    messages.
+    A model that looks up d numbers for each candidate holds B n d of them: 67 MB for 4,096 rows of 64 candidates, each
+    64 wide, made and thrown away every step. In blocks it is candidates * d numbers, which a processor's cache holds.
+    Leave it out where a call is dear in itself, as with a graph network that passes all its messages first.
 
     >>> import numpy as np
     >>> table = np.arange(12.0).reshape(3, 4)

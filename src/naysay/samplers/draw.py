@@ -13,7 +13,7 @@ from naysay.quantity.realise import slots
 from naysay.types import Negatives, Pool, Query, check_query
 
 # What stands in an empty slot, where it is not 0.
-_EMPTY = {"ids": -1, "parents": -1, "side": -1, "source": -1}
+EMPTY = {"ids": -1, "parents": -1, "side": -1, "source": -1}
 _UNLIKE_IDS = ("source_names", "dropped")
 
 
@@ -46,5 +46,5 @@ def _widened(drawn: Negatives, width: int) -> Negatives:
         array = getattr(drawn, name)
         if array is not None:
             margins = [(0, more) if axis == 1 else (0, 0) for axis in range(array.ndim)]
-            wider[name] = np.pad(array, margins, constant_values=_EMPTY.get(name, 0))
+            wider[name] = np.pad(array, margins, constant_values=EMPTY.get(name, 0))
     return replace(drawn, **wider)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import refuse
+from naysay.samplers.draw import EMPTY
 from naysay.samplers.vectors import like_query
 from naysay.types import Array, Negatives, Query
 
 _UNSAID = {"relation": 0, "weights": 1, "parents": -1}  # what the slots of a part that does not say stand for
 _ALIKE = ("vectors", "side")  # all parts say, or none: a slot without them would be another thing
 _APART = ("ids", "source", "source_names", "log_q", "dropped")
-_EMPTY = {"ids": -1, "parents": -1, "side": -1, "source": -1}  # in an empty slot, where it is not 0
 
 
 def side_by_side(
@@ -50,7 +50,7 @@ def side_by_side(
             _constant(like, answer.shape[1], _UNSAID[name]) if one is None else one
             for one, answer in zip(given, answers, strict=True)
         ]
-        together[name] = _columns([*filled, _constant(like, 1, _EMPTY.get(name, 0))])
+        together[name] = _columns([*filled, _constant(like, 1, EMPTY.get(name, 0))])
     return replace(joined, **together)
 
 
@@ -79,7 +79,7 @@ def blanked(chosen: Negatives) -> Negatives:
         array = getattr(chosen, name)
         if array is not None:
             mark = empty.reshape(*empty.shape, *(1,) * (array.ndim - 2))
-            changed[name] = where(mark, _constant(array[:, :0], array.shape[1], _EMPTY.get(name, 0)), array)
+            changed[name] = where(mark, _constant(array[:, :0], array.shape[1], EMPTY.get(name, 0)), array)
     return replace(chosen, **changed)
 
 

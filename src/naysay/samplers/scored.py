@@ -15,7 +15,7 @@ from naysay.checks import check_whole, first_bad, refuse
 from naysay.pools.slots import asked, shortfall
 from naysay.quantity.realise import slots
 from naysay.samplers.choose import gather
-from naysay.samplers.draw import _EMPTY as EMPTY
+from naysay.samplers.draw import EMPTY
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
 # score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; of triples score(triples (B, 3), corrupted (B, n, 3))

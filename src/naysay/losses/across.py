@@ -1,0 +1,112 @@
+"""The batch across processes: every process gets all rows, and each row's gradient finds its way home."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from naysay.arrays import is_torch
+from naysay.checks import refuse
+
+_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.int32)
+
+
+class Gathered(NamedTuple):
+    """The rows of all processes, in the order of their ranks, and the place of this process's first."""
+
+    rows: Tensor
+    first: int
+
+
+def gather_rows(vectors: Tensor, group: Any = None) -> Gathered:
+    """(all rows (N, d), first): the rows of every process of the group, for `in_batch` to take as keys.
+
+    vectors   (n, d) this process's rows, or (n,) ids or labels; n may differ between processes, also be 0
+    group     a process group of torch.distributed; None is all processes. Without torch.distributed, or in a group of
+              one, the answer is the vectors themselves, so that a loop need not ask where it runs
+
+    Row i of this process is row first + i of all, so in_batch(anchors, rows, partner=first + torch.arange(n)) has the
+    negatives of one batch of N. Gradients flow: a row's is the sum over all processes' losses, sent to the process that
+    brought it. DistributedDataParallel then takes the mean over processes, so the mean of each process's losses makes
+    the gradient of the mean over the whole batch if all n are equal. If not, return losses.sum() * processes / N.
+
+    Every process must call it, and go through backward, the same number of times: they wait for each other. What does
+    not fit together (widths, dtypes, gradients wanted here and not there) is refused on all of them alike.
+
+    Cost: N d numbers received, and a sum of N d numbers over all processes in the backward pass; memory N d.
+
+    RocketQA's cross-batch negatives: Qu et al. NAACL 2021; SimCLR's and CLIP's global batch.
+
+    >>> import torch
+    >>> rows, first = gather_rows(torch.eye(2))    # one process
+    >>> rows.shape, first
+    (torch.Size([2, 2]), 0)
+    """
+    if not is_torch(vectors):
+        refuse("gather_rows", "vectors", "a torch tensor", f"a {type(vectors).__name__}")
+    if vectors.ndim not in (1, 2):
+        refuse("gather_rows", "vectors", "of shape (n, d) or (n,)", f"shape {tuple(vectors.shape)}")
+    if vectors.dtype not in _DTYPES:
+        names = ", ".join(str(dtype).removeprefix("torch.") for dtype in _DTYPES)
+        refuse("gather_rows", "vectors", f"of one of the dtypes {names}", str(vectors.dtype))
+    if not (dist.is_available() and dist.is_initialized()):
+        return Gathered(vectors, 0)
+    rank = dist.get_rank(group)
+    if rank < 0:
+        refuse("gather_rows", "group", "one that this process belongs to", "another")
+    if dist.get_world_size(group) == 1:
+        return Gathered(vectors, 0)
+    wanted = vectors.requires_grad and torch.is_grad_enabled()
+    counts = _agreed(vectors, group, wanted=wanted)
+    rows: Tensor = _Gather.apply(vectors, counts, rank, group)  # type: ignore[no-untyped-call]
+    return Gathered(rows, sum(counts[:rank]))
+
+
+def _agreed(vectors: Tensor, group: Any, *, wanted: bool) -> list[int]:
+    """How many rows each process brings; refused on all of them if something else differs."""
+    width = vectors.shape[1] if vectors.ndim == 2 else -1
+    mine = torch.tensor([len(vectors), width, _DTYPES.index(vectors.dtype), wanted], device=vectors.device)
+    found = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(found, mine, group=group)
+    counts, widths, dtypes, wishes = torch.stack(found).T.tolist()
+    if len(set(widths)) > 1:
+        got = ", ".join("(n,)" if width < 0 else f"(n, {width})" for width in widths)
+        refuse("gather_rows", "vectors", "of one width in all processes", got)
+    if len(set(dtypes)) > 1:
+        got = ", ".join(str(_DTYPES[place]) for place in dtypes)
+        refuse("gather_rows", "vectors", "of one dtype in all processes", got)
+    if len(set(wishes)) > 1:
+        got = ", ".join("with" if wish else "without" for wish in wishes)
+        advice = "The backward pass of one would wait for the others for ever."
+        refuse("gather_rows", "vectors", "with gradients in all processes or in none", got, advice)
+    return [int(count) for count in counts]
+
+
+class _Gather(torch.autograd.Function):
+    """All rows forward; backward the sum of what all processes have for them, cut to this process's own."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, counts: list[int], rank: int, group: Any) -> Tensor:
+        """Rows of equal blocks travel, as processes may bring different numbers; the padding stays behind."""
+        ctx.own = slice(sum(counts[:rank]), sum(counts[: rank + 1]))
+        ctx.group = group
+        most = max(counts)
+        block = vectors.new_zeros(most, *vectors.shape[1:])
+        block[: len(vectors)] = vectors
+        blocks = [torch.empty_like(block) for _ in counts]
+        if block.numel():
+            dist.all_gather(blocks, block, group=group)
+        return torch.cat([block[:count] for block, count in zip(blocks, counts, strict=True)])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        """The gradient of all processes' losses in this process's rows."""
+        total = gradient.clone(memory_format=torch.contiguous_format)
+        if total.numel():
+            dist.all_reduce(total, group=ctx.group)
+        return total[ctx.own], None, None, None
