@@ -80,7 +80,7 @@ EACH_TEMPERED = pytest.mark.parametrize("name", TEMPERED)
 
 def test_every_loss_of_slots_is_here():
     of_vectors = {"in_batch", "eliminate", "attract", "sup_con"}
-    assert set(losses.__all__) - of_vectors == {*EVERY, "distinct_log_q", "mixture_log_q"}
+    assert set(losses.__all__) - of_vectors == {*EVERY, "distinct_log_q", "gather_rows", "mixture_log_q"}
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------

@@ -82,10 +82,6 @@ _VASCL = """\
 near = (z @ z.T).fill_diagonal_(-1.0).topk(4, dim=1).indices  # the neighbourhood of each sentence in the batch
 mask = torch.zeros(32, 32, dtype=torch.bool).scatter_(1, near, True)
 loss = ns.losses.in_batch(z, partner=partner, temperature=0.05, mask=mask)"""
-_CUCO = """\
-share = ns.samplers.Linear(0.25, 1.0, steps=1000)             # the easiest quarter first, all in the end
-rank = (z @ z.T).fill_diagonal_(2.0).argsort(dim=1).argsort(dim=1)
-loss = ns.losses.in_batch(z, partner=partner, temperature=0.2, mask=rank < share(500) * 31)"""
 
 _COST = "The scores of all pairs, which are products of vectors that are there anyway: O(B^2 d), in blocks."
 
@@ -111,7 +107,7 @@ ROWS = (
             Alias(
                 "SimCSE",
                 "Gao et al. SimCSE. EMNLP 2021.",
-                "A sentence twice through dropout: B - 1 second readings of other sentences.",
+                "A sentence twice through dropout: the second readings of the B - 1 other sentences.",
                 _views(
                     "sentences",
                     "read twice, with other dropout",
@@ -235,12 +231,6 @@ ROWS = (
                 "Zhang et al. Virtual Augmentation Supported Contrastive Learning. ACL 2022.",
                 "The nearest of the batch alone; its virtual positives are not here.",
                 _views("sentences", "two readings of each", _VASCL, 13, "sentence"),
-            ),
-            Alias(
-                "CuCo",
-                "Chu et al. CuCo: Graph Representation with Curriculum Contrastive Learning. IJCAI 2021.",
-                "From the easiest of the batch to all of it, as training goes on.",
-                _views("graphs", "two copies of each", _CUCO, 14, "graph"),
             ),
         ),
     ),
