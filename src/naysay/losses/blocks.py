@@ -25,7 +25,8 @@ def in_blocks(left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form
     A row's gradient in its scores is known as soon as its loss is, up to the factor g_i that comes from above. So
     the forward pass also makes both products with it, for g = 1: three products in all, as many as the plain form has.
     The factor of a row scales that row of the left gradient. The right gradient sums over rows: the kept one serves if
-    g is the same for all rows, as after .mean() or .sum(), and is made anew otherwise, with two products more.
+    g is the same for all rows, as after .mean() or .sum(), and is made anew otherwise, with two products more. A matrix
+    of no more than one block is kept instead.
     """
     step = max(_FEWEST_ROWS, block // max(len(right), 1))
     losses: Tensor = _Blocks.apply(  # type: ignore[no-untyped-call]
@@ -45,7 +46,8 @@ class _Blocks(torch.autograd.Function):
         needs = [bool(wanted) and need for need in ctx.needs_input_grad[:3]]
         losses = left.new_empty(len(left))
         by_left = torch.empty_like(left) if needs[0] else None
-        by_right = torch.zeros_like(right) if needs[1] else None
+        whole = 0 < len(left) <= step  # one block: it is kept, and the right gradient can wait for the factors
+        by_right = torch.zeros_like(right) if needs[1] and not whole else None
         by_row = torch.empty_like(row_inputs) if row_inputs is not None and needs[2] else None
         for rows, scores in _scores(left, right, step):
             losses[rows], in_rows = form(scores, rows, None if row_inputs is None else row_inputs[:, rows])
@@ -55,7 +57,8 @@ class _Blocks(torch.autograd.Function):
                 by_right.addmm_(scores.T, left[rows])
             if by_row is not None and in_rows is not None:
                 by_row[:, rows] = in_rows
-        ctx.save_for_backward(left, right, row_inputs, by_left, by_right, by_row)
+        kept = scores if needs[1] and whole else None
+        ctx.save_for_backward(left, right, row_inputs, by_left, by_right, by_row, kept)
         ctx.form, ctx.step = form, step
         return losses
 
@@ -63,8 +66,10 @@ class _Blocks(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, factor: Tensor) -> tuple[Any, ...]:
         """The kept gradients times the factor; the right one is summed again if the factor differs between rows."""
-        left, right, row_inputs, by_left, by_right, by_row = ctx.saved_tensors
-        if by_right is not None and len(factor):
+        left, right, row_inputs, by_left, by_right, by_row, kept = ctx.saved_tensors
+        if kept is not None:
+            by_right = kept.T @ (left * factor[:, None])
+        elif by_right is not None and len(factor):
             if (factor == factor[0]).all():
                 by_right = by_right * factor[0]
             else:

@@ -58,8 +58,9 @@ def in_batch(
     mean of in_batch(a, b) and in_batch(b, a).
 
     Memory: the block, and one gradient for each input. Time: three products of N x M x d, as the plain form takes, and
-    two more if rows carry different factors into the backward pass (.mean() and .sum() do not). Exact; differentiable
-    once. A function given as mask or weights is called once for each block, and again in that case.
+    two more if there are several blocks and rows carry different factors into the backward pass (.mean() and .sum() do
+    not). Exact; differentiable once. A function given as mask or weights is called once for each block, and again in
+    that case.
 
     Chen, Kornblith, Norouzi, Hinton. A Simple Framework for Contrastive Learning of Visual Representations. ICML 2020;
     the other forms: see `debiased`, `hardness` and `eliminate`.
