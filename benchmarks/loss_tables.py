@@ -10,7 +10,7 @@ Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 LOSSES = """\
 `in_batch` against the plain form, which builds the whole matrix of scores; d = {width}, float32, {threads} threads,
 torch {torch}, one forward and one backward pass of `.mean()`, best of several in turn. Memory is the highest above
-the level before. "Uneven factors" is a backward pass in which rows count differently: two products more.
+the level before. "Uneven factors" is a backward pass in which rows count differently.
 """
 LARGEST = """\
 Where the matrix alone would be {matrix:.1f} GB:
