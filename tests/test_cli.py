@@ -51,8 +51,8 @@ def test_an_unknown_method_is_one_sentence_and_exit_2():
     done = naysay("methods", "wrd2vec")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith("naysay: methods: `name` must be one of ")
-    assert done.stderr.endswith("got 'wrd2vec'. Did you mean 'word2vec'?\n")
+    assert done.stderr.startswith("naysay: methods: `name` must be a name of the catalogue, got 'wrd2vec'. ")
+    assert done.stderr.endswith("Did you mean 'word2vec'? `naysay methods` lists them all.\n")
     assert done.stderr.count("\n") == 1
 
 

@@ -41,9 +41,8 @@ def find(name: str) -> tuple[Method | Loss, Alias | None]:
         if wanted in (own.casefold() for own in (*loss.names, loss.name.removeprefix("losses."))):
             return loss, None
     rows: tuple[Method | Loss, ...] = (*methods(), *losses())
-    names = sorted({own for row in rows for own in row.names}, key=str.casefold)
-    folded = {own.casefold(): own for own in names}
+    folded = {own.casefold(): own for row in rows for own in row.names}
     near = difflib.get_close_matches(wanted, folded, n=1, cutoff=0.5)
     advice = f" Did you mean {folded[near[0]]!r}?" if near else ""
-    message = f"methods: `name` must be one of {', '.join(names)}, got {name!r}.{advice}"
+    message = f"methods: `name` must be a name of the catalogue, got {name!r}.{advice} `naysay methods` lists them all."
     raise NaysayError(message)
