@@ -44,10 +44,46 @@ def test_free_item_is_free_and_reaches_every_free_item(tries, known):
 
 @pytest.mark.parametrize("free", [1, 5, 999, 1001, 40_000, 10**6, 4 * 10**9])
 def test_log_q_series_is_the_logarithm(free):
-    """Up to a thousandth of what is free the series is used: on both sides of the change it is exact."""
-    for wanted in {min(free, w) for w in (0, 1, free // 1000, free // 1000 + 1, 1500)}:
+    """Up to a tenth of what is free the series is used: on both sides of the change it is exact."""
+    for wanted in {min(free, w) for w in (0, 1, free // 10, free // 10 + 1, 1500)}:
         wanted = min(wanted, 5000)
         line = np.full(wanted + 2, np.nan)
         uniform.fill_log_q(line, wanted, free)
         assert np.abs(line[:wanted] + np.log(free - np.arange(wanted))).max(initial=0) < 1e-13
         assert line[wanted:].tolist() == [0.0, 0.0]
+
+
+def plain_row(state, known, size, wanted, tries):
+    """The row slot by slot: the first try if it is free and new, else later tries, else a rank past all used ones."""
+    line = []
+    positives = Positives.from_pairs([0] * len(known), sorted(known), 1, size)
+    rows = (positives.indices, positives.filter, 0, len(known))
+    for slot in range(wanted):
+        item = int(below(np.uint64(number(state, slot)), size))
+        for i in range(tries):
+            if item not in known and item not in line:
+                break
+            item = int(uniform.free_item(state, slot, i * (tries + 1), tries, *rows, size))
+        if item in known or item in line:
+            left = [other for other in range(size) if other not in known and other not in line]
+            item = left[int(below(np.uint64(retry(state, slot, tries * (tries + 1))), len(left)))]
+        line.append(item)
+    return line
+
+
+@pytest.mark.parametrize("tries", [1, 2, 32])
+@pytest.mark.parametrize(
+    ("size", "degree", "wanted"),
+    [(12, 3, 4), (40, 4, 16), (90, 30, 30), (300, 20, 100), (70, 0, 35), (4300, 10, 2100)],
+)
+def test_a_distinct_row_is_what_drawing_slot_by_slot_gives(size, degree, wanted, tries):
+    """Narrow rows look at doubtful slots only, wide ones ask a table: neither changes a single id."""
+    known = set(np.random.default_rng(size).permutation(size)[:degree].tolist())
+    positives = Positives.from_pairs([0] * degree, sorted(known), 1, size)
+    rows = 2 if wanted > 1000 else 12
+    out, log_q = np.empty((rows, wanted), np.int64), np.empty((rows, wanted))
+    counts, anchors = np.full(rows, wanted), np.zeros(rows, np.int64)
+    arrays = (positives.indptr, positives.indices, positives.filter, size)
+    uniform.distinct(0, rows, np.uint64(99), tries, anchors, counts, *arrays, out, log_q)
+    for row in range(rows):
+        assert out[row].tolist() == plain_row(state_of(99, row), known, size, wanted, tries)

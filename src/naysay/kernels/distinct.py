@@ -80,20 +80,32 @@ def shuffle_ranks(state: Any, wanted: Any, free: Any, ranks: Any) -> None:
 
 @inlined
 def bitmap_size(width: Any) -> Any:
-    """Words of a bitmap of at least 16 bits for each of `width` slots, a power of two."""
+    """Words of a bitmap of at least 64 bits for each of `width` slots, a power of two."""
     words = 64
-    while 4 * words < width:
+    while words < width:
         words *= 2
     return words
 
 
 @inlined
-def mark_collisions(codes: Any, wanted: Any, bitmap: Any, doubtful: Any) -> None:
-    """doubtful[slot] = 1 if the hash of codes[slot] was met before in the row: it may repeat, all others do not."""
+def met_before(bitmap: Any, code: Any) -> Any:
+    """1 if a code of the same hash was met before, which is then noted: it may repeat. 0: it is new for certain."""
+    place = ((np.uint64(code) * _GOLDEN) >> np.uint64(36)) & np.uint64(64 * len(bitmap) - 1)
+    word, bit = np.int64(place >> np.uint64(6)), place & np.uint64(63)
+    met = np.uint8((bitmap[word] >> bit) & np.uint64(1))
+    bitmap[word] |= np.uint64(1) << bit
+    return met
+
+
+@inlined
+def mark_collisions(codes: Any, wanted: Any, bitmap: Any, doubtful: Any) -> Any:
+    """doubtful[slot] = 1 if the hash of codes[slot] was met before in the row: it may repeat, all others do not.
+
+    Returns how many are doubtful.
+    """
     bitmap[:] = 0
-    last = np.uint64(64 * len(bitmap) - 1)
+    found = 0
     for slot in range(wanted):
-        place = ((np.uint64(codes[slot]) * _GOLDEN) >> np.uint64(36)) & last
-        word, bit = np.int64(place >> np.uint64(6)), place & np.uint64(63)
-        doubtful[slot] = np.uint8((bitmap[word] >> bit) & np.uint64(1))
-        bitmap[word] |= np.uint64(1) << bit
+        doubtful[slot] = met_before(bitmap, codes[slot])
+        found += doubtful[slot]
+    return found

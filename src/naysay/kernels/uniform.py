@@ -24,12 +24,24 @@ from naysay.kernels.csr import (
     row_contains,
     shifted,
 )
-from naysay.kernels.distinct import repeats, seen_before, shuffle_ranks, table_size, unused_rank
+from naysay.kernels.distinct import (
+    bitmap_size,
+    mark_collisions,
+    met_before,
+    seen_before,
+    shuffle_ranks,
+    table_size,
+    unused_rank,
+)
 from naysay.kernels.random import below, number, retry, row_state
 
 TRIES = 32
 # How many rows ahead memory is asked for: about one memory latency of work.
 AHEAD = 8
+# Why a slot of a distinct row is looked at again: 1, it may repeat an earlier one; or this, it is known.
+KNOWN = np.uint8(2)
+# Beyond this many slots so many repeat that a table of the row is quicker than comparing with all earlier slots.
+_WIDE = 2048
 
 
 @inlined
@@ -150,29 +162,41 @@ def make_distinct(
     size: Any,
     line: Any,
     wanted: Any,
-    marked: Any,
+    bitmap: Any,
+    doubtful: Any,
     table: Any,
     ranks: Any,
 ) -> None:
-    """Draw anew, slot by slot, what is known (slots in `marked`, -1 after the last) or repeats an earlier slot."""
+    """Draw anew, slot by slot, what is known (doubtful is KNOWN) or repeats an earlier slot (it may where doubtful).
+
+    A slot that is drawn anew puts the later ones that hold its new id in doubt. Most new ids are not in the bitmap of
+    the row's, so that no slot need be compared. With a table, of wide rows, every slot is looked up instead.
+    """
     table[:] = -1
-    next_known = 0
+    wide = len(table) > 0
     for slot in range(wanted):
-        known = marked[next_known] == slot
-        next_known += known
-        settled = not known and not seen_before(line, slot, line[slot], table)
+        if doubtful[slot] == 0 and not wide:
+            continue
+        if doubtful[slot] != KNOWN and not seen_before(line, slot, line[slot], table):
+            continue
+        settled, met = False, np.uint8(1)
         for i in range(tries):
-            if settled:
-                break
             attempt = i * (tries + 1)
             line[slot] = free_item(state, slot, attempt, tries, indices, bits, low, high, size)
-            settled = not seen_before(line, slot, line[slot], table)
+            met = np.uint8(1) if wide else met_before(bitmap, line[slot])
+            settled = met == 0 or not seen_before(line, slot, line[slot], table)
+            if settled:
+                break
         if not settled:  # no luck: count past the earlier slots instead
             for earlier in range(slot):
                 ranks[earlier] = line[earlier] - (lower_bound(indices, low, high, line[earlier]) - low)
             rank = unused_rank(retry(state, slot, tries * (tries + 1)), ranks, slot, size - (high - low))
             line[slot] = shifted(indices, low, high, rank)
-            seen_before(line, slot, line[slot], table)
+            seen_before(line, slot, line[slot], table)  # enters it in the table
+            met_before(bitmap, line[slot])
+        if met != 0 and not wide:
+            for later in range(slot + 1, wanted):
+                doubtful[later] |= line[later] == line[slot]
 
 
 @compiled
@@ -195,7 +219,8 @@ def distinct(
     line, one, other = np.empty(width, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
     marked = np.empty(width + 1, np.int64)
     ranks = np.empty(2 * width, np.int64)
-    table = np.empty(table_size(width), np.int64)
+    bitmap, doubtful = np.empty(bitmap_size(width), np.uint64), np.empty(width, np.uint8)
+    table = np.empty(table_size(width) if width > _WIDE else 0, np.int64)
     for row in range(start, stop):
         prefetch_row(anchors, row + AHEAD, indptr, indices, bits)
         low, high = indptr[anchors[row]], indptr[anchors[row] + 1]
@@ -215,9 +240,13 @@ def distinct(
                 if low < high:
                     suspects = suspect_slots(bits, low, wanted, one, other, marked)
                     known = truly_known(indices, low, high, line, marked, suspects)
-            marked[known] = -1
-            if known > 0 or len(table) > 0 or repeats(line, wanted):
-                make_distinct(state, tries, indices, bits, low, high, size, line, wanted, marked, table, ranks)
+            doubtful[:] = 0
+            if len(table) > 0 or mark_collisions(line, wanted, bitmap, doubtful) + known > 0:
+                for i in range(known):
+                    doubtful[marked[i]] = KNOWN
+                make_distinct(
+                    state, tries, indices, bits, low, high, size, line, wanted, bitmap, doubtful, table, ranks
+                )
         for slot in range(width):
             out[row, slot] = line[slot] if slot < wanted else -1
         fill_log_q(log_q[row], wanted, free)
@@ -225,13 +254,18 @@ def distinct(
 
 @inlined
 def fill_log_q(line: Any, wanted: Any, free: Any) -> None:
-    """line[j] = -log(free - j) for j < wanted, else 0; by the series of log(1 - j / free) where it is exact."""
+    """line[j] = -log(free - j) for j < wanted, else 0.
+
+    Up to a tenth of what is free -log(1 - x) = 2 atanh(y), y = x / (2 - x), by its series, several slots at a time; the
+    first term that is left out is below 1e-15.
+    """
     if wanted > 0:
         base = -np.log(free)
-        if wanted < 1e-3 * free:
+        if wanted <= 0.1 * free:
             for slot in range(wanted):
-                x = slot / free
-                line[slot] = base + x * (1.0 + x * (0.5 + x * (1 / 3 + x * (0.25 + x * 0.2))))
+                y = slot / (2.0 * free - slot)
+                z = y * y
+                line[slot] = base + 2.0 * y * (1.0 + z * (1 / 3 + z * (1 / 5 + z * (1 / 7 + z * (1 / 9)))))
         else:
             for slot in range(wanted):
                 line[slot] = -np.log(free - slot)

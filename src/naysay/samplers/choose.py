@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
+from naysay.kernels.threads import in_rows
+from naysay.kernels.top import highest
 from naysay.types import Array
+
+# How many places a list kept in order may have; a partial sort is quicker beyond.
+_SHORT = 32
 
 
 def gather(values: Array, order: Array) -> Array:
@@ -32,9 +37,14 @@ def top(scores: Array, width: int) -> Array:
 
 
 def _highest(scores: Any, width: int) -> Any:
-    """`top` of a NumPy array: a partial sort, and a whole one for rows that are tied where it cuts."""
+    """`top` of a NumPy array: a list kept in order if it is short; else a partial sort, whole where rows are tied."""
     if not 0 < width < scores.shape[1]:
         return np.argsort(-scores, axis=1, kind="stable")[:, :width]
+    if width <= _SHORT:
+        held = np.ascontiguousarray(scores, np.result_type(scores.dtype, np.float32))  # a loop knows no half precision
+        order = np.empty((len(scores), width), np.int64)
+        in_rows(highest, len(scores), scores.size, held, order)
+        return order
     part = np.argpartition(-scores, width, axis=1)
     next_best = np.take_along_axis(scores, part[:, width : width + 1], axis=1)[:, 0]
     part = np.sort(part[:, :width], axis=1)
