@@ -42,14 +42,16 @@ def test_examples_differ():
 
 
 def test_no_name_stands_for_two_rows():
-    names = [name.casefold() for row in (*catalog.methods(), *catalog.losses()) for name in row.names]
+    names = [
+        name.casefold() for row in (*catalog.methods(), *catalog.losses(), *catalog.detectors()) for name in row.names
+    ]
     assert len(names) == len(set(names))
 
 
 def test_parts_name_what_the_package_has():
     for method in catalog.methods():
         sampler = method.parts.split("(")[0]
-        assert hasattr(ns.samplers, sampler), method.parts
+        assert hasattr(ns.samplers, sampler) or hasattr(ns.detectors, sampler), method.parts
 
 
 @pytest.mark.parametrize("method", catalog.methods(), ids=lambda method: method.name)

@@ -17,7 +17,7 @@ from naysay.testing import detectors, losses, pools, samplers
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-FOLDERS = ("pools", "samplers", "quantity", "losses", "testing")
+FOLDERS = ("pools", "samplers", "detectors", "quantity", "losses", "testing")
 FENCE = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$(?:\s+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "text", "sh"}
@@ -78,6 +78,8 @@ def method_rows():
             yield row(alias.name, method.name, alias.note, alias.paper)
     for loss in catalog.losses():
         yield row(f"**{loss.name}**", ", ".join(loss.also), loss.over, f"`{loss.formula}`", loss.paper)
+    for one in catalog.detectors():
+        yield row(f"**{one.name}**", ", ".join(one.also), one.kind, f"`{one.formula}`", f"`{one.parts}`", one.paper)
 
 
 def test_the_methods_are_those_of_the_catalogue():
@@ -92,7 +94,7 @@ def test_the_methods_are_those_of_the_catalogue():
 
 def test_every_name_of_the_catalogue_is_on_the_page():
     page = (ROOT / "docs" / "methods.md").read_text()
-    rows = (*catalog.methods(), *catalog.losses())
+    rows = (*catalog.methods(), *catalog.losses(), *catalog.detectors())
     assert [name for one in rows for name in one.names if name not in page] == []
 
 

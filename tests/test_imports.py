@@ -32,6 +32,7 @@ LADDER = [
     "pools",
     "quantity",
     "samplers",
+    "detectors",
     "losses",
     "testing",
     "catalog",
@@ -44,9 +45,10 @@ HEAVY = {
     "torch": {"arrays", "losses"},
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
-    "pyarrow": {"vocabulary", "tables", "positives"},
-    "scipy": {"testing", "quantity"},
-    "rich": {"catalog", "demo", "quantity"},
+    "pyarrow": {"vocabulary", "tables", "positives", "detectors"},
+    "scipy": {"testing", "quantity", "detectors"},
+    "faiss": {"detectors"},
+    "rich": {"catalog", "demo", "quantity", "detectors"},
     "typer": {"cli"},
 }
 

@@ -25,7 +25,7 @@ _HOMES = {
     "check_loss": "testing",
     "planted_world": "testing",
 }
-_FOLDERS = ("pools", "samplers", "quantity", "losses", "testing", "catalog", "types")
+_FOLDERS = ("pools", "samplers", "quantity", "detectors", "losses", "testing", "catalog", "types")
 
 __all__ = [*_HOMES, *_FOLDERS]
 
@@ -49,7 +49,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from naysay import catalog, losses, pools, quantity, samplers, testing, types
+    from naysay import catalog, detectors, losses, pools, quantity, samplers, testing, types
     from naysay.errors import NaysayError
     from naysay.kernels.threads import set_threads
     from naysay.positives import Positives

@@ -101,6 +101,48 @@ def test_noise_of_length_one_leaves_a_cosine_of_0_7():
     assert pairs_of(clean.known) == pairs_of(noisy.known)  # the truth does not depend on the encoder
 
 
+def test_the_default_world_is_the_one_it_always_was():
+    """Figures of the world before `spread` and `anisotropy` were arguments."""
+    assert WORLD.anchor_vectors[0, :4] == pytest.approx([-0.03838796, -0.15617773, 0.12603335, 0.17634983], abs=1e-6)
+    assert WORLD.item_vectors[-1, :4] == pytest.approx([0.2695998, -0.04100442, 0.31000987, 0.29778272], abs=1e-6)
+    assert WORLD.known.indices[:6].tolist() == [123, 173, 315, 318, 468, 664]
+    named = planted_world(300, 200, spread=0.7, anisotropy=0.0)
+    plain = planted_world(300, 200)
+    assert np.array_equal(named.anchor_vectors, plain.anchor_vectors)
+    assert np.array_equal(named.item_vectors, plain.item_vectors)
+
+
+def means(world):
+    """The mean score of true pairs, and of all."""
+    scores = world.anchor_vectors @ world.item_vectors.T
+    return float(scores[world.truth.pairs()].mean()), float(scores.mean())
+
+
+@pytest.mark.parametrize("name", worlds.ENCODERS)
+def test_an_encoder_gives_the_scores_that_it_is_named_after(name):
+    found = means(planted_world(500, 3000, per_anchor=8, seed=3, **worlds.ENCODERS[name]))
+    assert found == pytest.approx([float(part) for part in name.split("/")], abs=0.02)
+
+
+def test_anisotropy_lifts_and_narrows_all_scores_and_leaves_the_truth():
+    plain = planted_world(300, 1000, dimensions=64, seed=2)
+    scores = plain.anchor_vectors @ plain.item_vectors.T
+    for share in (0.3, 0.9):
+        lifted = planted_world(300, 1000, dimensions=64, seed=2, anisotropy=share)
+        assert pairs_of(lifted.known) == pairs_of(plain.known)
+        found = lifted.anchor_vectors @ lifted.item_vectors.T
+        assert np.linalg.norm(lifted.item_vectors, axis=1) == pytest.approx(1, abs=1e-5)
+        assert found.mean() == pytest.approx(share + (1 - share) * scores.mean(), abs=0.02)
+        # Vectors lean towards the common one by chance, by about 1 / sqrt(dimensions): so "about", by anchor and item.
+        slope = np.cov(found.ravel(), scores.ravel())[0, 1] / scores.var()
+        assert slope == pytest.approx(1 - share, rel=0.15)
+
+
+def test_members_that_stray_less_score_higher():
+    near, far = (means(planted_world(300, 500, spread=spread, noise=0.0))[0] for spread in (0.3, 0.9))
+    assert near > 0.85 > 0.7 > far
+
+
 def test_popularity_is_skewed():
     counts = np.sort(WORLD.truth.item_counts())[::-1]
     assert counts[0] > 3 * np.median(counts)
@@ -147,6 +189,16 @@ def test_a_small_and_a_full_world():
         ({"known_share": 1.5}, "planted_world: `known_share` must be at most 1, got 1.5"),
         ({"known_share": -0.1}, "planted_world: `known_share` must be at least 0, got -0.1"),
         ({"noise": float("nan")}, "planted_world: `noise` must be at least 0, got nan"),
+        ({"noise": float("inf")}, "planted_world: `noise` must be finite, got inf"),
+        ({"spread": -0.5}, "planted_world: `spread` must be at least 0, got -0.5"),
+        ({"spread": float("inf")}, "planted_world: `spread` must be finite, got inf"),
+        ({"anisotropy": -0.1}, "planted_world: `anisotropy` must be at least 0, got -0.1"),
+        ({"anisotropy": "0.5"}, "planted_world: `anisotropy` must be a number, got '0.5'"),
+        ({"anisotropy": 1.0}, "planted_world: `anisotropy` must be below 1, where all vectors are one, got 1.0"),
+        (
+            {"anisotropy": 0.5, "dimensions": 1},
+            "planted_world: `dimensions` must be at least 2 for an encoder that is anisotropic, got 1",
+        ),
         ({"seed": -1}, "rng_for: `seed` must be at least 0, got -1"),
     ],
 )

@@ -67,3 +67,28 @@ class Loss:
     def names(self) -> tuple[str, ...]:
         """Everything this row answers to."""
         return (self.name, *self.also)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A row of what finds false negatives.
+
+    kind      threshold, clustering, mixture, agreement, opinion or identity
+    parts     the composition, as code
+    formula   its suspicion
+    """
+
+    name: str
+    kind: str
+    summary: str
+    formula: str
+    parts: str
+    paper: str
+    cost: str
+    example: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything this row answers to."""
+        return (self.name, *self.also)

@@ -7,7 +7,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from naysay.catalog import Alias, Loss, Method, find, losses, methods
+from naysay.catalog import Alias, Loss, Method, Suspect, detectors, find, losses, methods
 
 
 def print_methods(console: Console | None = None) -> None:
@@ -16,6 +16,7 @@ def print_methods(console: Console | None = None) -> None:
     for title, what, rows in (
         ("naysay methods", "draws", methods()),
         ("naysay losses", "what is minimised", losses()),
+        ("naysay detectors", "suspects", detectors()),
     ):
         table = Table(title=title, title_justify="left", header_style="bold", expand=False)
         for heading in ("name", "also known as", what):
@@ -32,7 +33,11 @@ def print_method(name: str, console: Console | None = None) -> None:
     out = console or Console()
     title = row.name if alias is None else f"{alias.name}, a name for {row.name}"
     out.print(Text(title, style="bold"))
-    lines = [("", row.summary), *(_of_loss(row) if isinstance(row, Loss) else _of_method(row, alias))]
+    if isinstance(row, Method):
+        told = _of_method(row, alias)
+    else:
+        told = _of_loss(row) if isinstance(row, Loss) else _of_detector(row)
+    lines = [("", row.summary), *told]
     if alias is None and len(row.names) > 1:
         lines.append(("also", ", ".join(row.names[1:])))
     grid = Table.grid(padding=(0, 2))
@@ -61,3 +66,13 @@ def _of_method(method: Method, alias: Alias | None) -> list[tuple[str, str]]:
 def _of_loss(loss: Loss) -> list[tuple[str, str]]:
     over = "a positive and its slots of negatives" if loss.over == "slots" else "the vectors of a batch"
     return [("over", over), ("formula", loss.formula), ("paper", loss.paper), ("cost", loss.cost)]
+
+
+def _of_detector(row: Suspect) -> list[tuple[str, str]]:
+    return [
+        ("kind", row.kind),
+        ("suspicion", row.formula),
+        ("parts", row.parts),
+        ("paper", row.paper),
+        ("cost", row.cost),
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
@@ -18,10 +20,21 @@ from naysay.rng import key_from, rng_for
 from naysay.rows import index_type
 
 _CLUSTER = 50  # items around one centre
-_SPREAD = 0.7  # how far members stray from their centre, which has length 1
 _POPULARITY = 0.05  # the mean advantage of an item in every score, exponential: a few items have several times it
 _LUCK = 0.1  # each pair's score is off by up to this much, either way
 _BLOCK = 1 << 24  # scores at a time
+
+# Five encoders, by the mean score of positives and of all pairs that they give where each anchor has 8 true items among
+# 3,000: from wide scores around 0 to narrow ones near 1, as real encoders have. One rule has to serve them all.
+ENCODERS: Mapping[str, Mapping[str, float]] = MappingProxyType(
+    {
+        ".80 / .00": {"spread": 0.5, "noise": 0.2},
+        ".95 / .78": {"spread": 0.5, "noise": 0.2, "anisotropy": 0.78},
+        ".985 / .93": {"spread": 0.5, "noise": 0.2, "anisotropy": 0.93},
+        ".50 / .00": {"spread": 0.7, "noise": 0.68},
+        ".94 / .91": {"spread": 0.7, "noise": 1.05, "anisotropy": 0.91},
+    }
+)
 
 
 @final
@@ -65,6 +78,9 @@ def planted_world(
     known_share: float = 0.7,
     noise: float = 1.0,
     seed: int = 0,
+    *,
+    spread: float = 0.7,
+    anisotropy: float = 0.0,
 ) -> World:
     """A world in which every false negative is known to be one.
 
@@ -74,6 +90,10 @@ def planted_world(
     known_share          the share of them that is known, rounded per anchor; the rest are the false negatives
     noise                0: the vectors are those that made the truth. 1: noise of the same length is added to each,
                          an encoder of cosine 0.7 with the truth. Higher is worse.
+    spread               how far members stray from their centre, which has length 1. Lower: positives score higher
+    anisotropy           the cosine that this encoder gives to unrelated vectors, from 0 to below 1: a vector of length
+                         sqrt(anisotropy / (1 - anisotropy)) is added to all, and they are brought back to length 1. A
+                         score s becomes about anisotropy + (1 - anisotropy) s. The truth does not depend on it
 
     Anchors and items are unit vectors around shared centres, one per 50 items, so that every item has others like it.
     The true items of an anchor are the `per_anchor` best by cosine + popularity of the item + luck of the pair, and
@@ -90,27 +110,39 @@ def planted_world(
     check_at_least(owner, "known_share", known_share, 0)
     if known_share > 1:
         refuse(owner, "known_share", "at most 1", known_share)
-    check_at_least(owner, "noise", noise, 0)
+    for name, length in (("noise", noise), ("spread", spread), ("anisotropy", anisotropy)):
+        check_at_least(owner, name, length, 0)
+        if length == np.inf:
+            refuse(owner, name, "finite", length)
+    if anisotropy >= 1:
+        refuse(owner, "anisotropy", "below 1, where all vectors are one", anisotropy)
+    if anisotropy and dimensions == 1:
+        refuse(owner, "dimensions", "at least 2 for an encoder that is anisotropic", dimensions)
     rng = rng_for(seed)
     centres = _around(np.zeros((-(-n_items // _CLUSTER), dimensions), np.float32), 1.0, rng)
-    anchors = _around(centres[rng.integers(0, len(centres), n_anchors)], _SPREAD, rng)
-    items = _around(centres[rng.integers(0, len(centres), n_items)], _SPREAD, rng)
+    anchors = _around(centres[rng.integers(0, len(centres), n_anchors)], spread, rng)
+    items = _around(centres[rng.integers(0, len(centres), n_items)], spread, rng)
     popularity = (_POPULARITY * rng.standard_exponential(n_items)).astype(np.float32)
     true = _best(anchors, items, popularity, per_anchor, key_from(owner, rng))
     rng.permuted(true, axis=1, out=true)
     n_known = round(known_share * per_anchor)
-    return World(
-        known=_positives(true[:, :n_known], n_items),
-        truth=_positives(true, n_items),
-        anchor_vectors=_around(anchors, noise, rng),
-        item_vectors=_around(items, noise, rng),
-    )
+    anchors, items = _around(anchors, noise, rng), _around(items, noise, rng)
+    if anisotropy:
+        common = _around(np.zeros((1, dimensions), np.float32), 1.0, rng)
+        anchors, items = (_shifted(vectors, common, anisotropy) for vectors in (anchors, items))
+    return World(_positives(true[:, :n_known], n_items), _positives(true, n_items), anchors, items)
 
 
 def _around(centres: NDArray[np.float32], spread: float, rng: np.random.Generator) -> NDArray[np.float32]:
     """Unit vectors: each centre with a random vector of length about `spread` added."""
     step = np.float32(spread / np.sqrt(centres.shape[1]))
     moved = centres + step * rng.standard_normal(centres.shape, dtype=np.float32)
+    return np.asarray(moved / np.linalg.norm(moved, axis=1, keepdims=True), np.float32)
+
+
+def _shifted(vectors: NDArray[np.float32], common: NDArray[np.float32], cosine: float) -> NDArray[np.float32]:
+    """Unit vectors with a common one added, so long that vectors without a relation have this cosine."""
+    moved = vectors + np.float32(np.sqrt(cosine / (1 - cosine))) * common
     return np.asarray(moved / np.linalg.norm(moved, axis=1, keepdims=True), np.float32)
 
 

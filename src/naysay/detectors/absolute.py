@@ -1,0 +1,55 @@
+"""Absolute: one score for all anchors, above which nothing is a negative."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from naysay.checks import refuse
+from naysay.detectors.line import by_distance
+from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
+from naysay.quantity.numbers import Floats, one_number
+from naysay.types import Array, Negatives, Query, check_query
+
+
+@final
+class Absolute:
+    """Suspect what scores above `high`, whoever the anchor is: TopK-Abs, or `max_score` of other miners.
+
+    high   the highest score that a negative may have; a score of exactly `high` is kept, as there
+
+    Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - high, and just below 0.5 at d = 0.
+
+    The same number means other things for each encoder: cosines of one lie between 0.7 and 1, of another around 0.
+    `Calibrated` finds a line by labelled positives, `Bands` by how many pairs are above it.
+
+    Cost: O(1) a slot.
+
+    Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
+
+    >>> import naysay as ns
+    >>> asked = ns.Negatives(np.array([[3, 4, -1]]), scores=np.array([[0.7, 0.8, 0.0]]))
+    >>> (Absolute(0.7).suspicion(ns.Query([0]), asked) >= 0.5).tolist()
+    [[False, True, False]]
+    """
+
+    def __init__(self, high: float) -> None:
+        """Keep the line."""
+        self.high = one_number("Absolute", "high", high)
+        if not np.isfinite(self.high):
+            refuse("Absolute", "high", "finite", self.high)
+
+    def threshold(self, query: Query) -> Floats:
+        """(B,) the highest score that a negative of each row may have."""
+        check_query("Absolute.threshold", query)
+        return np.full(len(query), self.high)
+
+    def suspicion(self, query: Query, negatives: Negatives) -> Array:
+        """(B, K): at least 0.5 where a score is above the line."""
+        check_asked("Absolute.suspicion", query, negatives)
+        return as_suspicion(by_distance(slot_scores("Absolute.suspicion", negatives), np.array(self.high)), negatives)
+
+    def __repr__(self) -> str:
+        """The line."""
+        return f"Absolute(high={self.high:g})"

@@ -1,0 +1,81 @@
+"""Which pseudo-labels are accepted: the most confident, more of them as training goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import refuse, shown
+
+Accept = float | Callable[[float], float]
+
+
+def as_rate(owner: str, parameter: str, value: Any) -> float:
+    """A number in [0, 1] as a float, or a refusal."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1:
+        refuse(owner, parameter, "a number between 0 and 1", shown(value))
+    return float(value)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LinearAcceptance:
+    """From `initial` at the start of training to `final` at its end, in a straight line: the paper's own.
+
+    The paper's Table 6 has finals of 0.25, 0.5, 0.75 and 1, of which 1 was the best.
+
+    >>> accept = LinearAcceptance(final=0.5)
+    >>> accept(0.0), accept(0.5), accept(1.0)
+    (0.0, 0.25, 0.5)
+    """
+
+    final: float = 1.0
+    initial: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share."""
+        for name in ("final", "initial"):
+            object.__setattr__(self, name, as_rate("LinearAcceptance", name, getattr(self, name)))
+
+    def __call__(self, progress: float) -> float:
+        """The share at a progress in [0, 1]."""
+        return (1.0 - progress) * self.initial + progress * self.final  # exact at both ends
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StepAcceptance:
+    """Nothing before `start`, a share `rate` from there on: a warm-up, then all labels, as PCL does.
+
+    >>> accept = StepAcceptance()
+    >>> accept(0.09), accept(0.1), accept(1.0)
+    (0.0, 1.0, 1.0)
+    """
+
+    start: float = 0.1
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share."""
+        for name in ("start", "rate"):
+            object.__setattr__(self, name, as_rate("StepAcceptance", name, getattr(self, name)))
+
+    def __call__(self, progress: float) -> float:
+        """The share at a progress in [0, 1]."""
+        return self.rate if progress >= self.start else 0.0
+
+
+def accepted(confidence: NDArray[np.float64], rate: float) -> NDArray[np.bool_]:
+    """(n,) True for the floor(rate n) most confident, of equal ones those of the lower id.
+
+    A higher rate accepts the same ones and more.
+    """
+    chosen = np.zeros(len(confidence), np.bool_)
+    chosen[np.argsort(-confidence, kind="stable")[: math.floor(rate * len(confidence))]] = True
+    return chosen

@@ -1,0 +1,148 @@
+"""Combined: one detector of several, by a rule that is stated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import check_one_of, refuse, shown
+from naysay.detectors.slots import LINE, as_suspicion, check_asked, filled_slots
+from naysay.errors import NaysayError
+from naysay.types import Array, Detector, Negatives, Query, Stateful
+
+RULES = ("max", "all", "mean", "noisy_or")
+_MOST = 127  # detectors that an int8 can number
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Judgement:
+    """What several detectors said of the same slots, in NumPy.
+
+    suspicion   (B, K) of all together, by the rule
+    parts       {name: (B, K)} of each
+    blame       (B, K) int8: the detector, by its place, whose suspicion is the largest; of equal ones the first named
+    """
+
+    suspicion: NDArray[np.float64]
+    parts: Mapping[str, NDArray[np.float64]]
+    blame: NDArray[np.int8]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The detectors, in order."""
+        return tuple(self.parts)
+
+    def flags(self, line: float = LINE) -> dict[str, int]:
+        """How many slots each detector flags by itself. A slot that two flag counts for both."""
+        return {name: int(np.count_nonzero(part >= line)) for name, part in self.parts.items()}
+
+
+@final
+class Combined:
+    """Ask several detectors about the same slots, and make one suspicion of theirs.
+
+    detectors   {name: detector}; reports and `dropped` use the names
+    rule        "max"       the largest: flagged if any of them flags
+                "all"       the smallest: flagged if all of them flag
+                "mean"      the mean
+                "noisy_or"  1 - product of (1 - s): each is a chance of its own to be a false negative, so that two
+                            weak hints add up. Detectors that look at the same scores are not independent: take "max"
+
+    A slot is counted under one name: the detector with the largest suspicion, of equal ones the first named. So counts
+    add up to the slots. `judge` gives the parts, and `Judgement.flags` counts every detector that flagged.
+
+    Parts that learn are taught together (`observe`), and `state` holds the states of those that have one. Cost: the
+    parts'; each is asked once.
+
+    >>> import numpy as np, naysay as ns
+    >>> class Always:
+    ...     def __init__(self, value):
+    ...         self.value = value
+    ...     def suspicion(self, query, negatives):
+    ...         return np.where(negatives.ids >= 0, self.value, 0.0)
+    >>> two = Combined({"a": Always(0.4), "b": Always(0.3)}, rule="noisy_or")
+    >>> two.suspicion(ns.Query([0]), ns.Negatives(np.array([[5, -1]])))
+    array([[0.58, 0.  ]])
+    """
+
+    def __init__(self, detectors: Mapping[str, Detector], rule: str = "max") -> None:
+        """Keep the detectors."""
+        if not isinstance(detectors, Mapping) or not detectors:
+            refuse("Combined", "detectors", "a dictionary {name: detector} of at least one", shown(detectors))
+        if len(detectors) > _MOST:
+            refuse("Combined", "detectors", f"at most {_MOST}", len(detectors))
+        for name, detector in detectors.items():
+            if not isinstance(name, str) or isinstance(detector, type) or not isinstance(detector, Detector):
+                wanted = "a dictionary {name: detector}, each with a method suspicion(query, negatives)"
+                refuse("Combined", "detectors", wanted, f"{shown(name)}: {type(detector).__name__}")
+        check_one_of("Combined", "rule", rule, RULES)
+        self.detectors, self.rule = dict(detectors), rule
+        self._learning = {name: part for name, part in detectors.items() if isinstance(part, Stateful)}
+
+    def suspicion(self, query: Query, negatives: Negatives) -> Array:
+        """(B, K) in [0, 1], by the rule."""
+        return as_suspicion(self.judge(query, negatives).suspicion, negatives)
+
+    def judge(self, query: Query, negatives: Negatives) -> Judgement:
+        """What each detector says and what follows; `drop(..., name=found.names, blame=found.blame)` counts by it."""
+        check_asked("Combined.judge", query, negatives)
+        parts = {name: self._asked(name, query, negatives) for name in self.detectors}
+        given = list(parts.values())
+        if self.rule == "max":
+            found = reduce(np.maximum, given)
+        elif self.rule == "all":
+            found = reduce(np.minimum, given)
+        elif self.rule == "mean":
+            found = sum(given[1:], given[0]) / len(given)
+        else:
+            found = 1 - reduce(np.multiply, [1 - part for part in given])
+        blame = np.stack(given).argmax(axis=0).astype(np.int8)
+        return Judgement(np.where(filled_slots(negatives), found, 0.0), parts, blame)
+
+    def _asked(self, name: str, query: Query, negatives: Negatives) -> NDArray[np.float64]:
+        """The suspicion of one detector, refused unless it is one."""
+        found = np.asarray(to_numpy(self.detectors[name].suspicion(query, negatives)))
+        if found.shape != negatives.shape or found.dtype.kind not in "iuf" or not ((found >= 0) & (found <= 1)).all():
+            seen = f"shape {found.shape} {found.dtype}"
+            if found.shape == negatives.shape and found.dtype.kind in "iuf":
+                seen = f"{found[~((found >= 0) & (found <= 1))][0]}"
+            rule = f"a detector that answers with numbers from 0 to 1 of shape {negatives.shape}"
+            refuse("Combined", name, rule, seen)
+        return found.astype(np.float64)
+
+    def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
+        """Teach the parts that learn from a step."""
+        for detector in self.detectors.values():
+            if hasattr(detector, "observe"):
+                detector.observe(query, negatives, positive_scores=positive_scores, vectors=vectors)
+
+    def state(self) -> dict[str, Any]:
+        """{name: state} of the parts that have one."""
+        return {name: part.state() for name, part in self._learning.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state` gave; if one part refuses its own, all stay as they were."""
+        before = self.state()
+        if not isinstance(state, Mapping) or set(state) != set(before):
+            got = shown(sorted(map(str, state))) if isinstance(state, Mapping) else type(state).__name__
+            refuse("Combined.restore", "state", f"the states of {sorted(before)}", got)
+        restored: list[str] = []
+        try:
+            for name, value in state.items():
+                self._learning[name].restore(value)
+                restored.append(name)
+        except NaysayError:
+            for name in restored:
+                self._learning[name].restore(before[name])
+            raise
+
+    def __repr__(self) -> str:
+        """The detectors and the rule."""
+        return f"Combined({self.detectors!r}, rule={self.rule!r})"

@@ -1,0 +1,80 @@
+"""Ecdf: how a score ranks among those of all positives, against how the anchor's own positive ranks."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import refuse
+from naysay.detectors.line import by_share
+from naysay.detectors.positive_scores import finite_scores, read_positive_scores, scores_of_positives
+from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
+from naysay.quantity.numbers import Floats, one_number
+from naysay.types import Array, Negatives, Query
+
+
+@final
+class Ecdf:
+    """Suspect what ranks too high among the scores of all positives: u(s) > max(beta * u(s+), floor).
+
+    scores            (n,) the scores of all labelled positives
+    positive_scores   s+: a function of the query -> (B,), or (n_anchors,) the lowest score of each anchor's positives
+    beta, floor       how high a negative may rank: `beta` as a share of its own positive's rank, `floor` in any case
+
+    u(s) is the share of the positives that score below s: 0 for the lowest of them, 1 for the highest, in between along
+    straight lines. Units of the score play no part. The line is the positive's score at place floor(p (n - 1)), from 0,
+    of the ascending scores, p = max(beta u(s+), floor): the highest one that ranks p or less. A score on the line is
+    kept. Suspicion is u / (2 p') up to p', the line's own rank, and 0.5 + 0.5 (u - p') / (1 - p') above it.
+
+    It has `Calibrated`'s idea without its promise: beta and floor are chosen by hand, positives of one anchor count as
+    if they were independent, and a finite n is taken for all positives there are. `floor` plays the part of alpha.
+
+    Cost: a sort of n scores; O(log n) a slot.
+
+    github.com/jansowa/mine-hard-negatives, 2026, for scores of a cross-encoder; beta and floor are its own.
+
+    >>> import naysay as ns
+    >>> rule = Ecdf(np.arange(101) / 100, positive_scores=[0.9, 0.2], beta=0.1)
+    >>> rule.threshold(ns.Query([0, 1])).tolist()
+    [0.09, 0.02]
+    """
+
+    def __init__(self, scores: Any, positive_scores: Any, beta: float = 0.01, floor: float = 0.005) -> None:
+        """Sort the scores."""
+        known = finite_scores("Ecdf", "scores", scores)
+        if known.min() == known.max():
+            advice = "Ranks among equal scores mean nothing."
+            refuse("Ecdf", "scores", "of more than one value", f"{len(known)} times {known[0]:g}", advice)
+        self.beta, self.floor = (one_number("Ecdf", name, value) for name, value in (("beta", beta), ("floor", floor)))
+        for name, value in (("beta", self.beta), ("floor", self.floor)):
+            if not 0 <= value <= 1:
+                refuse("Ecdf", name, "at least 0 and at most 1", value)
+        self.positive_scores = read_positive_scores("Ecdf", positive_scores)
+        self._scores, self._ranks = np.sort(known), np.linspace(0.0, 1.0, len(known))
+
+    def rank(self, scores: Any) -> Floats:
+        """The rank u of each score among the positives, from 0 to 1."""
+        return np.asarray(np.interp(scores, self._scores, self._ranks), np.float64)
+
+    def threshold(self, query: Query) -> Floats:
+        """(B,) the highest score that a negative of each row may have."""
+        return np.asarray(self._scores[self._place(query)])
+
+    def suspicion(self, query: Query, negatives: Negatives) -> Array:
+        """(B, K): at least 0.5 where a score ranks above the row's line."""
+        check_asked("Ecdf.suspicion", query, negatives)
+        scores = slot_scores("Ecdf.suspicion", negatives)
+        place = self._place(query)[:, None]
+        flagged = scores > self._scores[place]
+        return as_suspicion(by_share(self.rank(scores), self._ranks[place], flagged), negatives)
+
+    def _place(self, query: Query) -> NDArray[np.int64]:
+        """(B,) which of the ascending scores is the line of each row: the last that ranks no higher than allowed."""
+        own = self.rank(scores_of_positives("Ecdf", self.positive_scores, query))
+        return np.searchsorted(self._ranks, np.maximum(self.beta * own, self.floor), side="right") - 1
+
+    def __repr__(self) -> str:
+        """The settings."""
+        return f"Ecdf({len(self._scores):,} scores, beta={self.beta:g}, floor={self.floor:g})"

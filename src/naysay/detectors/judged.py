@@ -1,0 +1,183 @@
+"""Judged: a sampler whose negatives a detector has looked at, and a policy has acted on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import check_one_of, refuse, shown
+from naysay.detectors import policy as policies
+from naysay.detectors.combined import Combined, Judgement
+from naysay.detectors.slots import LINE
+from naysay.errors import NaysayError
+from naysay.pools.slots import EXHAUSTED, ON_SHORT
+from naysay.samplers.numbers import check_number
+from naysay.samplers.scored import take, wanted_slots
+from naysay.samplers.vectors import like_query
+from naysay.types import Detector, Negatives, Query, Sampler, Stateful, check_query
+
+POLICIES = ("drop", "reweight", "attract", "ignore")
+_REFILL = 2.0
+
+
+@final
+class Judged:
+    """Ask a sampler for candidates, a detector about them, and hand out those that can be trusted.
+
+    sampler     any sampler; it has excluded what is known
+    detector    a detector, or several: a `Combined`, or {name: detector} with `rule` ("max" by default)
+    policy      "drop": k negatives below the line; the sampler is asked for `refill` times as many, and the first k of
+                them, in its order, are taken.
+                "reweight", "attract", "ignore": the sampler's k, changed as the functions of these names do
+    line        from which suspicion on to act; for "reweight" None (the default) is every slot
+    refill      how many candidates for each slot, at least 1; 2 by default. With "drop" only
+    on_short    "pad" or "raise", if a row has fewer than k left. With "drop" only
+
+    `dropped` of "drop" counts, under each detector's name, the suspicious candidates that stood before the last one
+    that was taken: those further back would not have been taken either. A candidate counts under the detector that
+    suspects it most, of equal ones the first. {"exhausted": n} are slots for which the sampler had no candidate at all;
+    what else it counted is that of its larger answer. `suspicion` (B, K) stands beside what is kept. log_q is None
+    after "drop", as in `naysay.detectors.drop`, and the sampler's own after the others.
+
+    Cost: the sampler's for refill * k, and the detector's for as many. Nothing is tried twice.
+
+    >>> import numpy as np, naysay as ns
+    >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=4))
+    >>> from naysay.detectors.twins import Twins
+    >>> twins = Twins(item_texts=["Paris", "paris.", "Rome", "Oslo"])
+    >>> sampler = Judged(ns.samplers.Static(pool), {"twins": twins})
+    >>> taken = sampler.sample(ns.Query([0], positives=[0]), 2, rng=ns.rng_for(0))
+    >>> sorted(taken.ids[0].tolist())
+    [2, 3]
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        detector: Detector | Mapping[str, Detector],
+        policy: str = "drop",
+        *,
+        line: float | None = None,
+        rule: str | None = None,
+        refill: float | None = None,
+        on_short: str | None = None,
+    ) -> None:
+        """Keep the parts."""
+        owner = "Judged"
+        if isinstance(sampler, type) or not isinstance(sampler, Sampler):
+            wanted = "a sampler, with a method sample(query, k, *, rng)"
+            refuse(owner, "sampler", wanted, type(sampler).__name__)
+        check_one_of(owner, "policy", policy, POLICIES)
+        if line is not None:
+            check_number(owner, "line", line, "a number from 0 to 1", lambda number: 0 <= number <= 1)
+        for name, value in (("refill", refill), ("on_short", on_short)):
+            if value is not None and policy != "drop":
+                refuse(owner, name, f"None with policy={policy!r}, which empties no slot", shown(value))
+        if on_short is not None:
+            check_one_of(owner, "on_short", on_short, ON_SHORT)
+        self.sampler, self.policy, self.on_short = sampler, policy, on_short or "pad"
+        self.line = LINE if line is None and policy != "reweight" else line
+        self.refill = _REFILL
+        if refill is not None:
+            self.refill = check_number(
+                owner, "refill", refill, "a number of at least 1", lambda share: 1 <= share < np.inf
+            )
+        self.detector = _combined(owner, detector, rule)
+        self.distinct = getattr(sampler, "distinct", None)
+
+    def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
+        """(B, K) negatives; k is a number, K = ceil(k), realised per row; or (B,) of them, and K the largest."""
+        owner = "Judged.sample"
+        check_query(owner, query)
+        if self.policy != "drop":
+            drawn = self.sampler.sample(query, k, rng=rng)
+            found = self.detector.judge(query, drawn).suspicion
+            if self.policy == "reweight":
+                return policies.reweight(drawn, found, line=self.line)
+            act = policies.attract if self.policy == "attract" else policies.ignore
+            return act(drawn, found, line=self._least)
+        counts, width = wanted_slots(owner, k, len(query), rng)
+        more = np.ceil(self.refill * counts).astype(np.int64)
+        one_for_all = np.ndim(to_numpy(k)) == 0 and bool((counts == width).all())
+        drawn = self.sampler.sample(query, int(np.ceil(self.refill * width)) if one_for_all else more, rng=rng)
+        judgement = self.detector.judge(query, drawn)
+        marked = policies.ignore(drawn, judgement.suspicion, line=self._least)
+        flagged = np.asarray(to_numpy(drawn.mask & ~marked.mask))
+        kept = np.asarray(to_numpy(drawn.ids)) >= 0
+        kept &= ~flagged
+        order = np.argsort(~kept, axis=1, kind="stable")
+        first = like_query(order, query), like_query(np.take_along_axis(kept, order, axis=1), query)
+        drawn = replace(drawn, suspicion=marked.suspicion)
+        taken = take(owner, drawn, *first, counts, width, self.on_short, drawn.scores)
+        return replace(taken, dropped=_counts(drawn, judgement, flagged, kept, counts))
+
+    @property
+    def _least(self) -> float:
+        return LINE if self.line is None else self.line
+
+    def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
+        """Teach the sampler and the detectors, those of them that learn from a step."""
+        for part in (self.sampler, self.detector):
+            if hasattr(part, "observe"):
+                part.observe(query, negatives, positive_scores=positive_scores, vectors=vectors)
+
+    def state(self) -> dict[str, Any]:
+        """The states of the sampler, if it has one, and of the detectors that have one."""
+        inner: dict[str, Any] = {"sampler": self.sampler.state()} if isinstance(self.sampler, Stateful) else {}
+        return {**inner, "detector": self.detector.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state` gave; if a part refuses its own, all stay as they were."""
+        before = self.state()
+        if not isinstance(state, Mapping) or set(state) != set(before):
+            got = shown(sorted(map(str, state))) if isinstance(state, Mapping) else type(state).__name__
+            refuse("Judged.restore", "state", f"the states of {sorted(before)}", got)
+        self.detector.restore(state["detector"])
+        if isinstance(self.sampler, Stateful):
+            try:
+                self.sampler.restore(state["sampler"])
+            except NaysayError:
+                self.detector.restore(before["detector"])
+                raise
+
+    def __repr__(self) -> str:
+        """The parts and the policy."""
+        return f"Judged({self.sampler!r}, {self.detector!r}, policy={self.policy!r}, line={self.line})"
+
+
+def _combined(owner: str, detector: Any, rule: str | None) -> Combined:
+    """One detector under its class's name, several by the rule, or what is combined already."""
+    if isinstance(detector, Mapping):
+        return Combined(detector, "max" if rule is None else rule)
+    if rule is not None:
+        refuse(owner, "rule", "None unless detector is a dictionary", shown(rule), "A Combined has a rule of its own.")
+    if isinstance(detector, Combined):
+        return detector
+    if isinstance(detector, type) or not isinstance(detector, Detector):
+        wanted = "a detector with a method suspicion(query, negatives), or a dictionary of them"
+        refuse(owner, "detector", wanted, type(detector).__name__)
+    return Combined({type(detector).__name__.lower(): detector})
+
+
+def _counts(
+    drawn: Negatives,
+    judgement: Judgement,
+    flagged: NDArray[np.bool_],
+    kept: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+) -> dict[str, int]:
+    """What was left out, by reason: flagged while the row still had room, or never there."""
+    in_the_way = flagged & (np.cumsum(kept, axis=1) < counts[:, None])
+    blamed = np.bincount(judgement.blame[in_the_way], minlength=len(judgement.names)).tolist()
+    held = np.count_nonzero(kept | flagged, axis=1)
+    dropped = {reason: count for reason, count in drawn.dropped.items() if reason != EXHAUSTED}
+    reasons = [*zip(judgement.names, blamed, strict=True), (EXHAUSTED, int(np.maximum(counts - held, 0).sum()))]
+    for reason, count in reasons:
+        if count:
+            dropped[reason] = dropped.get(reason, 0) + count
+    return dropped

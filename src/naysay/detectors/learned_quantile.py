@@ -1,0 +1,202 @@
+"""LearnedQuantile: a line for each anchor that follows a quantile of its negatives while the model trains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_range, check_whole, first_bad, refuse, shown, whole_numbers
+from naysay.detectors.line import by_distance
+from naysay.detectors.slots import as_suspicion, check_asked, filled_slots, slot_scores
+from naysay.quantity.numbers import Floats, one_number
+from naysay.types import Array, Negatives, Query, check_query
+
+_PARTS = ("thresholds", "first", "second")
+_SLACK = 0.01  # of the width of the bounds: cosines of half precision are off by this much
+
+
+@final
+class LearnedQuantile:
+    """Suspect the top `alpha` of each anchor's negatives, over all that it ever meets: GloFND.
+
+    n_anchors   how many anchors there are; each has a line of its own
+    alpha       the share of an anchor's negatives that is taken for false
+    rate        how far a line moves in a step
+    decay       of the two running means of Adam
+    bounds      the range of the scores, where lines stay; they start at the upper end, where nothing is suspected
+    start       the step from which on it learns and answers; before, suspicion is 0
+
+    Once a step `observe` moves the line of each anchor of the batch down the slope of the pinball loss, whose lowest
+    point is the (1 - alpha)-quantile:
+
+        g = alpha - share of the anchor's slots with s > line
+        m = decay_1 m + (1 - decay_1) g,  v = decay_2 v + (1 - decay_2) g^2
+        line = line - rate * (m / (1 - decay_1^t)) / (sqrt(v / (1 - decay_2^t)) + 1e-8), then within the bounds
+
+    t counts how often the anchor was seen. Rows of one anchor are one observation; rows without a negative are none.
+    A score on the line is kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - line, and just below 0.5 at d = 0.
+
+    Pass `observe` what the sampler answered, before a policy takes suspects out: a quantile of what is left over would
+    sink for ever. alpha is a guess: every anchor loses that share, whether it has false negatives or not. With K slots
+    a row, shares below 1 / K are seen only over many steps; a line moves by about `rate` at first, so it needs
+    (distance / rate) observations of its anchor to come down, and then trembles by about as much.
+
+    Cost: O(B K) a step, whatever the number of anchors; four numbers for each anchor.
+
+    Balmaseda, Wang, Lin and Yang. Discovering Global False Negatives On the Fly for Self-supervised Contrastive
+    Learning. ICML 2025. alpha, rate, decay and bounds are those of its script for images. Its code puts the epoch in
+    place of t, which makes first steps larger or smaller by when an anchor comes, and of rows of one anchor the last
+    one counts.
+
+    >>> import naysay as ns
+    >>> learned, rng = LearnedQuantile(1, alpha=0.1), np.random.default_rng(0)
+    >>> for step in range(300):
+    ...     seen = ns.Negatives(np.arange(100)[None], scores=rng.uniform(-0.5, 0.5, (1, 100)))
+    ...     learned.observe(ns.Query([0], step=step), seen)
+    >>> bool(abs(learned.thresholds[0] - 0.4) < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        n_anchors: int,
+        alpha: float = 0.01,
+        *,
+        rate: float = 0.05,
+        decay: tuple[float, float] = (0.9, 0.98),
+        bounds: tuple[float, float] = (-1.0, 1.0),
+        start: int = 0,
+    ) -> None:
+        """All lines at the upper bound."""
+        owner = "LearnedQuantile"
+        self.n_anchors = check_whole(owner, "n_anchors", n_anchors, 1)
+        self.alpha = one_number(owner, "alpha", alpha)
+        if not 0 < self.alpha < 1:
+            refuse(owner, "alpha", "above 0 and below 1", self.alpha)
+        self.rate = one_number(owner, "rate", rate)
+        if not 0 < self.rate < np.inf:
+            refuse(owner, "rate", "finite and above 0", self.rate)
+        self.decay, self.bounds = _pair("decay", decay), _pair("bounds", bounds)
+        if not all(0 <= one < 1 for one in self.decay):
+            refuse(owner, "decay", "two numbers of at least 0 and below 1", shown(decay))
+        if not (np.isfinite(self.bounds).all() and self.bounds[0] < self.bounds[1]):
+            refuse(owner, "bounds", "finite, the lower first", shown(bounds))
+        self.start = check_whole(owner, "start", start, 0)
+        self._thresholds = np.full(self.n_anchors, self.bounds[1])
+        self._first, self._second = np.zeros(self.n_anchors), np.zeros(self.n_anchors)
+        self._seen = np.zeros(self.n_anchors, np.int64)
+
+    @property
+    def thresholds(self) -> Floats:
+        """(n_anchors,) the line of each anchor."""
+        return self._thresholds.copy()
+
+    @property
+    def seen(self) -> NDArray[np.int64]:
+        """(n_anchors,) how often each anchor was observed."""
+        return self._seen.copy()
+
+    def threshold(self, query: Query) -> Floats:
+        """(B,) the highest score that a negative of each row may have."""
+        check_query("LearnedQuantile.threshold", query)
+        return self._thresholds[self._anchors("LearnedQuantile.threshold", query)]
+
+    def suspicion(self, query: Query, negatives: Negatives) -> Array:
+        """(B, K): at least 0.5 where a score is above its anchor's line; 0 before `start`."""
+        owner = "LearnedQuantile.suspicion"
+        check_asked(owner, query, negatives)
+        anchors, scores = self._anchors(owner, query), self._scores(owner, negatives)
+        found = by_distance(scores, self._thresholds[anchors][:, None])
+        return as_suspicion(found if query.step >= self.start else np.zeros(scores.shape), negatives)
+
+    def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
+        """Move the lines of the query's anchors by the scores of their negatives, once a step.
+
+        `positive_scores` and `vectors` are what every part that learns is told; it has no use for them.
+        """
+        owner = "LearnedQuantile.observe"
+        check_asked(owner, query, negatives)
+        anchors, scores = self._anchors(owner, query), self._scores(owner, negatives)
+        if query.step < self.start:
+            return
+        filled = filled_slots(negatives)
+        rows = filled.any(axis=1)
+        above = ((scores > self._thresholds[anchors][:, None]) & filled)[rows].sum(axis=1)
+        who, place = np.unique(anchors[rows], return_inverse=True)
+        slots = np.bincount(place, filled[rows].sum(axis=1), len(who))
+        self._step(who, self.alpha - np.bincount(place, above, len(who)) / slots)
+
+    def _step(self, who: NDArray[np.int64], slope: Floats) -> None:
+        """One step of Adam for the lines of these anchors, each of them once."""
+        one, two = self.decay
+        self._seen[who] += 1
+        self._first[who] = one * self._first[who] + (1 - one) * slope
+        self._second[who] = two * self._second[who] + (1 - two) * slope**2
+        times = self._seen[who]
+        mean, spread = self._first[who] / (1 - one**times), np.sqrt(self._second[who] / (1 - two**times))
+        self._thresholds[who] = np.clip(self._thresholds[who] - self.rate * mean / (spread + 1e-8), *self.bounds)
+
+    def _anchors(self, owner: str, query: Query) -> NDArray[np.int64]:
+        anchors = query.ids(owner)
+        if anchors.ndim != 1:
+            refuse(
+                owner, "query.anchors", "of shape (B,)", f"shape {anchors.shape}", "Number the triples, and pass that."
+            )
+        check_range(owner, "query.anchors", anchors, self.n_anchors, "anchors")
+        return anchors
+
+    def _scores(self, owner: str, negatives: Negatives) -> Floats:
+        """(B, K) scores within the bounds, 0 where a slot is empty; refused beyond the rounding of half precision."""
+        low, high = self.bounds
+        slack = _SLACK * (high - low)
+        scores = slot_scores(owner, negatives)
+        bad = ((scores < low - slack) | (scores > high + slack)) & filled_slots(negatives)
+        if bad.any():
+            worst = scores[np.arange(len(bad)), bad.argmax(axis=1)]
+            advice = "Lines stay within the bounds; pass bounds=(lowest, highest) for scores that are no cosines."
+            refuse(owner, "negatives.scores", f"between {low:g} and {high:g}", first_bad(worst, bad), advice)
+        return np.clip(scores, low, high)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that the next answer depends on but the settings."""
+        held = (self._thresholds, self._first, self._second)
+        return {**{name: part.copy() for name, part in zip(_PARTS, held, strict=True)}, "seen": self._seen.copy()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state` gave; refused, with nothing changed, if it is of other anchors or bounds."""
+        owner = "LearnedQuantile.restore"
+        if not isinstance(state, Mapping) or not {*_PARTS, "seen"} <= set(state):
+            refuse(owner, "state", "what LearnedQuantile.state gave", shown(state))
+        parts = [as_array(owner, name, to_numpy(state[name])) for name in _PARTS]
+        seen = whole_numbers(owner, "seen", to_numpy(state["seen"]))
+        for name, part in zip((*_PARTS, "seen"), (*parts, seen), strict=True):
+            if part.shape != (self.n_anchors,) or part.dtype.kind not in "iuf":
+                refuse(owner, name, f"numbers of shape ({self.n_anchors},)", f"{part.dtype} of shape {part.shape}")
+        low, high = self.bounds
+        for name, part, good, rule in (
+            ("thresholds", parts[0], (parts[0] >= low) & (parts[0] <= high), f"between {low:g} and {high:g}"),
+            ("first", parts[1], np.isfinite(parts[1]), "finite"),
+            ("second", parts[2], np.isfinite(parts[2]) & (parts[2] >= 0), "finite and at least 0"),
+            ("seen", seen, seen >= 0, "at least 0"),
+        ):
+            if not good.all():
+                refuse(owner, name, rule, first_bad(part, ~good))
+        self._thresholds, self._first, self._second = (part.astype(np.float64) for part in parts)
+        self._seen = seen.astype(np.int64)
+
+    def __repr__(self) -> str:
+        """The settings and how much was seen."""
+        held = f"{np.count_nonzero(self._seen):,} of {self.n_anchors:,} anchors seen"
+        return f"LearnedQuantile({held}, alpha={self.alpha:g}, rate={self.rate:g}, start={self.start})"
+
+
+def _pair(name: str, values: Any) -> tuple[float, float]:
+    """Two numbers."""
+    if not isinstance(values, tuple | list) or len(values) != 2:
+        refuse("LearnedQuantile", name, "two numbers", shown(values))
+    first, second = (one_number("LearnedQuantile", name, value) for value in values)
+    return first, second

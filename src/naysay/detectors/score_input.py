@@ -1,0 +1,45 @@
+"""What users hand in as scores: an array, a list, a file, or a stream of arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from naysay.arrays import is_torch, to_numpy
+from naysay.checks import as_array, refuse, shown
+from naysay.detectors.score_blocks import ScoreBlocks, Seen, sliced
+from naysay.detectors.score_files import mapped, parquet
+
+
+def open_scores(owner: str, scores: Any, column: str | None = None, seen: Seen | None = None) -> ScoreBlocks:
+    """What a user hands in as scores; files are opened, and refused, here."""
+    if isinstance(scores, ScoreBlocks):
+        return scores
+    kind = Path(scores).suffix.lower() if isinstance(scores, str | os.PathLike) else ""
+    if column is not None and kind != ".parquet":
+        refuse(owner, "column", "left out, unless scores is a .parquet file", shown(column))
+    if isinstance(scores, str | os.PathLike):
+        if kind not in (".npy", ".parquet"):
+            refuse(owner, "scores", "a file that ends in .npy or .parquet", shown(str(scores)))
+        if not _is_file(Path(scores)):
+            refuse(owner, "scores", "an existing file", repr(str(scores)))
+        return parquet(owner, Path(scores), column, seen) if kind == ".parquet" else mapped(owner, Path(scores), seen)
+    if isinstance(scores, list | tuple) and len(scores) and hasattr(scores[0], "ndim"):
+        return ScoreBlocks(lambda: iter(scores), again=True, rows=None, seen=seen)
+    if isinstance(scores, list | tuple | np.ndarray) or is_torch(scores):
+        return sliced(as_array(owner, "scores", to_numpy(scores)), seen)
+    if not isinstance(scores, Iterable):
+        rule = "an array, a list, a file or an iterable of arrays"
+        refuse(owner, "scores", rule, f"a {type(scores).__name__}")
+    return ScoreBlocks(lambda: iter(scores), again=False, rows=None, seen=seen)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long for any file
+        return False

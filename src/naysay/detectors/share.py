@@ -1,0 +1,42 @@
+"""A share that was estimated without knowing the truth: with its interval, and with what it takes for granted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Share:
+    """An estimate that says how sure it is, and what it rests on.
+
+    what            of what, in words
+    estimate        the share, from 0 to 1
+    low, high       the interval that holds the true share with the confidence asked for, if the assumptions hold
+    confidence      how sure that is
+    n               how many independent looks it rests on
+    assumptions     a sentence for each thing that is taken for granted
+    notes           a sentence for each thing that makes it less sure, or that it cannot tell
+    """
+
+    what: str
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    n: int
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The figure in one line, then what it assumes and what to know about it."""
+        interval = f"{self.confidence:.0%} interval {_percent(self.low)} to {_percent(self.high)}, n = {self.n:,}"
+        lines = [f"{self.what}: {_percent(self.estimate)} % ({interval})"]
+        lines += [f"assumes: {sentence}" for sentence in self.assumptions]
+        return "\n".join(lines + [f"note: {sentence}" for sentence in self.notes])
+
+
+def _percent(share: float) -> str:
+    """Per cent with two figures that say something: 12.3, 1.2, 0.012."""
+    return f"{100 * share:.1f}" if share >= 0.01 or share == 0 else f"{100 * share:.2g}"

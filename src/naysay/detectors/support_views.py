@@ -1,0 +1,150 @@
+"""SupportViews: a negative that looks like one of many views of the anchor."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import is_torch, to_numpy, to_torch
+from naysay.checks import check_one_of, check_range, check_whole, refuse, shown
+from naysay.detectors.asked_vectors import (
+    Embed,
+    as_vectors,
+    best_products,
+    called,
+    check_function,
+    check_width,
+    slot_vectors,
+    unit,
+)
+from naysay.detectors.slots import LINE, as_suspicion, check_asked, filled_slots
+from naysay.types import Array, Negatives, Query
+
+AGGREGATES = ("max", "mean")
+_OUTSIDE = 0.49  # the most that a slot outside the row's top can have: below the line, whatever its score
+
+
+@final
+class SupportViews:
+    """Suspect the row's `top` negatives by similarity to any view of the anchor, if it is above `threshold`.
+
+    views         views(anchors (B,)) -> (B, S, d): vectors of S more views of each anchor, e.g. other crops of the
+                  image; or an array (n_anchors, S, d) of them
+    embed         embed(ids) -> (..., d): the candidates' vectors; None: those that the negatives carry
+    top           how many slots of a row can be flagged; None: any number
+    threshold     the least cosine of a flagged slot, from -1 (the top alone decides) to below 1
+    aggregate     "max": the best view counts; "mean": the mean over the views
+    with_anchor   whether query.vectors (B, d) count as one more view
+
+        score_j    = max (or mean) over v of cos(view_v(anchor), j)
+        g(s)       = (s + 1) / (2 (t + 1)) below the threshold t,   1/2 + (s - t) / (2 (1 - t)) from it on
+        suspicion  = g(score_j) for the row's top,   min(g(score_j), 0.49) for the others
+
+    so that suspicion is 1/2 where both conditions begin to hold, and never falls as the score rises within a row. Of
+    equal scores the earlier slot is nearer the top. Lengths of vectors do not matter; a zero vector is refused.
+
+    One view is a poor witness, because augmentation hides half of what it shows; several that agree, or one that
+    does, say more. The threshold is a cosine of *this* encoder: where unrelated pairs lie near 0.9, 0.7 flags the
+    whole top. Look at `scores` of known positives before you trust it, or use a calibrated line.
+
+    `embed` is asked once for each id in the batch. Cost: O(B S n d) for the n different ids if rows share them, as in
+    a batch, else O(B K S d); memory in blocks; a sort of each row.
+
+    Huynh, Kornblith, Walter, Maire, Khademi. Boosting Contrastive Self-Supervised Learning with False Negative
+    Cancellation. WACV 2022 (FNC). Top 10, threshold 0.7, 8 support views and the maximum are the published code's
+    settings; it counts the anchor's own two views too (`with_anchor`, or hand them in with the views), wants the score
+    strictly above the threshold, and looks in a memory of 16 batches of a slowly moving encoder. The paper itself was
+    read as far as its abstract. What to do with what is found, eliminate or attract, is a policy's.
+
+    >>> import numpy as np, naysay as ns
+    >>> views = np.array([[[1.0, 0.0], [0.6, 0.8]]])                          # two views of anchor 0
+    >>> items = np.array([[0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
+    >>> detector = SupportViews(views, lambda ids: items[ids], top=2, threshold=0.8)
+    >>> detector.scores(ns.Query([0]), ns.Negatives(np.array([[0, 1, 2, -1]]))).round(2)
+    array([[ 0.96,  0.8 , -0.6 ,  0.  ]])
+    >>> detector.suspicion(ns.Query([0]), ns.Negatives(np.array([[0, 1, 2, -1]]))).round(2)
+    array([[0.9 , 0.5 , 0.11, 0.  ]])
+    """
+
+    def __init__(
+        self,
+        views: Any,
+        embed: Embed | None = None,
+        *,
+        top: int | None = 10,
+        threshold: float = 0.7,
+        aggregate: str = "max",
+        with_anchor: bool = False,
+    ) -> None:
+        """Keep the parts."""
+        owner = "SupportViews"
+        check_function(owner, "embed", embed)
+        check_one_of(owner, "aggregate", aggregate, AGGREGATES)
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.floating):
+            refuse(owner, "threshold", "a number", shown(threshold))
+        if not -1 <= threshold < 1:
+            refuse(owner, "threshold", "from -1 to below 1, a cosine", threshold)
+        if not isinstance(with_anchor, bool | np.bool_):
+            refuse(owner, "with_anchor", "True or False", shown(with_anchor))
+        if not callable(views):
+            views = as_vectors(owner, "views", views, ("n", "S", "d"))
+        self.views, self.embed = views, embed
+        self.top = None if top is None else check_whole(owner, "top", top, 1)
+        self.threshold, self.aggregate, self.with_anchor = float(threshold), aggregate, bool(with_anchor)
+
+    def suspicion(self, query: Query, negatives: Negatives) -> Array:
+        """(B, K) in [0, 1]: at least 1/2 where a slot is in its row's top and reaches the threshold."""
+        scores = self._scores("SupportViews.suspicion", query, negatives)
+        line = self.threshold
+        below = LINE * (scores + 1) / (line + 1) if line > -1 else np.zeros_like(scores)
+        found = np.where(scores < line, below, LINE + LINE * (scores - line) / (1 - line))
+        if self.top is not None and self.top < scores.shape[1]:
+            order = np.argsort(np.where(filled_slots(negatives), -scores, np.inf), axis=1, kind="stable")
+            others = order[:, self.top :]
+            held = np.minimum(np.take_along_axis(found, others, axis=1), _OUTSIDE)
+            np.put_along_axis(found, others, held, axis=1)
+        return as_suspicion(found, negatives)
+
+    def scores(self, query: Query, negatives: Negatives) -> Array:
+        """(B, K) the cosine of each slot with the anchor's views, from -1 to 1; 0 where the slot is empty."""
+        scores = self._scores("SupportViews.scores", query, negatives)
+        return to_torch(scores, negatives.ids.device) if is_torch(negatives.ids) else scores
+
+    def _scores(self, owner: str, query: Query, negatives: Negatives) -> NDArray[np.float64]:
+        check_asked(owner, query, negatives)
+        vectors, places = slot_vectors(owner, negatives, self.embed)
+        if not len(vectors):
+            return np.zeros(negatives.shape)
+        views = self._views(owner, query)
+        check_width(owner, "views", views, vectors.shape[1], "the candidates'")
+        views = unit(owner, "views", views)
+        if self.aggregate == "mean":  # the mean of dot products is the dot product with the mean
+            views = views.mean(axis=1, keepdims=True)
+        vectors = unit(owner, "negatives.vectors" if self.embed is None else "embed", vectors)
+        cosines = best_products(views, vectors, places).astype(np.float64)
+        return np.where(filled_slots(negatives), np.clip(cosines, -1.0, 1.0), 0.0)
+
+    def _views(self, owner: str, query: Query) -> NDArray[Any]:
+        """(B, S, d) the views of the query's anchors."""
+        if callable(self.views):
+            found = as_vectors(owner, "views", called(owner, self.views, query.anchors), (len(query), "S", "d"))
+        else:
+            anchors = query.ids(owner)
+            if anchors.ndim != 1:
+                refuse(owner, "anchors", "of shape (B,) where views is an array", f"shape {anchors.shape}")
+            check_range(owner, "anchors", anchors, len(self.views), "rows of views")
+            found = self.views[anchors]
+        if not self.with_anchor:
+            return found
+        if query.vectors is None:
+            refuse(owner, "query.vectors", "given with with_anchor", None, "Pass Query(anchors, vectors=...).")
+        own = as_vectors(owner, "query.vectors", np.asarray(to_numpy(query.vectors)), (len(query), "d"))
+        check_width(owner, "query.vectors", own, found.shape[2], "the views'")
+        return np.concatenate([found, own[:, None]], axis=1)
+
+    def __repr__(self) -> str:
+        """The two conditions."""
+        top = "any number" if self.top is None else f"top {self.top}"
+        return f"SupportViews({top}, threshold={self.threshold:g}, {self.aggregate})"

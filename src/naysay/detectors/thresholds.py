@@ -1,0 +1,159 @@
+"""Two thresholds by shares: above which score a negative is likely false, and above which it is hard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+
+from naysay.checks import check_one_of, check_whole, refuse, shown
+from naysay.detectors.anchor_choice import choose_by_anchor
+from naysay.detectors.grid_choice import choose_from_grid
+from naysay.detectors.quantile_choice import choose_by_quantiles
+from naysay.detectors.score_input import open_scores
+from naysay.detectors.sketch import ScoreSketch
+from naysay.detectors.threshold_rows import KINDS, Rows
+from naysay.detectors.threshold_text import as_text
+from naysay.quantity.numbers import Floats, allow, numbers, one_number
+
+_OWNER = "choose_thresholds"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Thresholds:
+    """The choice, and the counts behind it. print() shows both tables.
+
+    low, high     a negative is false from `high` on, hard from `low` on, else easy; with scope "anchor" (n_anchors,)
+    table         "high": a row for each high value, counted at low = start_low; "low": a row for each low value, at
+                  the chosen high; with scope "anchor" a row for each anchor. Rows are a NumPy array with the fields
+                  value, positive, false, hard, easy, false_share, hard_share and easy_share: table["high"]["false"]
+                  is a column
+    n_negatives   scores there were
+    n_positives   known positives that were counted in, of all anchors
+    false_share, hard_share, start_low, scope   as given
+    rank_error    0.0: all is exact. Else thresholds and counts come from one pass over a stream, and every count may
+                  be wrong by this share of the scores
+    notes         a sentence for each thing that makes the choice less sure
+    """
+
+    low: Any
+    high: Any
+    table: Mapping[str, Rows]
+    n_negatives: int
+    n_positives: int
+    false_share: float
+    hard_share: float
+    start_low: float
+    scope: str
+    rank_error: float
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return as_text(self.low, self.high, self.table, start_low=self.start_low, scope=self.scope)
+
+
+def choose_thresholds(
+    scores: Any,
+    *,
+    n_positives: Any = 0,
+    false_share: float = 0.001,
+    hard_share: float = 0.05,
+    grid: Any = None,
+    start_low: float = 0.0,
+    column: str | None = None,
+    scope: str = "all",
+) -> Thresholds:
+    """Choose `high` and `low` so that given shares of all pairs are false and hard negatives.
+
+    scores        of the negatives, higher is closer: an array (n,) or (anchors, n), NumPy, torch or a list; the name
+                  of an .npy or .parquet file; a ScoreSketch; or a stream, any iterable of such arrays
+    n_positives   known positives, which count among all pairs; with scope "anchor" one number for every anchor, or
+                  (n_anchors,)
+    false_share   of all pairs, that may score at or above `high`
+    hard_share    of all pairs, that should score from `low` up to `high`
+    grid          (low values, high values) to choose among
+    start_low     the `low` at which the table of high values is counted
+    column        of a .parquet file: the only column of numbers, or one named score, if it is left out
+    scope         "all": one pair of thresholds; "anchor": one for each row of (anchors, n), by its own scores
+
+    With all = negatives + n_positives:
+
+        grid      high = the smallest value with  #{score >= high} <= false_share all
+                  low  = the largest value with   #{low <= score < high} >= hard_share all
+        no grid   high leaves floor(false_share all) negatives at or above it,
+                  low leaves  floor((false_share + hard_share) all)
+
+    Equal scores at a cut without a grid all go to the easier side, so fewer are left. A threshold is compared in the
+    precision of the scores, as NumPy and torch compare an array with a number. A file is mapped or read in blocks.
+    Grid counts are exact, also of a stream. Without a grid an array or a file is read twice and the result is exact; a
+    stream is seen once, by a `ScoreSketch`: see `rank_error`.
+
+    The rule is the reading of the note on threshold selection under which its own two tables give its own choice.
+    Its shares are a guess about the data: where scores of known positives are at hand, they say more.
+
+    Cost: O(1) a score without a grid, O(1 + log(values)) with one; memory does not grow with an array or a file.
+
+    >>> chosen = choose_thresholds([0.1, 0.2, 0.3, 0.9], false_share=0.25, hard_share=0.25)
+    >>> chosen.low, chosen.high, chosen.table["low"]["hard"].tolist()
+    (0.3, 0.9, [1])
+    """
+    start = one_number(_OWNER, "start_low", start_low)
+    false, hard = _share("false_share", false_share), _share("hard_share", hard_share)
+    if false + hard > 1:
+        refuse(_OWNER, "hard_share", f"at most {float(1 - false):g}, what false_share leaves", float(hard))
+    check_one_of(_OWNER, "scope", scope, ("all", "anchor"))
+    values = None if grid is None else _grid(grid)
+    if values is not None and scope == "anchor":
+        refuse(_OWNER, "grid", "left out with scope 'anchor'", "a grid", "Anchors get quantiles of their scores.")
+    if isinstance(scores, ScoreSketch) and (values is not None or scope == "anchor"):
+        rule = "an array, a file or a stream, for a grid or scope 'anchor'"
+        refuse(_OWNER, "scores", rule, "a ScoreSketch", "A sketch serves quantiles of all scores.")
+    error = 0.0
+    if scope == "anchor":
+        choice = choose_by_anchor(_OWNER, open_scores(_OWNER, scores, column), n_positives, false, hard, start)
+    elif values is not None:
+        positives = check_whole(_OWNER, "n_positives", n_positives, 0)
+        choice = choose_from_grid(_OWNER, open_scores(_OWNER, scores, column), values, positives, false, hard, start)
+    else:
+        positives = check_whole(_OWNER, "n_positives", n_positives, 0)
+        choice, error = choose_by_quantiles(_OWNER, scores, column, positives, false, hard, start)
+    rows = choice.by_low if scope == "anchor" else choice.by_low[:1]
+    return Thresholds(
+        low=choice.low,
+        high=choice.high,
+        table=MappingProxyType({"high": choice.by_high, "low": choice.by_low}),
+        n_negatives=sum(int(rows[kind].sum()) for kind in KINDS[1:]),
+        n_positives=int(rows["positive"].sum()),
+        false_share=float(false),
+        hard_share=float(hard),
+        start_low=start,
+        scope=scope,
+        rank_error=error,
+        notes=choice.notes,
+    )
+
+
+def _share(parameter: str, value: Any) -> Fraction:
+    """A share as it is written: 0.1 is one tenth."""
+    share = one_number(_OWNER, parameter, value)
+    if not 0 <= share <= 1:
+        refuse(_OWNER, parameter, "from 0 to 1", share)
+    return Fraction(repr(share))
+
+
+def _grid(grid: Any) -> tuple[Floats, Floats]:
+    """Low and high values, in the order given."""
+    rule = "(low values, high values)"
+    if not isinstance(grid, list | tuple | np.ndarray) or len(grid) != 2:
+        refuse(_OWNER, "grid", rule, shown(grid))
+    low, high = (np.atleast_1d(numbers(_OWNER, "grid", side)) for side in grid)
+    for side in (low, high):
+        if side.ndim != 1 or not side.size:
+            refuse(_OWNER, "grid", f"{rule}, each (n,) with n of at least 1", f"shape {side.shape}")
+        allow(_OWNER, "grid", side, np.isfinite(side), "finite")
+    return low, high

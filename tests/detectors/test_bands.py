@@ -1,0 +1,185 @@
+"""Bands: easy, hard and false by two thresholds, for all or for each anchor, in NumPy and torch."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import naysay as ns
+from naysay.detectors.bands import Bands
+from naysay.errors import NaysayError
+from naysay.testing import check_detector
+
+few = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0, math.inf, -math.inf])
+
+
+def band(score, low, high):
+    return 2 if score >= high else 1 if score >= low else 0
+
+
+def refusal(call, *arguments, **options):
+    with pytest.raises(NaysayError) as caught:
+        call(*arguments, **options)
+    return str(caught.value)
+
+
+# ---- flags ----------------------------------------------------------------------------------------------------------
+
+
+@given(arrays(np.float32, st.sampled_from([(), (0,), (5,), (2, 3), (2, 0), (1, 2, 3)]), elements=few), few, few)
+def test_flags_are_those_of_plain_loops(scores, one, other):
+    low, high = min(one, other), max(one, other)
+    bands = Bands(low, high)
+    expected = [band(score, low, high) for score in scores.ravel().tolist()]
+    found = bands.flag(scores)
+    assert (found.dtype, found.shape) == (np.int8, scores.shape)
+    assert found.ravel().tolist() == expected
+    tensor = bands.flag(torch.from_numpy(np.array(scores)))
+    assert (tensor.dtype, tuple(tensor.shape)) == (torch.int8, scores.shape)
+    assert tensor.flatten().tolist() == expected
+    counts = {name: expected.count(place) for place, name in enumerate(("easy", "hard", "false"))}
+    assert bands.count(scores) == bands.count(torch.from_numpy(np.array(scores))) == counts
+
+
+@given(arrays(np.float64, (4, 3), elements=few), st.lists(st.tuples(few, few), min_size=4, max_size=4), st.data())
+def test_anchors_have_thresholds_of_their_own(scores, pairs, data):
+    lows, highs = [min(pair) for pair in pairs], [max(pair) for pair in pairs]
+    bands = Bands(lows, np.array(highs))
+    expected = [[band(s, low, high) for s in row] for row, low, high in zip(scores, lows, highs, strict=True)]
+    assert bands.flag(scores).tolist() == expected
+    assert bands.flag(torch.from_numpy(scores)).tolist() == expected
+    anchors = data.draw(st.lists(st.integers(0, 3), max_size=6))
+    asked, tensor = scores[anchors], torch.from_numpy(scores[anchors])
+    assert bands.flag(asked, anchors=anchors).tolist() == [expected[anchor] for anchor in anchors]
+    assert bands.flag(tensor, torch.tensor(anchors, dtype=torch.int64)).tolist() == [expected[a] for a in anchors]
+    assert bands.flag(asked[:, 0], anchors).tolist() == [expected[anchor][0] for anchor in anchors]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_threshold_is_compared_in_the_precision_of_the_scores(dtype):
+    scores = np.array([0.121, 0.335, 0.3], dtype)
+    assert Bands(0.121, 0.335).flag(scores).tolist() == [1, 2, 1]
+    assert Bands(0.121, 0.335).flag(torch.from_numpy(scores)).tolist() == [1, 2, 1]
+    after = float(np.nextafter(scores[1], dtype(1)))
+    assert Bands(0.121, after).flag(scores).tolist() == [1, 1, 1]
+    negatives = ns.Negatives(np.array([[0, 1, 2]]), scores=scores[None])
+    assert Bands(0.121, 0.335).suspicion(ns.Query([0]), negatives).tolist() == [[0, 1, 0]]
+    assert Bands(0.121, after).suspicion(ns.Query([0]), negatives).tolist() == [[0, 0, 0]]
+
+
+def test_other_kinds_of_scores():
+    bands = Bands(0.5, 1e9)
+    assert bands.flag([0, 1, 2]).tolist() == [0, 1, 1]
+    assert bands.flag(torch.tensor([0, 1])).tolist() == [0, 1]
+    assert bands.flag(torch.tensor([0.4, 0.5], dtype=torch.bfloat16, requires_grad=True)).tolist() == [0, 1]
+    assert bands.flag(np.array([0.4, 0.5], np.float16)).tolist() == [0, 1]  # 1e9 is beyond float16
+    assert bands.flag(torch.tensor([0.4, 0.5], dtype=torch.float16)).tolist() == [0, 1]
+    precise = torch.tensor([0.335], dtype=torch.bfloat16)  # 0.3359375, compared as float32
+    assert Bands(0, 0.33593751).flag(precise).tolist() == [2]
+    assert Bands(0, 0.336).flag(precise).tolist() == [1]
+
+
+def test_infinity_closes_a_band():
+    scores = [-1e300, 0.0, 1e300]
+    assert Bands(-math.inf, math.inf).count(scores) == {"easy": 0, "hard": 3, "false": 0}
+    assert Bands(math.inf, math.inf).count(scores) == {"easy": 3, "hard": 0, "false": 0}
+
+
+def test_thresholds_are_kept_and_cannot_be_changed():
+    low = np.array([0.1, 0.2])
+    bands = Bands(low, [0.3, 0.4])
+    low[0] = 9
+    assert bands.low.tolist() == [0.1, 0.2]
+    with pytest.raises(ValueError, match="read-only"):
+        bands.high[0] = 9
+    assert (Bands(1, 2).low, type(Bands(1, 2).low)) == (1.0, float)
+
+
+# ---- suspicion ------------------------------------------------------------------------------------------------------
+
+IDS = np.array([[3, -1, 5], [0, 1, -1], [2, 4, 6]])
+SCORES = np.array([[0.2, np.nan, 0.7], [0.6, 0.59, 9.0], [0.9, -1.0, 0.6]])
+
+
+@pytest.mark.parametrize("bands", [Bands(0.3, 0.6), Bands([0.1] * 5, [0.6, 0.1, 0.7, 0.7, 0.61])])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_contract_of_detectors(bands, dtype):
+    query = ns.Query(np.array([0, 3, 4]))
+    negatives = ns.Negatives(IDS, scores=SCORES.astype(dtype))
+    check_detector(bands, query, negatives)
+    check_detector(bands, ns.Query(torch.tensor([0, 3, 4])), negatives.to("cpu"))
+    tensor = bands.suspicion(query, negatives.to("cpu"))
+    assert isinstance(tensor, torch.Tensor)
+    assert tensor.tolist() == bands.suspicion(query, negatives).tolist()
+
+
+def test_suspicion_is_one_at_or_above_high_and_zero_elsewhere():
+    negatives = ns.Negatives(IDS, scores=SCORES)
+    assert Bands(0.3, 0.6).suspicion(ns.Query([7, 7, 7]), negatives).tolist() == [[0, 0, 1], [1, 0, 0], [1, 0, 1]]
+    own = Bands([0.1] * 5, [0.6, 0.1, 0.7, 0.7, 0.61])
+    assert own.suspicion(ns.Query([0, 3, 4]), negatives).tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+
+
+def test_whole_scores_are_compared_as_they_are():
+    negatives = ns.Negatives(np.array([[1, 2]]), scores=np.array([[0, 1]]))
+    assert Bands(0, 0.5).suspicion(ns.Query([0]), negatives).tolist() == [[0, 1]]
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "sentence"),
+    [
+        (0.5, 0.4, "`low` must be at most high, got 0.5."),
+        ([0.1, 0.5], [0.2, 0.4], "`low` must be at most high, got 0.5 at row 1 (1 such row)."),
+        (math.nan, 1, "`low` must be a number, got nan."),
+        (0, [1, math.nan], "`high` must be a number, got nan at row 1 (1 such row)."),
+        ("a", 1, "`low` must be a number, or an array of numbers, got 'a'."),
+        (0, [1, 2], "`low` must be a number like high, or (n_anchors,) like high, got shapes (), (2,)."),
+        ([[0]], [[1]], "`low` must be a number like high, or (n_anchors,) like high, got shapes (1, 1), (1, 1)."),
+    ],
+)
+def test_refused_thresholds(low, high, sentence):
+    assert refusal(Bands, low, high) == f"Bands: {sentence}"
+
+
+def test_refused_scores():
+    bands, own = Bands(0, 1), Bands([0, 0], [1, 1])
+    for scores in ([0.1, math.nan], torch.tensor([0.1, math.nan])):
+        assert refusal(bands.flag, scores) == "Bands.flag: `scores` must be a number, got nan at row 1 (1 such row)."
+    assert refusal(bands.flag, ["a"]) == "Bands.flag: `scores` must be numbers, got dtype <U1."
+    assert refusal(bands.flag, [[1], [1, 2]]).startswith("Bands.flag: `scores` must be rows of one length")
+    assert refusal(bands.flag, [[0.5]], anchors=[0]) == (
+        "Bands.flag: `anchors` must be left out, as all anchors have one low and high, got shape (1,)."
+    )
+    assert refusal(own.flag, np.zeros((3, 2))) == (
+        "Bands.flag: `scores` must be of 2 rows, one for each anchor, got shape (3, 2)."
+    )
+    assert refusal(own.flag, 0.5) == "Bands.flag: `scores` must be of 2 rows, one for each anchor, got shape ()."
+    assert refusal(own.flag, [[0.5]], [2]) == (
+        "Bands.flag: `anchors` must be between 0 and 1 (2 anchors), got 2 at row 0 (1 such row)."
+    )
+    assert refusal(own.flag, [[0.5]], [0.5]).startswith("Bands.flag: `anchors` must be whole numbers")
+
+
+def test_refused_questions():
+    own = Bands([0, 0], [1, 1])
+    negatives = ns.Negatives(np.array([[0]]), scores=np.array([[np.nan]]))
+    assert refusal(own.suspicion, ns.Query([0]), negatives) == (
+        "Bands.suspicion: `negatives.scores` must be finite, got [nan] at row 0 (1 such row)."
+    )
+    assert "`negatives.scores` must be given" in refusal(own.suspicion, ns.Query([0]), ns.Negatives(np.array([[0]])))
+    sound = ns.Negatives(np.array([[0]]), scores=np.array([[0.5]]))
+    assert refusal(own.suspicion, ns.Query([5]), sound) == (
+        "Bands.suspicion: `anchors` must be between 0 and 1 (2 anchors), got 5 at row 0 (1 such row)."
+    )
+    assert refusal(own.suspicion, ns.Query([[0, 0, 1]]), sound) == (
+        "Bands.suspicion: `anchors` must be of shape (B,), got shape (1, 3)."
+    )
+    assert "must be a Query" in refusal(own.suspicion, [0], sound)
+    assert "must be of 2 rows" in refusal(own.suspicion, ns.Query([0, 1]), sound)

@@ -1,0 +1,632 @@
+"""Calibrated: the bound by enumeration and by simulation, an oracle in plain loops, and every refusal."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from five_encoders import ENCODERS, positive_scores
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import naysay as ns
+from naysay import NaysayError
+from naysay.detectors.calibrated import Calibrated, least_alpha, least_positives, rank_of
+from naysay.detectors.hold_out import one_per_anchor
+from naysay.testing import check_detector, planted_world
+from naysay.types import Detector, Stateful
+
+RAMP = np.arange(1, 41) / 40
+
+
+def asked(scores, ids=None, anchors=None):
+    scores = np.atleast_2d(np.asarray(scores, float))
+    ids = np.arange(scores.size).reshape(scores.shape) if ids is None else np.asarray(ids)
+    return ns.Query(np.arange(len(scores)) if anchors is None else anchors), ns.Negatives(ids, scores=scores)
+
+
+# ---- the bound ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "alpha"), [(4, 0.2), (4, 0.4), (5, 0.5), (6, 0.3), (6, 0.9)])
+def test_without_ties_exactly_r_of_n_plus_1_are_let_through(n, alpha):
+    """Exchangeable: each of the n + 1 scores is as likely as any other to be the unlabelled one."""
+    through = 0
+    for unlabelled in range(n + 1):
+        labelled = [score for score in range(n + 1) if score != unlabelled]
+        through += not Calibrated(alpha).fit(labelled).flag(unlabelled)
+    rank = math.floor(Fraction(str(alpha)) * (n + 1))
+    assert through == rank
+    assert through / (n + 1) <= alpha
+
+
+@pytest.mark.parametrize(("n", "alpha"), [(3, 0.25), (3, 0.5), (4, 0.4), (5, 0.34)])
+def test_with_ties_no_more_are_let_through(n, alpha):
+    """Every multiset of n + 1 scores from {0, 1, 2}, each of its members in turn the unlabelled one."""
+    tried, strictly_fewer = 0, 0
+    for scores in itertools.product(range(3), repeat=n + 1):
+        through = 0
+        for place in range(n + 1):
+            labelled = [score for other, score in enumerate(scores) if other != place]
+            if len(set(labelled)) == 1:  # refused: they tell nothing apart; the line would be that score
+                through += scores[place] < labelled[0]
+            else:
+                through += not Calibrated(alpha).fit(labelled).flag(scores[place])
+        rank = math.floor(Fraction(str(alpha)) * (n + 1))
+        assert through <= rank
+        strictly_fewer += through < rank
+        tried += 1
+    assert tried == 3 ** (n + 1)
+    assert strictly_fewer > 0
+
+
+def test_floor_holds_what_ceil_does_not():
+    """At n = 30 and alpha = 0.05: 1 of 31, where the other rounding would let 2 of 31 through, 6.5 %."""
+    found = Calibrated(0.05).fit(np.arange(30.0))
+    assert (found.rank, found.high, found.n) == (1, 0.0, 30)
+    assert found.bound == pytest.approx(0.03226, abs=5e-6)
+    ceil = math.ceil(0.05 * 31)
+    assert ceil / 31 == pytest.approx(0.0645, abs=5e-5)
+    assert found.bound <= 0.05 < ceil / 31
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_the_bound_holds_for_any_encoder(name):
+    """4,000 calibrations with 30 positives, one unlabelled positive each: 1 / 31 of them, within chance."""
+    worlds = positive_scores(name, 31 * 4000, 1, seed=7).reshape(4000, 31)
+    through = sum(not Calibrated().fit(row[:30]).flag(row[30]) for row in worlds)
+    assert stats.binomtest(through, 4000, 1 / 31).pvalue > 1e-3
+    assert stats.binomtest(through, 4000, 0.05, "less").pvalue < 1e-3  # so ceil would be seen
+    assert (
+        stats.binomtest(int(sum(row[30] < np.sort(row[:30])[1] for row in worlds)), 4000, 0.05, "greater").pvalue < 1e-2
+    )
+
+
+def test_the_share_let_through_by_one_calibration_is_beta_distributed():
+    rng = np.random.default_rng(0)
+    shares = np.array([Calibrated(0.1).fit(rng.random(49)).high for _ in range(2000)])  # of uniform scores
+    found = Calibrated(0.1).fit(rng.random(49))
+    assert (found.rank, found.n) == (5, 49)
+    assert stats.kstest(shares, stats.beta(5, 45).cdf).pvalue > 1e-3
+    for confidence in (0.5, 0.95):
+        assert found.bound_at(confidence) == pytest.approx(stats.beta(5, 45).ppf(confidence), rel=1e-9)
+    assert stats.binomtest(int((shares <= found.bound_at()).sum()), 2000, 0.95).pvalue > 1e-3
+    assert found.bound_at() > found.bound
+
+
+def test_positives_of_one_anchor_are_not_independent():
+    """10 anchors with 10 positives each, at a level of their own: as 100 positives they promise 5 % and let 9 % by."""
+    rng = np.random.default_rng(1)
+    through = {"all": 0, "one": 0}
+    for _ in range(2000):
+        level = rng.standard_normal((11, 1))
+        scores = level + 0.1 * rng.standard_normal((11, 10))
+        anchors = np.repeat(np.arange(10), 10)
+        through["all"] += not Calibrated(0.05).fit(scores[:10].ravel()).flag(scores[10, 0])
+        through["one"] += not Calibrated(0.1).fit(scores[:10].ravel(), anchors, rng=rng).flag(scores[10, 0])
+    assert stats.binomtest(through["all"], 2000, 0.05, "greater").pvalue < 1e-6
+    assert stats.binomtest(through["one"], 2000, 1 / 11).pvalue > 1e-3
+
+
+def test_it_keeps_its_word_in_a_planted_world():
+    """Unlabelled positives are known there: about alpha of them pass, and those that are caught are caught."""
+    world = planted_world(1000, 400, per_anchor=10)
+    anchors, items = np.nonzero(world.known.contains(np.arange(1000), np.tile(np.arange(400), (1000, 1))))
+    scores = world.scores(anchors, items[:, None])[:, 0]
+    found = Calibrated(0.1).fit(scores, anchors, rng=ns.rng_for(0))
+    everything = np.tile(np.arange(400), (1000, 1))
+    false = world.is_false_negative(np.arange(1000), everything)
+    assert found.n == 1000
+    query = ns.Query(np.arange(1000))
+    flagged = found.suspicion(query, ns.Negatives(everything, scores=world.scores(np.arange(1000), everything))) >= 0.5
+    assert 0.05 < (false & ~flagged).sum() / false.sum() < 0.13
+    assert flagged.mean() < 0.5
+
+
+# ---- the rank -------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 3000), st.integers(1, 999))
+def test_the_rank_is_exact_in_decimals(n, thousandths):
+    alpha = thousandths / 1000
+    assert rank_of(alpha, n) == thousandths * (n + 1) // 1000
+    assert (rank_of(alpha, n) > 0) == (n >= least_positives(alpha))
+    assert Fraction(rank_of(alpha, n), n + 1) <= Fraction(thousandths, 1000)
+
+
+def test_an_alpha_that_has_no_exact_double():
+    assert math.floor(0.29 * 100) == 28
+    assert rank_of(0.29, 99) == 29
+    assert rank_of(5e-05, 19_999) == 1
+    assert [least_positives(alpha) for alpha in (0.05, 0.1, 0.01, 0.3)] == [19, 9, 99, 3]
+    assert [least_alpha(n) for n in (12, 18, 19, 99)] == [0.076924, 0.052632, 0.05, 0.01]
+    assert rank_of(least_alpha(12), 12) == 1
+
+
+def test_nineteen_positives_hold_five_per_cent_and_eighteen_do_not():
+    assert Calibrated().fit(np.arange(19.0)).bound == 0.05
+    with pytest.raises(
+        NaysayError,
+        match=r"^Calibrated\.fit: `positive_scores` must be at least 19 of different anchors to hold alpha = 0\.05, "
+        r"got 18\. Label more, or take an alpha of at least 0\.052632\.$",
+    ):
+        Calibrated().fit(np.arange(18.0))
+    assert Calibrated(0.052632).fit(np.arange(18.0)).rank == 1
+
+
+# ---- suspicion ------------------------------------------------------------------------------------------------------
+
+
+def by_loops(positives, alpha, scores, ids):
+    """Suspicion in plain loops."""
+    ordered, n = sorted(positives), len(positives)
+    rank = math.floor(Fraction(str(alpha)) * (n + 1))
+    found = []
+    for row_scores, row_ids in zip(scores, ids, strict=True):
+        row = []
+        for score, item in zip(row_scores, row_ids, strict=True):
+            count = sum(positive <= score for positive in ordered)
+            if item < 0:
+                row.append(0.0)
+            elif score < ordered[rank - 1]:
+                row.append(count / (2 * rank))
+            else:
+                row.append(0.5 + 0.5 * (count - rank) / (n + 1 - rank))
+        found.append(row)
+    return np.array(found).reshape(len(scores), -1)
+
+
+VALUES = st.integers(-8, 8).map(lambda eighth: eighth / 8)
+
+
+@given(
+    st.lists(VALUES, min_size=9, max_size=40).filter(lambda values: len(set(values)) > 1),
+    st.lists(st.tuples(VALUES, st.integers(-1, 5)), min_size=4, max_size=4),
+    st.sampled_from([0.1, 0.25, 0.5, 0.9]),
+)
+def test_suspicion_is_that_of_the_loops(positives, slots, alpha):
+    scores, ids = (np.array(part).reshape(2, 2) for part in zip(*slots, strict=True))
+    found = Calibrated(alpha).fit(positives)
+    suspicion = found.suspicion(*asked(scores, ids))
+    assert np.allclose(suspicion, by_loops(positives, alpha, scores.tolist(), ids.tolist()), atol=1e-15, rtol=0)
+    assert ((suspicion >= 0.5) == (found.flag(scores) & (ids >= 0))).all()
+    assert (found.flag(scores) == (scores >= found.high)).all()
+    order = np.argsort(scores.ravel(), kind="stable")
+    assert (np.diff(np.where(ids >= 0, suspicion, np.nan).ravel()[order]) >= 0)[
+        (ids.ravel()[order][1:] >= 0) & (ids.ravel()[order][:-1] >= 0)
+    ].all()
+
+
+def test_the_line_is_at_one_half():
+    found = Calibrated(0.1).fit(RAMP)
+    assert (found.rank, found.high, found.bound) == (4, 0.1, 4 / 41)
+    below = np.nextafter(0.1, 0)
+    suspicion = found.suspicion(*asked([[below, 0.1, 0.0, 5.0]]))
+    assert suspicion.tolist() == [[0.375, 0.5, 0.0, 0.5 + 0.5 * 36 / 37]]
+
+
+@pytest.mark.parametrize("other", [0.03, 0.05, 0.1, 0.2, 0.5])
+def test_another_alpha_is_another_line_of_the_same_suspicion(other):
+    found, wanted = Calibrated(0.1).fit(RAMP), Calibrated(other).fit(RAMP)
+    scores = np.linspace(-0.1, 1.1, 241)
+    suspicion = found.suspicion(*asked(scores))
+    assert ((suspicion >= found.line_at(other)) == wanted.flag(scores[None])).all()
+    assert found.line_at(0.1) == 0.5
+
+
+def test_it_answers_in_the_array_type_of_the_negatives():
+    found = Calibrated(0.1).fit(RAMP)
+    query, negatives = asked([[0.05, 0.2], [0.5, 0.1]], [[3, 4], [-1, 5]])
+    check_detector(found, query, negatives)
+    check_detector(found, ns.Query(torch.arange(2)), negatives.to("cpu"))
+    plain, tensor = found.suspicion(query, negatives), found.suspicion(query, negatives.to("cpu"))
+    assert isinstance(plain, np.ndarray)
+    assert torch.is_tensor(tensor)
+    assert tensor.tolist() == plain.tolist()
+    flags = found.flag(torch.tensor([0.05, 0.2]))
+    assert torch.is_tensor(flags)
+    assert flags.tolist() == [False, True]
+    half = replace(negatives.to("cpu"), scores=negatives.to("cpu").scores.bfloat16())
+    assert (found.suspicion(query, half) >= 0.5).tolist() == [[False, True], [False, True]]
+    assert isinstance(found, Detector)
+    assert isinstance(found, Stateful)
+    assert found.suspicion(*asked(np.zeros((0, 3)))).shape == (0, 3)
+
+
+def test_torch_scores_of_positives_are_scores():
+    assert Calibrated(0.1).fit(torch.tensor(RAMP), torch.arange(40)).high == 0.1
+
+
+# ---- one per anchor -------------------------------------------------------------------------------------------------
+
+
+def test_of_each_anchor_one_positive_counts():
+    anchors = np.repeat(np.arange(20), 3)
+    scores = np.arange(60.0)
+    found = Calibrated(0.1).fit(scores, anchors, rng=np.random.default_rng(0))
+    assert found.n == 20
+    assert (found.state()["scores"] // 3).tolist() == list(range(20))
+    again = Calibrated(0.1).fit(scores, anchors, rng=np.random.default_rng(0))
+    assert again.state()["scores"].tolist() == found.state()["scores"].tolist()
+    assert set(found.state()["scores"] % 3) == {0, 1, 2}  # by chance, not the first of each
+
+
+def test_every_positive_of_an_anchor_has_its_chance():
+    anchors, rng = np.array([5, 5, 5, 5, 2, 2, 9]), np.random.default_rng(0)
+    taken = np.zeros(7)
+    for _ in range(4000):
+        places = one_per_anchor(anchors, rng=rng)
+        assert sorted(anchors[places].tolist()) == [2, 5, 9]
+        taken[places] += 1
+    assert taken[6] == 4000
+    assert stats.chisquare(taken[:4]).pvalue > 1e-3
+    assert stats.chisquare(taken[4:6]).pvalue > 1e-3
+
+
+def test_a_share_of_the_anchors_can_be_held_out():
+    anchors, rng = np.repeat(np.arange(50), 2), np.random.default_rng(0)
+    taken = np.zeros(50)
+    for _ in range(2000):
+        places = one_per_anchor(anchors, share=0.1, rng=rng)
+        assert len(places) == 5
+        assert (np.diff(places) > 0).all()
+        taken[np.unique(anchors[places])] += 1
+    assert stats.chisquare(taken).pvalue > 1e-3
+    assert len(one_per_anchor([3, 3], share=0.01, rng=rng)) == 1
+
+
+# ---- standardised by anchor -----------------------------------------------------------------------------------------
+
+
+def two_levels(seed, n=400):
+    """Half of the anchors score everything higher by 3: a line for all of them is no line for any."""
+    rng = np.random.default_rng(seed)
+    level = 3.0 * (np.arange(n) % 2)
+    background = level[:, None] + rng.standard_normal((n, 50))
+    return level, background, level + 2 + rng.standard_normal(n)
+
+
+def test_standardised_scores_in_loops():
+    _, background, positives = two_levels(0, 40)
+    found = Calibrated(0.1, standardise=True).fit(positives, np.arange(40), background=background)
+    mean = [sum(row) / 50 for row in background.tolist()]
+    deviation = [
+        math.sqrt(sum((s - m) ** 2 for s in row) / 49) for row, m in zip(background.tolist(), mean, strict=True)
+    ]
+    z = [(s - m) / d for s, m, d in zip(positives.tolist(), mean, deviation, strict=True)]
+    assert found.high == pytest.approx(sorted(z)[3], rel=1e-12)
+    anchors = np.array([7, 7, 12])
+    scores = np.array([[2.0, 5.0], [0.0, 4.5], [1.0, 3.0]])
+    expected = by_loops(
+        z,
+        0.1,
+        [[(s - mean[a]) / deviation[a] for s in row] for a, row in zip(anchors, scores, strict=True)],
+        [[1, 2]] * 3,
+    )
+    query, negatives = asked(scores, anchors=anchors)
+    assert np.allclose(found.suspicion(query, negatives), expected, atol=1e-12)
+    lines = found.threshold(anchors)
+    assert lines == pytest.approx([mean[a] + deviation[a] * found.high for a in anchors.tolist()])
+    assert (found.flag(scores, anchors) == (scores >= lines[:, None])).all()
+    assert found.flag(lines[:1] + 1, anchors[:1]).tolist() == [True]
+    check_detector(found, query, negatives)
+    check_detector(found, ns.Query(torch.tensor(anchors)), negatives.to("cpu"))
+
+
+def test_moments_are_as_good_as_the_scores_they_are_of():
+    _, background, positives = two_levels(1, 60)
+    one = Calibrated(standardise=True).fit(positives, np.arange(60), background=background)
+    moments = (background.mean(axis=1), background.std(axis=1, ddof=1))
+    other = Calibrated(standardise=True).fit(positives, np.arange(60), background=moments)
+    assert one.high == pytest.approx(other.high, rel=1e-12)
+
+
+def test_standardising_keeps_the_bound_and_more_of_the_negatives():
+    """One unlabelled positive for each of 2,000 worlds, and what is lost of true negatives in one of them."""
+    through = 0
+    for seed in range(2000):
+        _, background, positives = two_levels(seed, 31)
+        found = Calibrated(0.1, standardise=True).fit(positives[:30], np.arange(30), background=background)
+        through += not found.flag(positives[30:], [30])[0]
+    assert stats.binomtest(through, 2000, 3 / 31).pvalue > 1e-3
+    level, background, positives = two_levels(3, 1000)
+    negatives = level[:, None] + np.random.default_rng(9).standard_normal((1000, 20))
+    raw = Calibrated(0.1).fit(positives)
+    by_anchor = Calibrated(0.1, standardise=True).fit(positives, np.arange(1000), background=background)
+    assert by_anchor.flag(negatives, np.arange(1000)).mean() < 0.5 * raw.flag(negatives).mean()
+
+
+# ---- words and state ------------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_it_promises():
+    found = Calibrated(0.1).fit(RAMP)
+    assert found.describe() == (
+        "Suspected from 0.1 on, number 4 from below of 40 labelled positives: on average at most 9.76% of unlabelled "
+        "positives are let through, if they are like the labelled."
+    )
+    assert repr(found) == "Calibrated(alpha=0.1, standardise=False, high=0.1, n=40)"
+    assert repr(Calibrated()) == "Calibrated(alpha=0.05, standardise=False)"
+    _, background, positives = two_levels(0, 40)
+    by_anchor = Calibrated(standardise=True).fit(positives, np.arange(40), background=background)
+    assert " deviations above its anchor's mean on, number 2 from below of 40 " in by_anchor.describe()
+
+
+def test_the_line_in_raw_scores():
+    found = Calibrated(0.1).fit(RAMP)
+    assert found.threshold() == 0.1
+    assert found.threshold([4, 900]).tolist() == [0.1, 0.1]
+
+
+def test_fit_returns_itself_and_leaves_its_input():
+    given, found = RAMP[::-1].copy(), Calibrated()
+    assert found.fit(given) is found
+    assert given[0] == 1.0
+    assert found.fit(RAMP + 1).high == RAMP[1] + 1  # fitted anew
+
+
+def test_a_restored_one_answers_alike(tmp_path):
+    _, background, positives = two_levels(0, 40)
+    query, negatives = asked(np.linspace(-1, 6, 40)[:, None])
+    for standardise in (False, True):
+        found = Calibrated(0.1, standardise=standardise)
+        found.fit(positives, np.arange(40), background=background if standardise else None)
+        np.savez(tmp_path / "state.npz", **found.state())
+        other = Calibrated(0.1, standardise=standardise)
+        with np.load(tmp_path / "state.npz", allow_pickle=False) as kept:
+            other.restore(dict(kept))
+        assert other.suspicion(query, negatives).tolist() == found.suspicion(query, negatives).tolist()
+        other.restore({name: torch.as_tensor(part) for name, part in found.state().items()})
+        assert other.high == found.high
+        found.state()["scores"][:] = 0
+        assert other.high == found.high
+    other.restore(Calibrated().state())
+    assert other.n == 0
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": 0}, "`alpha` must be above 0 and below 1, got 0.0."),
+        ({"alpha": 1}, "`alpha` must be above 0 and below 1, got 1.0."),
+        ({"alpha": math.nan}, "`alpha` must be one number, got nan."),
+        ({"alpha": "5 %"}, "`alpha` must be one number, got '5 %'."),
+        ({"standardise": 1}, "`standardise` must be True or False, got 1."),
+    ],
+)
+def test_what_it_cannot_be_made_of(options, message):
+    with pytest.raises(NaysayError) as caught:
+        Calibrated(**options)
+    assert str(caught.value) == f"Calibrated: {message}"
+
+
+TABLE = np.arange(80.0).reshape(40, 2)
+BY_ANCHOR = {"anchors": np.arange(40), "background": TABLE}
+
+
+@pytest.mark.parametrize(
+    ("standardise", "given", "message"),
+    [
+        (False, {"positive_scores": []}, "`positive_scores` must be at least one score, got none."),
+        (False, {"positive_scores": [[1.0]]}, "`positive_scores` must be of shape (n,), got shape (1, 1)."),
+        (False, {"positive_scores": ["a"]}, "`positive_scores` must be scores, got dtype <U1."),
+        (
+            False,
+            {"positive_scores": [0.1, math.nan, math.inf]},
+            "`positive_scores` must be finite, got nan at row 1 (2 such rows).",
+        ),
+        (
+            False,
+            {"positive_scores": np.ones(40)},
+            "`positive_scores` must be of more than one value, got 40 times 1. Is the encoder trained?",
+        ),
+        (
+            False,
+            {"anchors": np.arange(39)},
+            "`anchors` must be as long as its partners, got anchors 39, positive_scores 40.",
+        ),
+        (False, {"anchors": np.zeros(40)}, "`anchors` must be whole numbers, got dtype float64. Ids count from 0."),
+        (
+            False,
+            {"anchors": np.arange(40) // 2},
+            "`anchors` must be different, got 40 positives of 20 anchors. "
+            "Positives of one anchor are not independent: pass rng to take one of each at random.",
+        ),
+        (
+            False,
+            {"anchors": np.arange(40) // 4, "rng": np.random.default_rng(0)},
+            "`positive_scores` must be at least 19 of different anchors to hold alpha = 0.05, got 10. "
+            "Label more, or take an alpha of at least 0.09091.",
+        ),
+        (
+            False,
+            {"rng": np.random.default_rng(0)},
+            "`anchors` must be given along with rng, got None. Pass whose positives they are.",
+        ),
+        (
+            False,
+            {"anchors": np.arange(40), "rng": 0},
+            "`rng` must be a numpy Generator, got 0. Pass rng=naysay.rng_for(seed, step).",
+        ),
+        (
+            False,
+            BY_ANCHOR,
+            "`background` must be None without standardise=True, got ndarray. "
+            "Make it Calibrated(alpha, standardise=True) to use it.",
+        ),
+        (True, {}, "`background` must be given for standardise=True, got None."),
+        (
+            True,
+            {"background": TABLE},
+            "`anchors` must be given along with background, got None. Pass whose positives they are.",
+        ),
+        (
+            True,
+            {**BY_ANCHOR, "background": TABLE[:39]},
+            "`anchors` must be between 0 and 38 (39 anchors with a background), got 39 at row 39 (1 such row).",
+        ),
+        (
+            True,
+            {**BY_ANCHOR, "background": TABLE[:, :1]},
+            "`background` must be at least 2 scores for each anchor, got 1.",
+        ),
+        (
+            True,
+            {**BY_ANCHOR, "background": np.full((40, 3), 0.1)},
+            "`background` must be of a deviation above 0, got 0.0 at",
+        ),
+        (
+            True,
+            {**BY_ANCHOR, "background": (TABLE[:, 0],) * 3},
+            "`background` must be a pair (mean, deviation), got a tuple",
+        ),
+        (
+            True,
+            {**BY_ANCHOR, "background": (TABLE[:, 0], np.ones(39))},
+            "`background` must be a mean and a deviation for each anchor, got 40 and 39.",
+        ),
+        (
+            True,
+            {**BY_ANCHOR, "background": (TABLE[:, 0], -np.ones(40))},
+            "`background` must be of a deviation above 0, got -1.0 at row 0 (40 such rows).",
+        ),
+        (
+            True,
+            {**BY_ANCHOR, "background": np.where(TABLE == 5, math.nan, TABLE)},
+            "`background` must be finite, got nan at row 2 (1 such row).",
+        ),
+    ],
+)
+def test_what_cannot_be_fitted(standardise, given, message):
+    found = Calibrated(standardise=standardise)
+    with pytest.raises(NaysayError) as caught:
+        found.fit(**{"positive_scores": RAMP, **given})
+    assert str(caught.value).startswith(f"Calibrated.fit: {message}")
+    assert found.n == 0
+
+
+UNFITTED = "`positive_scores` must be fitted first, got none. Call fit(positive_scores)."
+
+
+@pytest.mark.parametrize("name", ["rank", "high", "bound"])
+def test_nothing_is_known_before_it_is_fitted(name):
+    with pytest.raises(NaysayError) as caught:
+        getattr(Calibrated(), name)
+    assert str(caught.value) == f"Calibrated.{name}: {UNFITTED}"
+    assert Calibrated().n == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("threshold", ()),
+        ("describe", ()),
+        ("bound_at", ()),
+        ("line_at", (0.1,)),
+        ("flag", (0.5,)),
+        ("suspicion", asked([[0.5]])),
+    ],
+)
+def test_nothing_is_answered_before_it_is_fitted(name, arguments):
+    with pytest.raises(NaysayError) as caught:
+        getattr(Calibrated(), name)(*arguments)
+    assert str(caught.value) == f"Calibrated.{name}: {UNFITTED}"
+
+
+def standardised():
+    return Calibrated(standardise=True).fit(np.arange(40.0), np.arange(40), background=TABLE % 7)
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        (lambda one, _: one.flag([0.1, math.nan]), "flag: `scores` must be finite, got nan at row 1 (1 such row)."),
+        (lambda one, _: one.flag(["a"]), "flag: `scores` must be numbers, got dtype <U1."),
+        (lambda one, _: one.line_at(0.01), "line_at: `alpha` must be at least 0.024391 with 40 positives, got 0.01."),
+        (lambda one, _: one.bound_at(1), "bound_at: `confidence` must be above 0 and below 1, got 1.0."),
+        (
+            lambda one, _: one.suspicion(*asked([[0.1, math.nan]])),
+            "suspicion: `negatives.scores` must be finite, got [0.1, nan] at row 0 (1 such row).",
+        ),
+        (
+            lambda one, _: one.suspicion(ns.Query([0]), ns.Negatives(np.array([[1]]))),
+            "suspicion: `negatives.scores` must be given, got None. Use a sampler that scores, or pass "
+            "dataclasses.replace(negatives, scores=...).",
+        ),
+        (
+            lambda one, _: one.suspicion([0], None),
+            "suspicion: `query` must be a Query, got list. Write naysay.Query(anchors).",
+        ),
+        (
+            lambda _, two: two.flag([1.0]),
+            "flag: `anchors` must be given for standardised scores, got None. Each anchor has its own line.",
+        ),
+        (lambda _, two: two.flag([1.0, 2.0], [3]), "flag: `scores` must be of 1 rows, like anchors, got shape (2,)."),
+        (
+            lambda _, two: two.threshold(),
+            "threshold: `anchors` must be given for standardised scores, got None. Each anchor has its own line.",
+        ),
+        (
+            lambda _, two: two.threshold([40]),
+            "threshold: `anchors` must be between 0 and 39 (40 anchors with a background), "
+            "got 40 at row 0 (1 such row).",
+        ),
+        (
+            lambda _, two: two.suspicion(*asked([[1.0]], anchors=[41])),
+            "suspicion: `anchors` must be between 0 and 39 (40 anchors with a background), "
+            "got 41 at row 0 (1 such row).",
+        ),
+        (
+            lambda _, two: two.suspicion(ns.Query([[0, 1, 2]]), asked([[1.0]])[1]),
+            "suspicion: `query.anchors` must be of shape (B,) for standardised scores, got shape (1, 3).",
+        ),
+    ],
+)
+def test_what_it_refuses_to_answer(question, message):
+    with pytest.raises(NaysayError) as caught:
+        question(Calibrated().fit(RAMP), standardised())
+    assert str(caught.value) == f"Calibrated.{message}"
+
+
+@pytest.mark.parametrize(
+    ("standardise", "state", "message"),
+    [
+        (False, [1], "`state` must be what Calibrated.state gave, got [1]."),
+        (False, {"mean": 1}, "`state` must be what Calibrated.state gave, got {'mean': 1}."),
+        (False, {"scores": RAMP[:9]}, "`scores` must be at least 19 of different anchors to hold alpha = 0.05, got 9."),
+        (False, {"scores": np.full(40, math.nan)}, "`scores` must be finite, got nan at row 0 (40 such rows)."),
+        (False, standardised().state(), "`background` must be None without standardise=True, got tuple."),
+        (True, {"scores": RAMP}, "`background` must be given for standardise=True, got None."),
+        (True, {"scores": RAMP, "mean": RAMP}, "`background` must be of shape (n_anchors,), got shape ()."),
+    ],
+)
+def test_what_cannot_be_restored(standardise, state, message):
+    found = standardised() if standardise else Calibrated().fit(RAMP)
+    before = found.high
+    with pytest.raises(NaysayError) as caught:
+        found.restore(state)
+    assert str(caught.value).startswith(f"Calibrated.restore: {message}")
+    assert (found.high, found.n) == (before, 40)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"anchors": []}, "`anchors` must be at least one, got none."),
+        ({"share": 0}, "`share` must be above 0 and at most 1, got 0.0."),
+        ({"share": 1.5}, "`share` must be above 0 and at most 1, got 1.5."),
+        ({"anchors": [0.5]}, "`anchors` must be whole numbers, got dtype float64. Ids count from 0."),
+        ({"rng": 3}, "`rng` must be a numpy Generator, got 3. Pass rng=naysay.rng_for(seed, step)."),
+    ],
+)
+def test_what_cannot_be_held_out(given, message):
+    with pytest.raises(NaysayError) as caught:
+        one_per_anchor(**{"anchors": [0, 1], "rng": np.random.default_rng(0), **given})
+    assert str(caught.value) == f"one_per_anchor: {message}"

@@ -1,0 +1,184 @@
+"""Combined: one suspicion of several, by a stated rule, with each detector's own share of the blame."""
+
+from functools import reduce
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.arrays import to_numpy
+from naysay.detectors.combined import RULES, Combined
+from naysay.detectors.policy import drop
+from naysay.errors import NaysayError
+from naysay.testing import check_detector
+
+
+class Fixed:
+    """The same numbers for every question."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values, float)
+        self.calls = 0
+
+    def suspicion(self, query, negatives):
+        self.calls += 1
+        found = np.where(to_numpy(negatives.ids) >= 0, self.values[: len(query)], 0.0)
+        return torch.from_numpy(found) if isinstance(negatives.ids, torch.Tensor) else found
+
+
+class Learner(Fixed):
+    """One that learns, and refuses a state that is not its own."""
+
+    seen = 0
+
+    def observe(self, query, negatives, *, positive_scores=None, vectors=None):
+        self.seen += len(query)
+
+    def state(self):
+        return {"seen": self.seen}
+
+    def restore(self, state):
+        if state["seen"] < 0:
+            message = "Learner: `seen` must be at least 0, got less."
+            raise NaysayError(message)
+        self.seen = state["seen"]
+
+
+GRID = st.integers(0, 4).map(lambda value: value / 4)
+TABLES = st.lists(st.lists(st.lists(GRID, min_size=3, max_size=3), min_size=2, max_size=2), min_size=1, max_size=4)
+IDS = np.array([[4, -1, 2], [0, 3, 3]])
+QUERY, NEGATIVES = ns.Query([0, 1]), ns.Negatives(IDS)
+
+
+def by_rule(rule, values):
+    if rule == "max":
+        return max(values)
+    if rule == "all":
+        return min(values)
+    if rule == "mean":
+        return sum(values) / len(values)
+    return 1 - reduce(lambda product, value: product * (1 - value), values, 1.0)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(tables=TABLES)
+def test_the_rule_as_in_loops(rule, tables):
+    parts = {f"d{i}": Fixed(table) for i, table in enumerate(tables)}
+    both = Combined(parts, rule)
+    found = both.judge(QUERY, NEGATIVES)
+    assert found.names == tuple(parts)
+    for row in range(2):
+        for slot in range(3):
+            if IDS[row, slot] < 0:
+                assert found.suspicion[row, slot] == 0
+                continue
+            values = [table[row][slot] for table in tables]
+            assert found.suspicion[row, slot] == pytest.approx(by_rule(rule, values), abs=1e-12)
+            assert found.blame[row, slot] == values.index(max(values))
+            if rule == "max":
+                assert (found.suspicion[row, slot] >= 0.5) == any(value >= 0.5 for value in values)
+            if rule == "all":
+                assert (found.suspicion[row, slot] >= 0.5) == all(value >= 0.5 for value in values)
+    assert np.array_equal(found.suspicion, both.suspicion(QUERY, NEGATIVES))
+    assert all(part.calls == 2 for part in parts.values())
+    each = {name: int(((np.array(t) >= 0.5) & (IDS >= 0)).sum()) for name, t in zip(parts, tables, strict=True)}
+    assert found.flags() == each
+
+
+@given(TABLES)
+def test_counts_by_blame_add_up(tables):
+    both = Combined({f"d{i}": Fixed(table) for i, table in enumerate(tables)}, "noisy_or")
+    found = both.judge(QUERY, NEGATIVES)
+    kept = drop(NEGATIVES, found.suspicion, name=found.names, blame=found.blame)
+    assert sum(kept.dropped.values()) == (IDS >= 0).sum() - (kept.ids >= 0).sum()
+
+
+def test_golden():
+    parts = {"a": Fixed([[0.5, 0, 0.25], [1, 0, 0]]), "b": Fixed([[0.5, 0, 0.75], [0.25, 0, 0.25]])}
+    expected = {
+        "max": [[0.5, 0, 0.75], [1, 0, 0.25]],
+        "all": [[0.5, 0, 0.25], [0.25, 0, 0]],
+        "mean": [[0.5, 0, 0.5], [0.625, 0, 0.125]],
+        "noisy_or": [[0.75, 0, 0.8125], [1, 0, 0.25]],
+    }
+    for rule, values in expected.items():
+        assert Combined(parts, rule).suspicion(QUERY, NEGATIVES).tolist() == values
+    assert Combined(parts).judge(QUERY, NEGATIVES).blame.tolist() == [[0, 0, 1], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_it_is_a_detector(rule):
+    both = Combined({"a": Fixed([[0.5, 0.1, 0.25], [1, 0, 0]]), "b": Fixed([[0.2] * 3] * 2)}, rule)
+    check_detector(both, QUERY, NEGATIVES)
+    check_detector(both, ns.Query(torch.tensor([0, 1])), NEGATIVES.to("cpu"))
+    assert repr(both).endswith(f"rule={rule!r})")
+
+
+def test_it_may_hold_another():
+    inner = Combined({"a": Fixed([[0.4] * 3] * 2), "b": Fixed([[0.3] * 3] * 2)}, "noisy_or")
+    found = Combined({"inner": inner, "c": Fixed([[0.1] * 3] * 2)}).suspicion(QUERY, NEGATIVES)
+    assert np.allclose(found, np.where(IDS >= 0, 0.58, 0))
+
+
+def test_parts_that_learn_are_taught_and_restored_together():
+    parts = {"a": Learner([[0] * 3] * 2), "b": Fixed([[0] * 3] * 2), "c": Learner([[0] * 3] * 2)}
+    both = Combined(parts)
+    both.observe(QUERY, NEGATIVES)
+    assert both.state() == {"a": {"seen": 2}, "c": {"seen": 2}}
+    state = both.state()
+    both.observe(QUERY, NEGATIVES)
+    both.restore(state)
+    assert both.state() == state
+    with pytest.raises(NaysayError, match=r"^Learner: `seen` must be at least 0"):
+        both.restore({"a": {"seen": 9}, "c": {"seen": -1}})
+    assert both.state() == state  # the first was put back
+    with pytest.raises(
+        NaysayError, match=r"^Combined\.restore: `state` must be the states of \['a', 'c'\], got \['a'\]"
+    ):
+        both.restore({"a": {"seen": 1}})
+    with pytest.raises(NaysayError, match=r"^Combined\.restore: `state` must be the states of \['a', 'c'\], got int"):
+        both.restore(3)
+
+
+@pytest.mark.parametrize(
+    ("detectors", "rule", "message"),
+    [
+        ({}, "max", r"`detectors` must be a dictionary \{name: detector\} of at least one, got \{\}"),
+        ([Fixed([0])], "max", r"`detectors` must be a dictionary \{name: detector\} of at least one, got \["),
+        ({"a": 3}, "max", r"`detectors` must be a dictionary .* suspicion\(query, negatives\), got 'a': int"),
+        ({"a": Fixed}, "max", r"`detectors` must be a dictionary .* got 'a': type"),
+        ({1: Fixed([0])}, "max", r"`detectors` must be a dictionary .* got 1: Fixed"),
+        ({f"d{i}": Fixed([0]) for i in range(128)}, "max", r"`detectors` must be at most 127, got 128"),
+        ({"a": Fixed([0])}, "noisy-or", r"`rule` must be one of .*, got 'noisy-or'\. Did you mean 'noisy_or'\?"),
+    ],
+)
+def test_settings_that_are_refused(detectors, rule, message):
+    with pytest.raises(NaysayError, match=f"^Combined: {message}"):
+        Combined(detectors, rule)
+
+
+class Wrong:
+    def __init__(self, answer):
+        self.answer = answer
+
+    def suspicion(self, query, negatives):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "got"),
+    [
+        (np.zeros((2, 2)), r"shape \(2, 2\) float64"),
+        (np.zeros((2, 3), bool), r"shape \(2, 3\) bool"),
+        (np.full((2, 3), 2.0), r"2\.0"),
+        (np.full((2, 3), np.nan), "nan"),
+    ],
+)
+def test_an_answer_that_is_no_suspicion_names_its_detector(answer, got):
+    both = Combined({"good": Fixed([[0] * 3] * 2), "bad": Wrong(answer)})
+    rule = r"a detector that answers with numbers from 0 to 1 of shape \(2, 3\)"
+    with pytest.raises(NaysayError, match=rf"^Combined: `bad` must be {rule}, got {got}\.$"):
+        both.suspicion(QUERY, NEGATIVES)

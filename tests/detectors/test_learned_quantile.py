@@ -1,0 +1,323 @@
+"""LearnedQuantile: the update in plain loops, where it settles, what it keeps, and every refusal."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import naysay as ns
+from naysay import NaysayError
+from naysay.detectors.learned_quantile import LearnedQuantile
+from naysay.testing import check_detector
+from naysay.types import Detector, Stateful
+
+
+def seen(anchors, scores, ids=None, step=0):
+    scores = np.asarray(scores, float)
+    ids = np.arange(scores.size).reshape(scores.shape) if ids is None else np.asarray(ids)
+    return ns.Query(np.asarray(anchors, np.int64), step=step), ns.Negatives(ids, scores=scores)
+
+
+def taught(steps=30, n_anchors=4, seed=0, **settings):
+    learned, rng = LearnedQuantile(n_anchors, **settings), np.random.default_rng(seed)
+    for step in range(steps):
+        learned.observe(*seen(rng.integers(0, n_anchors, 3), rng.uniform(-1, 1, (3, 8)), step=step))
+    return learned
+
+
+class Loops:
+    """The same for one anchor at a time."""
+
+    def __init__(self, n_anchors, alpha, rate):
+        self.alpha, self.rate = alpha, rate
+        self.line, self.m, self.v, self.t = (dict.fromkeys(range(n_anchors), value) for value in (1.0, 0, 0, 0))
+
+    def observe(self, anchors, scores, ids):
+        for anchor in sorted(set(anchors)):
+            own = [
+                score
+                for of, row, names in zip(anchors, scores, ids, strict=True)
+                for score, name in zip(row, names, strict=True)
+                if of == anchor and name >= 0
+            ]
+            if not own:
+                continue
+            g = self.alpha - sum(score > self.line[anchor] for score in own) / len(own)
+            self.t[anchor] += 1
+            self.m[anchor] = 0.9 * self.m[anchor] + 0.1 * g
+            self.v[anchor] = 0.98 * self.v[anchor] + 0.02 * g * g
+            m = self.m[anchor] / (1 - 0.9 ** self.t[anchor])
+            v = self.v[anchor] / (1 - 0.98 ** self.t[anchor])
+            moved = self.line[anchor] - self.rate * m / (math.sqrt(v) + 1e-8)
+            self.line[anchor] = min(max(moved, -1.0), 1.0)
+
+
+# ---- the update -----------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.01, 0.2, 0.5]), st.sampled_from([0.05, 0.3]))
+def test_lines_are_those_of_the_loops(seed, alpha, rate):
+    rng = np.random.default_rng(seed)
+    learned, loops = LearnedQuantile(3, alpha, rate=rate), Loops(3, alpha, rate)
+    for step in range(12):
+        anchors, scores = rng.integers(0, 3, 4), rng.uniform(-1, 1, (4, 5)).round(1)
+        ids = rng.integers(-1, 3, (4, 5))
+        learned.observe(*seen(anchors, scores, ids, step))
+        loops.observe(anchors.tolist(), scores.tolist(), ids.tolist())
+        assert learned.thresholds == pytest.approx([loops.line[anchor] for anchor in range(3)], abs=1e-9)
+        assert learned.seen.tolist() == [loops.t[anchor] for anchor in range(3)]
+
+
+def test_it_is_adam_on_the_pinball_loss():
+    """The same steps by torch's own Adam, one anchor seen each time, within the bounds."""
+    rng = np.random.default_rng(0)
+    line = torch.ones((), dtype=torch.float64, requires_grad=True)
+    adam = torch.optim.Adam([line], lr=0.02, betas=(0.9, 0.98), eps=1e-8)
+    learned = LearnedQuantile(1, 0.1, rate=0.02)
+    for step in range(100):
+        scores = rng.uniform(-0.9, 0.9, 32)
+        learned.observe(*seen([0], scores[None], step=step))
+        adam.zero_grad()
+        gap = torch.tensor(scores) - line
+        torch.where(gap > 0, (1 - 0.1) * gap, -0.1 * gap).mean().backward()  # d/d line: 0.1 - share above it
+        adam.step()
+        assert learned.thresholds[0] == pytest.approx(line.item(), abs=1e-9)
+
+
+@pytest.mark.parametrize(("alpha", "quantile"), [(0.5, 0.0), (0.1, 0.256), (0.02, 0.411)])
+def test_it_settles_at_the_quantile(alpha, quantile):
+    """Scores of a normal with deviation 0.2; its (1 - alpha)-quantile, within the trembling of the step."""
+    assert 0.2 * stats.norm.ppf(1 - alpha) == pytest.approx(quantile, abs=6e-4)
+    rng, learned, late = np.random.default_rng(0), LearnedQuantile(20, alpha, rate=0.01), []
+    for step in range(600):
+        learned.observe(*seen(np.arange(20), np.clip(0.2 * rng.standard_normal((20, 128)), -1, 1), step=step))
+        if step >= 300:
+            late.append(learned.thresholds)
+    assert np.mean(late) == pytest.approx(quantile, abs=0.03)
+    assert np.abs(np.array(late) - quantile).max() < 0.15
+
+
+def test_every_anchor_has_its_own_line():
+    rng, learned = np.random.default_rng(0), LearnedQuantile(2, 0.1)
+    for step in range(300):
+        scores = np.stack([rng.uniform(-0.2, 0.0, 64), rng.uniform(0.3, 0.5, 64)])
+        learned.observe(*seen([0, 1], scores, step=step))
+    assert learned.thresholds == pytest.approx([-0.02, 0.48], abs=0.1)
+
+
+def test_rows_of_one_anchor_are_one_observation():
+    one, two = LearnedQuantile(1, 0.3), LearnedQuantile(1, 0.3)
+    rng = np.random.default_rng(0)
+    for step in range(40):
+        scores = rng.uniform(-1, 1, 12)
+        one.observe(*seen([0], scores[None], step=step))
+        two.observe(*seen([0, 0, 0], scores.reshape(3, 4), step=step))
+        assert one.thresholds.tolist() == two.thresholds.tolist()
+    assert two.seen.tolist() == [40]
+
+
+def test_lines_stay_within_the_bounds():
+    learned = LearnedQuantile(1, 0.5, rate=0.7, bounds=(2.0, 6.0))
+    assert learned.thresholds.tolist() == [6.0]
+    for _ in range(20):
+        learned.observe(*seen([0], [[2.0, 2.0]]))
+    assert learned.thresholds.tolist() == [2.0]
+    for _ in range(60):
+        learned.observe(*seen([0], [[6.0, 6.0]]))
+    assert learned.thresholds.tolist() == [6.0]
+
+
+def test_what_is_empty_is_not_seen():
+    learned = LearnedQuantile(3, 0.1)
+    learned.observe(*seen([0, 1], [[0.5, math.nan], [math.nan, math.nan]], [[4, -1], [-1, -1]]))
+    assert learned.seen.tolist() == [1, 0, 0]
+    assert learned.thresholds[1:].tolist() == [1.0, 1.0]
+    learned.observe(*seen([], np.zeros((0, 4))))
+    assert learned.seen.tolist() == [1, 0, 0]
+
+
+# ---- suspicion ------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_suspected_before_it_has_learnt_or_started():
+    query, negatives = seen([0, 1], [[1.0, 0.9], [-1.0, 1.0]])
+    assert LearnedQuantile(2).suspicion(query, negatives).max() < 0.5
+    learned = LearnedQuantile(2, 0.5, rate=0.5, start=10)
+    learned.observe(*seen([0, 1], np.zeros((2, 3)), step=9))
+    assert learned.seen.tolist() == [0, 0]
+    for step in range(10, 14):
+        learned.observe(*seen([0, 1], np.zeros((2, 3)), step=step))
+    assert learned.seen.tolist() == [4, 4]
+    assert (learned.suspicion(replace(query, step=9), negatives) == 0).all()
+    assert (learned.suspicion(replace(query, step=10), negatives) >= 0.5).tolist() == [[True, True], [False, True]]
+
+
+@given(st.integers(0, 10_000))
+def test_what_is_above_its_line_is_flagged(seed):
+    learned, rng = taught(seed=seed, alpha=0.3), np.random.default_rng(seed)
+    anchors, ids = rng.integers(0, 4, 3), rng.integers(-1, 4, (3, 5))
+    scores = rng.uniform(-1, 1, (3, 5))
+    scores[:, 0] = learned.thresholds[anchors]  # on the line
+    query, negatives = seen(anchors, scores, ids, step=30)
+    found = learned.suspicion(query, negatives)
+    for row in range(3):
+        for slot in range(5):
+            d = scores[row, slot] - learned.thresholds[anchors[row]]
+            expected = 0.0 if ids[row, slot] < 0 else 0.5 + 0.5 * d / (1 + abs(d))
+            assert found[row, slot] == pytest.approx(expected, abs=1e-7)
+            assert (found[row, slot] >= 0.5) == (d > 0 and ids[row, slot] >= 0)
+    assert learned.threshold(query).tolist() == learned.thresholds[anchors].tolist()
+
+
+def test_it_is_a_detector():
+    learned = taught()
+    query, negatives = seen([0, 1, 2], np.random.default_rng(0).uniform(-1, 1, (3, 6)), step=30)
+    before = learned.state()
+    check_detector(learned, query, negatives)
+    check_detector(learned, ns.Query(torch.arange(3), step=30), negatives.to("cpu"))
+    assert isinstance(learned, Detector)
+    assert isinstance(learned, Stateful)
+    for name, part in learned.state().items():
+        assert part.tolist() == before[name].tolist()  # asking teaches nothing
+
+
+def test_torch_and_half_precision():
+    """Cosines of bfloat16 may be 1.008; they are 1."""
+    one, two = LearnedQuantile(2, 0.5), LearnedQuantile(2, 0.5)
+    scores = np.array([[1.0078125, 0.5], [0.25, -1.0078125]])
+    query, negatives = seen([0, 1], scores)
+    one.observe(query, negatives)
+    halves = replace(negatives.to("cpu"), scores=torch.tensor(scores).bfloat16())
+    two.observe(ns.Query(torch.tensor([0, 1])), halves)
+    assert one.thresholds.tolist() == two.thresholds.tolist()
+    assert (LearnedQuantile(2).suspicion(query, negatives) < 0.5).all()
+
+
+def test_false_negatives_above_the_rest_are_found():
+    """4 of 200 candidates of each anchor are near: of 50 drawn ones a line at 2 % learns to tell them apart."""
+    rng, learned = np.random.default_rng(0), LearnedQuantile(30, 0.02, rate=0.02)
+    world = np.where(np.arange(200) < 4, 0.8, 0.1) + 0.05 * rng.standard_normal((30, 200))
+    for step in range(500):
+        ids = rng.permuted(np.tile(np.arange(200), (30, 1)), axis=1)[:, :50]
+        learned.observe(*seen(np.arange(30), np.take_along_axis(world, ids, 1), ids, step))
+    query, negatives = seen(np.arange(30), world, np.tile(np.arange(200), (30, 1)), 500)
+    flagged = learned.suspicion(query, negatives) >= 0.5
+    assert flagged[:, :4].mean() > 0.6
+    assert flagged[:, 4:].mean() < 0.03
+
+
+# ---- state ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_restored_one_goes_on_as_the_old_one(tmp_path):
+    learned = taught()
+    np.savez(tmp_path / "state.npz", **learned.state())
+    other, tensors = LearnedQuantile(4), LearnedQuantile(4)
+    with np.load(tmp_path / "state.npz", allow_pickle=False) as kept:
+        other.restore(dict(kept))
+    tensors.restore({name: torch.as_tensor(part) for name, part in learned.state().items()})
+    rng = np.random.default_rng(5)
+    for step in range(5):
+        question = seen(rng.integers(0, 4, 3), rng.uniform(-1, 1, (3, 4)), step=step)
+        for one in (learned, other, tensors):
+            one.observe(*question)
+    for name, part in learned.state().items():
+        assert other.state()[name].tolist() == part.tolist()
+        assert tensors.state()[name].tolist() == part.tolist()
+        part[:] = 0
+    assert learned.state()["seen"].sum() > 0
+    learned.thresholds[:] = 9
+    assert learned.thresholds.max() <= 1
+    assert repr(other) == "LearnedQuantile(4 of 4 anchors seen, alpha=0.01, rate=0.05, start=0)"
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_anchors": 0}, "`n_anchors` must be at least 1, got 0."),
+        ({"alpha": 0}, "`alpha` must be above 0 and below 1, got 0.0."),
+        ({"alpha": 1}, "`alpha` must be above 0 and below 1, got 1.0."),
+        ({"rate": 0}, "`rate` must be finite and above 0, got 0.0."),
+        ({"rate": math.inf}, "`rate` must be finite and above 0, got inf."),
+        ({"decay": 0.9}, "`decay` must be two numbers, got 0.9."),
+        ({"decay": (0.9, 1.0)}, "`decay` must be two numbers of at least 0 and below 1, got (0.9, 1.0)."),
+        ({"bounds": (1.0, -1.0)}, "`bounds` must be finite, the lower first, got (1.0, -1.0)."),
+        ({"bounds": (-math.inf, 1)}, "`bounds` must be finite, the lower first, got (-inf, 1)."),
+        ({"bounds": (0, "a")}, "`bounds` must be one number, got 'a'."),
+        ({"start": -1}, "`start` must be at least 0, got -1."),
+    ],
+)
+def test_what_it_cannot_be_made_of(settings, message):
+    with pytest.raises(NaysayError) as caught:
+        LearnedQuantile(**{"n_anchors": 3, **settings})
+    assert str(caught.value) == f"LearnedQuantile: {message}"
+
+
+@pytest.mark.parametrize("call", ["observe", "suspicion"])
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        (([0], None), "`query` must be a Query, got list."),
+        ((ns.Query([0]), None), "`negatives` must be Negatives, got NoneType."),
+        (seen([4], [[0.5]]), "`query.anchors` must be between 0 and 3 (4 anchors), got 4 at row 0 (1 such row)."),
+        (
+            (ns.Query([[0, 1, 2]]), seen([0], [[0.5]])[1]),
+            "`query.anchors` must be of shape (B,), got shape (1, 3). Number the triples, and pass that.",
+        ),
+        ((ns.Query([0]), ns.Negatives(np.array([[1]]))), "`negatives.scores` must be given, got None."),
+        (seen([0], [[math.nan]]), "`negatives.scores` must be finite, got [nan] at row 0 (1 such row)."),
+        (
+            seen([0, 1], [[0.5, 0.1], [0.1, 7.5]]),
+            "`negatives.scores` must be between -1 and 1, got 7.5 at row 1 (1 such row). "
+            "Lines stay within the bounds; pass bounds=(lowest, highest) for scores that are no cosines.",
+        ),
+    ],
+)
+def test_what_it_cannot_be_asked_or_told(call, question, message):
+    learned = taught()
+    before = learned.state()
+    with pytest.raises(NaysayError) as caught:
+        getattr(learned, call)(*question)
+    assert str(caught.value).startswith(f"LearnedQuantile.{call}: {message}")
+    for name, part in learned.state().items():
+        assert part.tolist() == before[name].tolist()
+
+
+def test_the_line_of_what_is_no_query_is_refused():
+    with pytest.raises(NaysayError, match=r"^LearnedQuantile\.threshold: `query` must be a Query, got list\."):
+        taught().threshold([0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seen": None}, "`state` must be what LearnedQuantile.state gave, got"),
+        ({"first": np.zeros(3)}, "`first` must be numbers of shape (4,), got float64 of shape (3,)."),
+        ({"second": np.array(["a"] * 4)}, "`second` must be numbers of shape (4,), got <U1 of shape (4,)."),
+        ({"thresholds": np.full(4, 1.5)}, "`thresholds` must be between -1 and 1, got 1.5 at row 0 (4 such rows)."),
+        ({"thresholds": np.full(4, math.nan)}, "`thresholds` must be between -1 and 1, got nan at row 0"),
+        ({"first": np.full(4, math.inf)}, "`first` must be finite, got inf at row 0 (4 such rows)."),
+        ({"second": -np.ones(4)}, "`second` must be finite and at least 0, got -1.0 at row 0 (4 such rows)."),
+        ({"seen": np.full(4, -1)}, "`seen` must be at least 0, got -1 at row 0 (4 such rows)."),
+        ({"seen": np.zeros(4)}, "`seen` must be whole numbers, got dtype float64."),
+    ],
+)
+def test_what_cannot_be_restored(change, message):
+    learned = taught()
+    before = learned.state()
+    bad = {name: part for name, part in {**before, **change}.items() if part is not None}
+    with pytest.raises(NaysayError) as caught:
+        learned.restore(bad)
+    assert str(caught.value).startswith(f"LearnedQuantile.restore: {message}")
+    for name, part in learned.state().items():
+        assert part.tolist() == before[name].tolist()
+    with pytest.raises(NaysayError, match=r"^LearnedQuantile\.restore: `state` must be what .* got \[1\]\.$"):
+        learned.restore([1])

@@ -1,0 +1,249 @@
+"""Policies: nothing is added, nothing lost uncounted, and what should not depend on the order does not."""
+
+import copy
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.arrays import to_numpy
+from naysay.detectors.policy import attract, compact, drop, ignore, reweight
+from naysay.errors import NaysayError
+from naysay.samplers.draw import EMPTY
+from naysay.testing.trials import differs
+
+POLICIES = {"drop": drop, "reweight": reweight, "attract": attract, "ignore": ignore}
+ARRAYS = tuple(f.name for f in fields(ns.Negatives) if f.name not in ("source_names", "dropped"))
+
+
+@st.composite
+def asked(draw):
+    """Negatives with every field, some slots empty, some no negatives; and suspicion on a short grid."""
+    rows, slots = draw(st.integers(0, 3)), draw(st.integers(0, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    ids = rng.integers(-1, 5, (rows, slots))
+    filled = ids >= 0
+    parts = {
+        "relation": np.where(filled, rng.integers(0, 3, ids.shape), 0).astype(np.int8),
+        "scores": np.where(filled, rng.random(ids.shape), 0),
+        "weights": np.where(filled, rng.random(ids.shape), 0),
+        "vectors": np.where(filled[..., None], rng.random((*ids.shape, 2)), 0),
+        "parents": np.where(filled[..., None], rng.integers(0, 5, (*ids.shape, 2)), -1),
+        "side": np.where(filled, 2, -1).astype(np.int8),
+        "source": np.where(filled, 1, -1).astype(np.int8),
+        "log_q": np.where(filled, -rng.random(ids.shape), 0),
+        "suspicion": np.where(filled, rng.integers(0, 5, ids.shape) / 4, 0),
+    }
+    held = {name: value for name, value in parts.items() if draw(st.booleans())}
+    negatives = ns.Negatives(ids, source_names=("a", "b"), dropped={"exhausted": 2}, **held)
+    return negatives, rng.integers(0, 5, ids.shape) / 4
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@given(data=st.data())
+def test_torch_and_numpy_agree_and_nothing_given_is_changed(policy, data):
+    negatives, suspicion = data.draw(asked())
+    before = copy.deepcopy(negatives)
+    found = POLICIES[policy](negatives, suspicion)
+    assert differs(before, negatives) is None
+    in_torch = POLICIES[policy](negatives.to("cpu"), torch.from_numpy(suspicion))
+    assert all(isinstance(getattr(in_torch, n), torch.Tensor) for n in ARRAYS if getattr(found, n) is not None)
+    assert differs(found, in_torch) is None
+    assert differs(found, POLICIES[policy](negatives, torch.from_numpy(suspicion))) is None
+    assert found.suspicion.dtype.kind == "f"
+
+
+@given(asked(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+def test_drop_as_in_loops(given_, line):
+    negatives, suspicion = given_
+    found = drop(negatives, suspicion, line=line, name="guide")
+    lost = 0
+    for row in range(negatives.shape[0]):
+        for slot in range(negatives.shape[1]):
+            flagged = bool(negatives.mask[row, slot]) and suspicion[row, slot] >= line
+            lost += flagged
+            assert found.ids[row, slot] == (-1 if flagged else negatives.ids[row, slot])
+            for name in ARRAYS:
+                before, after = getattr(negatives, name), getattr(found, name)
+                if name in ("ids", "log_q", "suspicion") or before is None:
+                    continue
+                if flagged:
+                    assert (after[row, slot] == EMPTY.get(name, 0)).all()
+                else:
+                    assert (after[row, slot] == before[row, slot]).all()
+    assert found.dropped == {"exhausted": 2} | ({"guide": lost} if lost else {})
+    assert (negatives.ids >= 0).sum() == (found.ids >= 0).sum() + lost  # filled before = filled after + dropped
+    assert ((found.ids == negatives.ids) | (found.ids == -1)).all()  # it adds nothing
+    assert found.log_q is None
+
+
+@given(asked(), st.data())
+def test_two_drops_commute_but_for_the_names(given_, data):
+    negatives, one = given_
+    other = data.draw(asked_like(negatives))
+    first = drop(drop(negatives, one, name="a"), other, name="b")
+    second = drop(drop(negatives, other, name="b"), one, name="a")
+    assert differs(replace(first, dropped={}), replace(second, dropped={})) is None
+    assert sum(first.dropped.values()) == sum(second.dropped.values())
+    assert differs(drop(drop(negatives, one), one), drop(negatives, one)) is None
+
+
+def asked_like(negatives):
+    grid = st.integers(0, 4).map(lambda value: value / 4)
+    row = st.lists(grid, min_size=negatives.shape[1], max_size=negatives.shape[1])
+    table = st.lists(row, min_size=negatives.shape[0], max_size=negatives.shape[0])
+    return table.map(lambda values: np.array(values, float).reshape(negatives.shape))
+
+
+@given(asked(), st.data())
+def test_reweighting_commutes_with_dropping_and_with_itself(given_, data):
+    negatives, one = given_
+    other = data.draw(asked_like(negatives))
+    assert differs(reweight(drop(negatives, one), other), drop(reweight(negatives, other), one)) is None
+    twice, back = reweight(reweight(negatives, one), other), reweight(reweight(negatives, other), one)
+    assert np.allclose(twice.weights, back.weights, rtol=0, atol=1e-15)
+
+
+@given(asked(), st.data())
+def test_of_attract_and_ignore_the_first_to_act_wins(given_, data):
+    negatives, one = given_
+    other = data.draw(asked_like(negatives))
+    found = ignore(attract(negatives, one), other).relation
+    before = np.zeros(negatives.shape) if negatives.relation is None else negatives.relation
+    filled = negatives.ids >= 0
+    expected = np.where(before > 0, before, np.where(one >= 0.5, 1, np.where(other >= 0.5, 2, 0)))
+    assert np.array_equal(found, np.where(filled, expected, 0))
+    apart = np.where(one >= 0.5, 0.0, other)  # where no slot is flagged twice, the order does not matter
+    assert differs(ignore(attract(negatives, one), apart), attract(ignore(negatives, apart), one)) is None
+
+
+@pytest.mark.parametrize("policy", [attract, ignore])
+@given(given_=asked())
+def test_a_relation_leaves_ids_and_log_q_and_the_mask_shrinks(policy, given_):
+    negatives, suspicion = given_
+    found = policy(negatives, suspicion)
+    assert found.ids is negatives.ids
+    assert found.log_q is negatives.log_q
+    assert np.array_equal(found.mask, negatives.mask & ~(suspicion >= 0.5))
+    assert found.relation.dtype == np.int8
+    assert dict(found.dropped) == {"exhausted": 2}
+
+
+@given(asked(), st.sampled_from([None, 0.0, 0.25, 0.5, 1.0]))
+def test_reweight_as_in_loops(given_, line):
+    negatives, suspicion = given_
+    found = reweight(negatives, suspicion, line=line)
+    for row in range(negatives.shape[0]):
+        for slot in range(negatives.shape[1]):
+            weight = float(negatives.ids[row, slot] >= 0) if negatives.weights is None else negatives.weights[row, slot]
+            acted = negatives.mask[row, slot] and (line is None or suspicion[row, slot] >= line)
+            assert found.weights[row, slot] == weight * (1 - suspicion[row, slot] if acted else 1)
+    assert found.log_q is negatives.log_q
+    assert found.ids is negatives.ids
+
+
+@given(asked())
+def test_without_suspicion_nothing_happens(given_):
+    negatives, suspicion = given_
+    nothing = 0 * suspicion
+    assert np.array_equal(drop(negatives, nothing).ids, negatives.ids)
+    assert drop(negatives, nothing).dropped == {"exhausted": 2}
+    weights = (negatives.ids >= 0) * 1.0 if negatives.weights is None else negatives.weights
+    assert np.array_equal(reweight(negatives, nothing).weights, weights)
+    assert np.array_equal(ignore(negatives, nothing).mask, negatives.mask)
+    assert np.array_equal(attract(negatives, nothing).mask, negatives.mask)
+
+
+@given(asked())
+def test_suspicion_is_kept_the_largest_of_all(given_):
+    negatives, suspicion = given_
+    filled = negatives.ids >= 0
+    before = 0 if negatives.suspicion is None else negatives.suspicion
+    assert np.array_equal(ignore(negatives, suspicion).suspicion, np.where(filled, np.maximum(suspicion, before), 0))
+    kept = drop(negatives, suspicion)
+    assert np.array_equal(kept.suspicion, np.where(kept.ids >= 0, np.maximum(suspicion, before), 0))
+
+
+@given(asked())
+def test_compact_moves_and_changes_nothing_else(given_):
+    negatives, _ = given_
+    for found in (compact(negatives), compact(negatives.to("cpu")).numpy()):
+        for row in range(negatives.shape[0]):
+            order = [slot for slot in range(negatives.shape[1]) if negatives.ids[row, slot] >= 0]
+            assert found.ids[row].tolist() == negatives.ids[row, order].tolist() + [-1] * (
+                negatives.shape[1] - len(order)
+            )
+            for name in ARRAYS:
+                if getattr(negatives, name) is not None:
+                    assert np.array_equal(getattr(found, name)[row, : len(order)], getattr(negatives, name)[row, order])
+
+
+def test_blame_counts_by_detector():
+    negatives = ns.Negatives(np.array([[1, 2, 3, -1], [4, 5, 6, 7]]), dropped={"twins": 1})
+    suspicion = np.array([[0.9, 0.1, 0.6, 1.0], [0.5, 0.49, 1.0, 0.0]])
+    blame = np.array([[0, 1, 1, 1], [1, 0, 0, 1]])
+    found = drop(negatives, suspicion, name=("twins", "guide"), blame=torch.from_numpy(blame))
+    assert found.dropped == {"twins": 3, "guide": 2}
+    assert found.ids.tolist() == [[-1, 2, -1, -1], [-1, 5, -1, 7]]
+
+
+def test_float32_stays():
+    negatives = ns.Negatives(torch.tensor([[1, 2]]), weights=torch.tensor([[0.5, 1.0]]))
+    found = reweight(negatives, torch.tensor([[0.5, 0.0]], dtype=torch.float64))
+    assert found.weights.dtype == torch.float32
+    assert found.weights.tolist() == [[0.25, 1.0]]
+    assert ignore(negatives, np.array([[1, 0]], np.float32)).suspicion.dtype == torch.float32
+
+
+def test_a_gradient_is_cut():
+    suspicion = torch.tensor([[0.5, 0.2]], requires_grad=True)
+    assert not reweight(ns.Negatives(torch.tensor([[1, 2]])), suspicion).weights.requires_grad
+
+
+def test_losses_leave_out_what_a_policy_flags():
+    scores, suspicion = torch.tensor([[2.0, 0.5, -1.0]]), [[0.9, 0.0, 0.0]]
+    negatives = ns.Negatives(torch.tensor([[1, 2, 3]]))
+    alone = ns.losses.info_nce(torch.tensor([1.0]), scores[:, 1:])
+    for policy in (drop, ignore, attract):
+        mask = policy(negatives, suspicion).mask
+        assert torch.allclose(ns.losses.info_nce(torch.tensor([1.0]), scores, mask=mask), alone)
+    weights = reweight(negatives, [[1.0, 0.0, 0.0]]).weights
+    assert torch.allclose(ns.losses.info_nce(torch.tensor([1.0]), scores, weights=weights), alone)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_refusals_that_all_share(policy):
+    act, negatives = POLICIES[policy], ns.Negatives(np.array([[1, -1]]))
+    for arguments, line, message in (
+        ((negatives.ids, [[0, 0]]), 0.5, "`negatives` must be Negatives, got ndarray. Pass what a sampler answered."),
+        ((negatives, [0, 0]), 0.5, r"`suspicion` must be of shape \(1, 2\), like the negatives, got shape \(2,\)"),
+        ((negatives, [["a", "b"]]), 0.5, r"`suspicion` must be numbers from 0 to 1, got dtype <U1"),
+        ((negatives, [[1.5, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got 1\.5 at row 0 \(1 such row\)"),
+        ((negatives, [[np.nan, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got nan at row 0"),
+        ((negatives, [[-0.1, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got -0\.1 at row 0"),
+        ((negatives, [[0, 0]]), 1.5, r"`line` must be a number from 0 to 1, got 1\.5"),
+        ((negatives, [[0, 0]]), np.nan, r"`line` must be a number from 0 to 1, got nan"),
+    ):
+        with pytest.raises(NaysayError, match=f"^{policy}: {message}"):
+            act(*arguments, line=line)
+    assert to_numpy(act(negatives, [[0, np.nan]]).suspicion).tolist() == [[0, 0]]  # an empty slot may hold anything
+
+
+def test_refusals_of_names_and_blame():
+    negatives = ns.Negatives(np.array([[1, 2]]))
+    for settings, message in (
+        ({"name": ()}, r"`name` must be one name, or several with blame, got \(\)"),
+        ({"name": ("a", "b")}, r"`name` must be one name, or several with blame, got \('a', 'b'\)"),
+        ({"name": ("a", 3), "blame": [[0, 0]]}, r"`name` must be one name"),
+        ({"name": ("a", "b"), "blame": [0, 0]}, r"`blame` must be whole numbers of shape \(1, 2\), like the neg"),
+        ({"name": ("a", "b"), "blame": [[0.0, 0.0]]}, r"`blame` must be whole numbers of shape"),
+        ({"name": ("a", "b"), "blame": [[0, 2]]}, r"`blame` must be from 0 to 1 where a slot is dropped, got 0 to 2"),
+    ):
+        with pytest.raises(NaysayError, match=f"^drop: {message}"):
+            drop(negatives, [[1, 1]], **settings)
+    with pytest.raises(NaysayError, match=r"^compact: `negatives` must be Negatives, got list"):
+        compact([[1]])

@@ -1,0 +1,449 @@
+"""The rules of other miners: each against its formula in plain loops, and the defects that theirs have."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from five_encoders import ENCODERS, positive_scores
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay import NaysayError
+from naysay.detectors.absolute import Absolute
+from naysay.detectors.calibrated import Calibrated
+from naysay.detectors.ecdf import Ecdf
+from naysay.detectors.line import UNDER, by_distance, by_share
+from naysay.detectors.margin import Margin, ShareOfPositive
+from naysay.detectors.positive_scores import lowest_scores
+from naysay.detectors.rank_window import RankWindow
+from naysay.testing import check_detector
+from naysay.types import Detector
+
+OWN = np.array([0.8, 0.5, -0.4])  # the lowest score of each of three anchors with a positive of theirs
+KNOWN = np.arange(101) / 100
+
+RULES = {
+    "RankWindow": lambda: RankWindow(2),
+    "Absolute": lambda: Absolute(0.4),
+    "Margin": lambda: Margin(0.1, OWN),
+    "ShareOfPositive": lambda: ShareOfPositive(OWN),
+    "Ecdf": lambda: Ecdf(KNOWN, OWN, beta=0.5),
+}
+
+
+def asked(scores, ids=None, anchors=(0, 1, 2), **more):
+    scores = np.asarray(scores, float)
+    ids = np.arange(scores.size).reshape(scores.shape) if ids is None else np.asarray(ids)
+    return ns.Query(np.asarray(anchors)[: len(scores)], **more), ns.Negatives(ids, scores=scores)
+
+
+def flagged(rule, *question):
+    return rule.suspicion(*question) >= 0.5
+
+
+# ---- what all of them do --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_it_is_a_detector(name):
+    rng = np.random.default_rng(0)
+    query, negatives = asked(rng.uniform(-1, 1, (3, 6)), rng.integers(-1, 9, (3, 6)))
+    rule = RULES[name]()
+    assert isinstance(rule, Detector)
+    check_detector(rule, query, negatives)
+    check_detector(rule, ns.Query(torch.tensor(query.anchors)), negatives.to("cpu"))
+    tensor = rule.suspicion(query, negatives.to("cpu"))
+    assert torch.is_tensor(tensor)
+    assert tensor.tolist() == rule.suspicion(query, negatives).tolist()
+    assert rule.suspicion(*asked(np.zeros((0, 4)))).shape == (0, 4)
+    assert repr(rule).startswith(f"{name}(")
+
+
+VALUES = st.integers(-20, 20).map(lambda part: part / 20)
+
+
+@pytest.mark.parametrize("name", RULES)
+@given(slots=st.lists(st.tuples(VALUES, st.integers(-1, 6)), min_size=12, max_size=12))
+def test_higher_scores_are_no_less_suspect(name, slots):
+    """Within a row, and except for ranks also by the size of the gap alone."""
+    scores, ids = (np.array(part).reshape(3, 4) for part in zip(*slots, strict=True))
+    suspicion = RULES[name]().suspicion(*asked(scores, ids))
+    for row in range(3):
+        order = sorted((scores[row, slot], suspicion[row, slot]) for slot in range(4) if ids[row, slot] >= 0)
+        assert all(one[1] <= two[1] for one, two in itertools.pairwise(order) if one[0] < two[0])
+        if name != "RankWindow":
+            assert all(one[1] == two[1] for one, two in itertools.pairwise(order) if one[0] == two[0])
+    assert (suspicion[ids < 0] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("Absolute", [0.4, 0.4, 0.4]),
+        ("Margin", [0.8 - 0.1, 0.5 - 0.1, -0.4 - 0.1]),
+        ("ShareOfPositive", [0.8 - 0.8 * (1 - 0.95), 0.5 - 0.5 * (1 - 0.95), -0.4 - 0.4 * (1 - 0.95)]),
+        ("Ecdf", [0.4, 0.25, 0.0]),
+    ],
+)
+def test_a_score_on_the_line_is_kept_and_the_next_is_not(name, lines):
+    rule = RULES[name]()
+    query, _ = asked(np.zeros((3, 1)))
+    assert rule.threshold(query).tolist() == lines
+    on = np.array(lines)[:, None]
+    scores = np.concatenate([np.nextafter(on, -2), on, np.nextafter(on, 2)], axis=1)
+    query, negatives = asked(scores)
+    assert flagged(rule, query, negatives).tolist() == [[False, False, True]] * 3
+    assert (rule.suspicion(query, negatives).astype(np.float32) >= 0.5).tolist() == [[False, False, True]] * 3
+
+
+# ---- the map to suspicion -------------------------------------------------------------------------------------------
+
+
+@given(st.floats(-1e308, 1e308), st.floats(-1e308, 1e308))
+@example(1e308, -1e308)
+@example(-1e308, 1e308)
+def test_distance_is_a_share_that_can_be_moved(score, line):
+    found = float(by_distance(np.array(score), np.array(line)))
+    assert 0 <= found <= 1
+    assert (found >= 0.5) == (score > line)
+    if score <= line:
+        assert found <= UNDER < 0.5
+
+
+def test_the_line_can_be_moved_later():
+    scores = np.linspace(-2, 2, 401)
+    suspicion = by_distance(scores, np.array(0.3))
+    for d in (-1.0, -0.25, 0.5):
+        moved = 0.5 + 0.5 * d / (1 + abs(d))
+        clear = np.abs(scores - 0.3 - d) > 1e-9
+        assert ((suspicion >= moved) == (scores > 0.3 + d))[clear].all()
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.booleans())
+def test_a_share_stays_on_its_side(share, limit, suspect):
+    found = float(by_share(np.array(share), np.array(limit), np.array(suspect)))
+    assert 0 <= found <= 1
+    assert (found >= 0.5) == suspect
+
+
+def test_a_share_and_its_limit():
+    shares = np.array([0.0, 0.05, 0.1, 0.55, 1.0])
+    assert by_share(shares, np.array(0.1), shares > 0.1).tolist() == pytest.approx([0, 0.25, UNDER, 0.75, 1])
+    assert by_share(shares, np.array(0.0), shares > 0).tolist() == pytest.approx([UNDER, 0.525, 0.55, 0.775, 1])
+    assert by_share(shares, np.array(1.0), shares > 1).tolist() == pytest.approx([0, 0.025, 0.05, 0.275, UNDER])
+
+
+# ---- ranks ----------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.integers(0, 7),
+    st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5]), st.integers(-1, 9)), min_size=10, max_size=10),
+)
+def test_ranks_in_loops(skip, slots):
+    scores, ids = (np.array(part).reshape(2, 5) for part in zip(*slots, strict=True))
+    expected = np.zeros((2, 5))
+    for row in range(2):
+        filled = [slot for slot in range(5) if ids[row, slot] >= 0]
+        filled.sort(key=lambda slot: (-scores[row, slot], ids[row, slot], slot))
+        for rank, slot in enumerate(filled, start=1):
+            expected[row, slot] = skip / (skip + rank)
+    query, negatives = asked(scores, ids)
+    assert np.allclose(RankWindow(skip).suspicion(query, negatives), expected, atol=1e-15)
+    assert (flagged(RankWindow(skip), query, negatives).sum(axis=1) == np.minimum(skip, (ids >= 0).sum(axis=1))).all()
+
+
+def test_another_window_is_another_line():
+    query, negatives = asked(np.random.default_rng(0).random((3, 20)))
+    suspicion = RankWindow(4).suspicion(query, negatives)
+    for m in (1, 4, 7, 15):
+        assert ((suspicion >= 4 / (4 + m)) == flagged(RankWindow(m), query, negatives)).all()
+
+
+def test_a_window_skips_ranks_of_the_row_and_not_of_survivors():
+    """sentence-transformers cuts `range_min` after its margin: with both, safe negatives are skipped as well."""
+    scores = np.array([[0.95, 0.9, 0.85, 0.5, 0.4, 0.3, 0.2, 0.1]])
+    query, negatives = asked(scores)
+    margin, window = Margin(0.05, OWN), RankWindow(2)
+    either = np.maximum(margin.suspicion(query, negatives), window.suspicion(query, negatives)) >= 0.5
+    assert either.tolist() == [[True] * 3 + [False] * 5]  # the peer: five
+    ignored = replace(negatives, relation=np.where(flagged(margin, query, negatives), 2, 0).astype(np.int8))
+    assert flagged(window, query, ignored).tolist() == [[True] * 2 + [False] * 6]  # those that are ignored have ranks
+
+
+@pytest.mark.parametrize("width", [2, 10, 11, 300])
+def test_a_window_is_never_skipped(width):
+    """RAGatouille compares its guard of ten ranks with the length of a pair, and returns the nearest after all."""
+    scores = np.random.default_rng(width).random((3, width))
+    query, negatives = asked(scores)
+    kept = ~flagged(RankWindow(10), query, negatives)
+    for row in range(3):
+        nearest = np.argsort(-scores[row])[:10]
+        assert not kept[row, nearest].any()
+        assert kept[row].sum() == max(width - 10, 0)
+
+
+# ---- lines by the positive ------------------------------------------------------------------------------------------
+
+
+SCORES = st.lists(VALUES, min_size=4, max_size=4)
+
+
+@given(st.lists(VALUES, min_size=2, max_size=2), SCORES, st.sampled_from([0.0, 0.05, -0.1, 0.5]))
+def test_a_margin_in_loops(own, scores, margin):
+    query, negatives = asked(np.array(scores).reshape(2, 2))
+    found = Margin(margin, own).suspicion(query, negatives)
+    for row in range(2):
+        for slot in range(2):
+            d = scores[2 * row + slot] - (own[row] - margin)
+            assert (found[row, slot] >= 0.5) == (d > 0)
+            assert found[row, slot] == pytest.approx(0.5 + 0.5 * d / (1 + abs(d)), abs=1e-7)
+
+
+@given(st.lists(VALUES, min_size=2, max_size=2), SCORES, st.sampled_from([0.5, 0.95, 1.0]))
+def test_a_share_in_loops(own, scores, share):
+    """At any sign, nothing that is closer than the positive is kept: NeMo's product does keep it."""
+    query, negatives = asked(np.array(scores).reshape(2, 2))
+    found = flagged(ShareOfPositive(own, share), query, negatives)
+    for row in range(2):
+        for slot in range(2):
+            score = scores[2 * row + slot]
+            assert found[row, slot] == (score > own[row] - abs(own[row]) * (1 - share))
+            assert found[row, slot] or score <= own[row]
+
+
+def test_a_share_of_a_negative_score_lies_below_it():
+    """0.95 * -0.4 = -0.38 is above the positive, and NeMo keeps -0.39, which is closer to the anchor than it."""
+    rule = ShareOfPositive(OWN)
+    query, negatives = asked([[-0.39, -0.41, -0.43]], anchors=[2])
+    assert rule.threshold(query) == pytest.approx([-0.42])
+    assert flagged(rule, query, negatives).tolist() == [[True, True, False]]
+
+
+def test_the_fixed_share_swings_where_the_calibrated_line_holds():
+    """Unlabelled positives that pass as negatives, over five encoders: from none to more than a third, or 5 %."""
+    fixed, calibrated = [], []
+    for name in ENCODERS:
+        scores = positive_scores(name, 5000, 3, seed=3)
+        query, negatives = asked(scores[:, 1:2], anchors=np.arange(5000))
+        fixed.append(1 - flagged(ShareOfPositive(scores[:, 0]), query, negatives).mean())
+        held_out = Calibrated(0.05).fit(scores[:2000, 2])
+        calibrated.append(1 - flagged(held_out, query, negatives)[2000:].mean())
+    assert min(fixed) < 0.001
+    assert max(fixed) > 0.4
+    assert 0.03 < min(calibrated) <= max(calibrated) < 0.07
+
+
+# ---- ranks among all positives --------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(VALUES, min_size=2, max_size=30).filter(lambda values: len(set(values)) > 1),
+    st.lists(VALUES, min_size=2, max_size=2),
+    SCORES,
+    st.sampled_from([(0.01, 0.005), (0.5, 0.1), (1.0, 0.0), (0.0, 0.25)]),
+)
+def test_the_line_among_all_positives_in_loops(known, own, scores, settings):
+    beta, floor = settings
+    ordered = sorted(known)
+    last = len(ordered) - 1
+
+    def rank(score):
+        if score < ordered[0]:
+            return 0.0
+        at = max(place for place, value in enumerate(ordered) if value <= score)
+        if at == last:
+            return 1.0
+        return (at + (score - ordered[at]) / (ordered[at + 1] - ordered[at])) / last
+
+    query, negatives = asked(np.array(scores).reshape(2, 2))
+    rule = Ecdf(known, own, beta, floor)
+    found = flagged(rule, query, negatives)
+    for row in range(2):
+        allowed = max(beta * rank(own[row]), floor)
+        line = max(value for place, value in enumerate(ordered) if place / last <= allowed + 1e-12)
+        assert rule.threshold(query)[row] == line
+        for slot in range(2):
+            score = scores[2 * row + slot]
+            assert rule.rank(score) == pytest.approx(rank(score), abs=1e-12)
+            assert found[row, slot] == (score > line)
+
+
+def test_units_of_the_score_play_no_part():
+    scores = np.random.default_rng(0).random((3, 8))
+    query, negatives = asked(scores)
+    one = Ecdf(KNOWN, OWN, beta=0.5).suspicion(query, negatives)
+    other = Ecdf(5 * KNOWN - 9, 5 * OWN - 9, beta=0.5).suspicion(*asked(5 * scores - 9))
+    assert np.allclose(one, other, atol=1e-9)
+    assert Ecdf(KNOWN, OWN).threshold(query).tolist() == [0.0, 0.0, 0.0]  # floor(0.008 * 100) = 0
+
+
+# ---- the positive's score -------------------------------------------------------------------------------------------
+
+
+def test_of_several_positives_the_lowest_counts():
+    table = lowest_scores([2, 0, 2, 2], [0.3, 0.9, -0.1, 0.5], n_anchors=4)
+    assert table[[0, 2]].tolist() == [0.9, -0.1]
+    assert np.isnan(table[[1, 3]]).all()
+    assert lowest_scores(torch.tensor([0, 0]), torch.tensor([2.0, 1.0])).tolist() == [1.0]
+    query, negatives = asked([[0.0, -0.2]], anchors=[2])
+    assert flagged(Margin(0, table), query, negatives).tolist() == [[True, False]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), VALUES), min_size=1, max_size=20))
+def test_lowest_scores_in_loops(pairs):
+    found = lowest_scores([anchor for anchor, _ in pairs], [score for _, score in pairs], 5)
+    for anchor in range(5):
+        own = [score for of, score in pairs if of == anchor]
+        assert found[anchor] == min(own) if own else np.isnan(found[anchor])
+
+
+@pytest.mark.parametrize("rule", [lambda own: Margin(0.1, own), ShareOfPositive, lambda own: Ecdf(KNOWN, own, 0.5)])
+def test_a_function_is_as_good_as_a_table(rule):
+    scores = np.random.default_rng(0).uniform(-1, 1, (3, 5))
+    query, negatives = asked(scores, positives=np.array([5, 6, 7]))
+    of_pair = {(0, 5): 0.8, (1, 6): 0.5, (2, 7): -0.4}
+
+    def score(query):
+        pairs = zip(np.asarray(query.anchors).tolist(), np.asarray(query.positives).tolist(), strict=True)
+        return [of_pair[pair] for pair in pairs]
+
+    expected = rule(OWN).suspicion(query, negatives)
+    assert rule(lambda query: np.array(score(query))).suspicion(query, negatives).tolist() == expected.tolist()
+    in_torch = ns.Query(torch.arange(3), positives=torch.tensor([5, 6, 7]))
+    learned = torch.ones((), dtype=torch.float64, requires_grad=True)
+    tensors = rule(lambda query: learned * torch.tensor(score(query), dtype=torch.float64))
+    assert tensors.suspicion(in_torch, negatives.to("cpu")).tolist() == expected.tolist()
+    check_detector(tensors, in_torch, negatives.to("cpu"))
+    triples = ns.Query(np.array([[0, 0, 1], [1, 0, 2], [2, 1, 0]]))
+    assert rule(lambda query: OWN).suspicion(triples, negatives).tolist() == expected.tolist()
+
+
+def test_a_scored_sampler_and_its_score_make_a_rule():
+    positives = ns.Positives.from_pairs([0, 1, 2], [0, 1, 2], n_items=40)
+    of_anchor, of_item = (np.random.default_rng(seed).standard_normal((n, 4)) for seed, n in ((0, 3), (1, 40)))
+
+    def score(anchors, ids):
+        return np.einsum("bd,bnd->bn", of_anchor[anchors], of_item[ids])
+
+    sampler = ns.samplers.Dynamic(ns.pools.Everything(positives), score, candidates=16)
+    query = ns.Query(np.arange(3), positives=np.arange(3))
+    negatives = sampler.sample(query, 8, rng=ns.rng_for(0))
+    rule = Margin(0.0, lambda query: score(query.anchors, query.positives[:, None])[:, 0])
+    own = score(np.arange(3), np.arange(3)[:, None])
+    assert (flagged(rule, query, negatives) == (negatives.scores > own)).all()
+    assert 0 < flagged(rule, query, negatives).sum() < 24
+
+
+@pytest.mark.parametrize("name", [name for name in RULES if name != "RankWindow"])
+def test_the_line_of_what_is_no_query_is_refused(name):
+    with pytest.raises(NaysayError, match=rf"^{name}(?:\.threshold)?: `query` must be a Query, got list\."):
+        RULES[name]().threshold([0])
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+TABLE = "`positive_scores` must be a function of the query, or a score for each anchor (n_anchors,)"
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: RankWindow(-1), "RankWindow: `skip` must be at least 0, got -1."),
+        (lambda: RankWindow(2.0), "RankWindow: `skip` must be a whole number, got 2.0."),
+        (lambda: Absolute(math.nan), "Absolute: `high` must be one number, got nan."),
+        (lambda: Absolute(math.inf), "Absolute: `high` must be finite, got inf."),
+        (lambda: Margin(math.inf, OWN), "Margin: `margin` must be finite, got inf."),
+        (lambda: Margin("a", OWN), "Margin: `margin` must be one number, got 'a'."),
+        (lambda: Margin(0.1, None), f"Margin: {TABLE}, got object of shape ()."),
+        (lambda: Margin(0.1, OWN[None]), f"Margin: {TABLE}, got float64 of shape (1, 3)."),
+        (
+            lambda: Margin(0.1, [0.1, math.inf]),
+            "Margin: `positive_scores` must be finite, or NaN for an anchor without a positive, "
+            "got inf at row 1 (1 such row).",
+        ),
+        (lambda: ShareOfPositive([]), f"ShareOfPositive: {TABLE}, got float64 of shape (0,)."),
+        (lambda: ShareOfPositive(OWN, 0), "ShareOfPositive: `share` must be above 0 and at most 1, got 0.0."),
+        (lambda: ShareOfPositive(OWN, 1.05), "ShareOfPositive: `share` must be above 0 and at most 1, got 1.05."),
+        (lambda: Ecdf([], OWN), "Ecdf: `scores` must be at least one score, got none."),
+        (
+            lambda: Ecdf([0.5, 0.5], OWN),
+            "Ecdf: `scores` must be of more than one value, got 2 times 0.5. Ranks among equal scores mean nothing.",
+        ),
+        (lambda: Ecdf([0.5, math.nan], OWN), "Ecdf: `scores` must be finite, got nan at row 1 (1 such row)."),
+        (lambda: Ecdf(KNOWN, OWN, beta=1.1), "Ecdf: `beta` must be at least 0 and at most 1, got 1.1."),
+        (lambda: Ecdf(KNOWN, OWN, floor=-0.1), "Ecdf: `floor` must be at least 0 and at most 1, got -0.1."),
+        (lambda: Ecdf(KNOWN, "abc"), f"Ecdf: {TABLE}, got <U3 of shape ()."),
+        (lambda: lowest_scores([0, 1], [0.5]), "lowest_scores: `anchors` must be as long as its partners, got"),
+        (lambda: lowest_scores([0, 3], [0.5, 1], 3), "lowest_scores: `anchors` must be between 0 and 2 (3 anchors)"),
+        (lambda: lowest_scores([-1], [0.5]), "lowest_scores: `anchors` must be between 0 and 0 (1 anchors), got -1"),
+        (lambda: lowest_scores([0], [math.nan]), "lowest_scores: `scores` must be finite, got nan at row 0"),
+        (lambda: lowest_scores([0], [0.5], 0), "lowest_scores: `n_anchors` must be at least 1, got 0."),
+    ],
+)
+def test_what_a_rule_cannot_be_made_of(made, message):
+    with pytest.raises(NaysayError) as caught:
+        made()
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_no_rule_can_be_asked(name):
+    rule = RULES[name]()
+    query, negatives = asked([[0.1, math.nan]])
+    for question, message in (
+        (([0], negatives), "`query` must be a Query, got list."),
+        ((query, None), "`negatives` must be Negatives, got NoneType."),
+        ((ns.Query([0, 1]), negatives), "`negatives` must be of 2 rows, like the query, got 1 rows."),
+        ((query, replace(negatives, scores=None)), "`negatives.scores` must be given, got None."),
+        ((query, negatives), "`negatives.scores` must be finite, got [0.1, nan] at row 0 (1 such row)."),
+    ):
+        with pytest.raises(NaysayError) as caught:
+            rule.suspicion(*question)
+        assert str(caught.value).startswith(f"{name}.suspicion: {message}")
+
+
+@pytest.mark.parametrize(
+    ("own", "anchors", "message"),
+    [
+        (
+            OWN,
+            [3],
+            "`query.anchors` must be between 0 and 2 (3 anchors in positive_scores), got 3 at row 0 (1 such row).",
+        ),
+        (
+            [0.1, math.nan],
+            [0, 1],
+            "`positive_scores` must be known for each anchor asked about, got nan at row 1 (1 such row). "
+            "An anchor without a labelled positive has no line; leave it out.",
+        ),
+        (
+            OWN,
+            [[0, 0, 0]],
+            "`query.anchors` must be of shape (B,), got shape (1, 3). "
+            "Triples have no table: pass a function of the query as positive_scores.",
+        ),
+        (
+            lambda query: np.zeros((1, 1)),
+            [0],
+            "`positive_scores` must be a function that answers with shape (1,), got shape (1, 1).",
+        ),
+        (
+            lambda query: np.array([math.nan]),
+            [0],
+            "`positive_scores` must be a function that answers with finite numbers, got nan at row 0 (1 such row).",
+        ),
+        (lambda query: ["a"], [0], "`positive_scores` must be a function that answers with numbers, got dtype <U1."),
+    ],
+)
+@pytest.mark.parametrize("rule", [lambda own: Margin(0.1, own), ShareOfPositive, lambda own: Ecdf(KNOWN, own)])
+def test_a_positive_that_is_not_known_is_refused(rule, own, anchors, message):
+    query = ns.Query(np.array(anchors))
+    asking = ns.Negatives(np.zeros((len(anchors), 2), np.int64), scores=np.zeros((len(anchors), 2)))
+    with pytest.raises(NaysayError) as caught:
+        rule(own).suspicion(query, asking)
+    assert str(caught.value) == f"{type(rule(own)).__name__}: {message}"

@@ -1,0 +1,301 @@
+"""SupportViews against loops, its two conditions, its line, a world whose false negatives are known, its refusals."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.detectors.support_views import SupportViews
+from naysay.testing import check_detector, planted_world
+
+RNG = np.random.default_rng(0)
+VIEWS = RNG.standard_normal((6, 3, 4))
+ITEMS = RNG.standard_normal((9, 4))
+
+
+def embed(ids):
+    return torch.from_numpy(ITEMS)[ids] if torch.is_tensor(ids) else ITEMS[ids]
+
+
+def cosine(one, other):
+    dot = sum(a * b for a, b in zip(one, other, strict=True))
+    return dot / math.sqrt(sum(a * a for a in one) * sum(b * b for b in other))
+
+
+def by_loops(views, items, anchors, ids, top, threshold, aggregate):
+    """The docstring's formulas, slot by slot."""
+    answer = []
+    for anchor, row in zip(anchors, ids, strict=True):
+        scores = []
+        for item in row:
+            seen = [cosine(view, items[item]) for view in views[anchor]] if item >= 0 else [0.0]
+            scores.append(max(seen) if aggregate == "max" else sum(seen) / len(seen))
+        order = sorted((slot for slot in range(len(row)) if row[slot] >= 0), key=lambda slot: (-scores[slot], slot))
+        first = order if top is None else order[:top]
+        values = []
+        for slot, item in enumerate(row):
+            s = scores[slot]
+            value = (s + 1) / (2 * (threshold + 1)) if s < threshold else 0.5 + (s - threshold) / (2 * (1 - threshold))
+            values.append(0.0 if item < 0 else value if slot in first else min(value, 0.49))
+        answer.append(values)
+    return np.array(answer).reshape(len(anchors), -1)
+
+
+def question(rows=6, width=7, seed=1):
+    ids = np.random.default_rng(seed).integers(-1, 9, (rows, width))
+    return ns.Query(np.arange(rows)), ns.Negatives(ids)
+
+
+@pytest.mark.parametrize("aggregate", ["max", "mean"])
+@pytest.mark.parametrize(("top", "threshold"), [(2, 0.7), (1, -1.0), (None, 0.3), (10, 0.0), (7, -0.5)])
+def test_it_is_what_loops_give(aggregate, top, threshold):
+    query, negatives = question()
+    detector = SupportViews(VIEWS, embed, top=top, threshold=threshold, aggregate=aggregate)
+    expected = by_loops(VIEWS, ITEMS, range(6), negatives.ids.tolist(), top, threshold, aggregate)
+    np.testing.assert_allclose(detector.suspicion(query, negatives), expected, rtol=1e-12, atol=1e-12)
+
+
+@given(st.integers(0, 5), st.integers(1, 9), st.integers(1, 5), st.floats(-1, 0.99), st.integers(0, 99))
+def test_laws(rows, width, top, threshold, seed):
+    query, negatives = question(rows, width, seed)
+    detector = SupportViews(VIEWS, embed, top=top, threshold=threshold)
+    found, scores = detector.suspicion(query, negatives), detector.scores(query, negatives)
+    assert found.shape == (rows, width)
+    filled = negatives.ids >= 0
+    assert ((found >= 0) & (found <= 1)).all()
+    assert (found[~filled] == 0).all()
+    flagged = found >= 0.5
+    assert (flagged.sum(axis=1) <= top).all()
+    assert (scores[flagged] >= threshold).all()
+    passed = filled & (scores >= threshold)
+    assert (flagged.sum(axis=1) == np.minimum(passed.sum(axis=1), top)).all()
+    for row in range(rows):  # within a row suspicion never falls as the score rises
+        values = found[row][filled[row]]
+        order = np.lexsort((values, scores[row][filled[row]]))
+        assert (np.diff(values[order]) >= 0).all()
+
+
+def test_the_line_is_a_half_at_the_threshold():
+    angle = math.acos(0.7)
+    items = np.array([[0.7, math.sqrt(1 - 0.49)], [math.cos(angle - 0.01), math.sin(angle - 0.01)]])
+    items = np.vstack([items, [[math.cos(angle + 0.01), math.sin(angle + 0.01)], [1.0, 0.0], [-1.0, 0.0]]])
+    detector = SupportViews(np.array([[[1.0, 0.0]]]), lambda ids: items[ids])
+    found = detector.suspicion(ns.Query([0]), ns.Negatives(np.arange(5)[None]))[0]
+    assert found[0] == pytest.approx(0.5)
+    assert found[2] < 0.5 < found[1]
+    assert found[3:].tolist() == [1.0, 0.0]
+
+
+def test_a_slot_outside_the_top_stays_below_the_line_even_if_it_is_the_anchor_itself():
+    detector = SupportViews(np.ones((1, 1, 2)), lambda ids: np.ones((*ids.shape, 2)), top=2)
+    found = detector.suspicion(ns.Query([0]), ns.Negatives(np.arange(4)[None]))
+    assert found.tolist() == [[pytest.approx(1), pytest.approx(1), 0.49, 0.49]]
+
+
+def test_the_settings_of_the_published_code():
+    detector = SupportViews(VIEWS, embed)
+    assert (detector.top, detector.threshold, detector.aggregate) == (10, 0.7, "max")
+    assert repr(detector) == "SupportViews(top 10, threshold=0.7, max)"
+    assert repr(SupportViews(VIEWS, top=None, aggregate="mean")) == "SupportViews(any number, threshold=0.7, mean)"
+
+
+def test_empty_slots_take_no_place_in_the_top():
+    detector = SupportViews(np.array([[[1.0, 0.0]]]), lambda ids: np.array([[-0.6, 0.8], [-0.8, 0.6]])[ids], top=1)
+    detector.threshold = -0.7  # both are far, and nearer than nothing
+    found = detector.suspicion(ns.Query([0]), ns.Negatives(np.array([[-1, 0, 1, -1]])))[0]
+    assert found[1] >= 0.5 > found[2]
+
+
+def test_with_the_least_threshold_the_top_alone_decides():
+    detector = SupportViews(np.array([[[1.0, 0.0]]]), lambda ids: np.array([[-1.0, 0.0]])[ids], threshold=-1)
+    assert detector.suspicion(ns.Query([0]), ns.Negatives(np.array([[0, 0]]))).tolist() == [[0.5, 0.5]]
+
+
+def test_half_precision_is_computed_in_single():
+    views, items = RNG.standard_normal((6, 2, 300)).astype(np.float16), RNG.standard_normal((9, 300)).astype(np.float16)
+    query, negatives = question()
+    half, single = (
+        SupportViews(views, lambda i: items[i]),
+        SupportViews(views.astype(float), lambda i: items[i].astype(float)),
+    )
+    np.testing.assert_allclose(half.scores(query, negatives), single.scores(query, negatives), atol=1e-6)
+
+
+# ---- where vectors come from ----------------------------------------------------------------------------
+
+
+def test_vectors_that_the_negatives_carry_serve_as_well():
+    query, negatives = question()
+    carried = replace(negatives, vectors=np.where(negatives.ids[..., None] >= 0, ITEMS[negatives.ids], np.nan))
+    expected = SupportViews(VIEWS, embed, top=3).suspicion(query, negatives)
+    np.testing.assert_allclose(SupportViews(VIEWS, top=3).suspicion(query, carried), expected, atol=1e-15)
+
+
+def test_vectors_that_all_rows_share_serve_as_well():
+    ids = np.broadcast_to(np.array([3, -1, 5, 0]), (6, 4)).copy()
+    ids[2, 0] = -1
+    vectors = np.where(np.array([3, -1, 5, 0])[:, None] >= 0, ITEMS[[3, 0, 5, 0]], 0.0)
+    query, carried = ns.Query(np.arange(6)), ns.Negatives(ids, vectors=np.broadcast_to(vectors, (6, 4, 4)))
+    expected = SupportViews(VIEWS, embed).suspicion(query, ns.Negatives(ids))
+    np.testing.assert_allclose(SupportViews(VIEWS).suspicion(query, carried), expected, atol=1e-15)
+
+
+def test_views_by_a_function_and_the_anchor_as_one_more_view():
+    query, negatives = question()
+    asked = []
+
+    def views(anchors):
+        asked.append(anchors)
+        return VIEWS[anchors][:, :2]
+
+    with_vectors = ns.Query(query.anchors, vectors=VIEWS[:, 2])
+    found = SupportViews(views, embed, with_anchor=True).suspicion(with_vectors, negatives)
+    np.testing.assert_allclose(found, SupportViews(VIEWS, embed).suspicion(query, negatives), atol=1e-12)
+    assert (asked[0] == np.arange(6)).all()
+    without = SupportViews(views, embed).suspicion(with_vectors, negatives)
+    assert not np.allclose(without, found)
+
+
+def test_embed_is_asked_once_for_each_id_and_never_for_an_empty_slot():
+    query, negatives = question()
+    asked = []
+
+    def counting(ids):
+        asked.append(ids.tolist())
+        return ITEMS[ids]
+
+    SupportViews(VIEWS, counting).suspicion(query, negatives)
+    assert asked == [sorted({i for row in negatives.ids.tolist() for i in row if i >= 0})]
+
+
+def test_many_different_ids_and_few_give_the_same():
+    views, items = RNG.standard_normal((40, 2, 3)), RNG.standard_normal((500, 3))
+    ids = RNG.permutation(480).reshape(40, 12)  # no id twice: every row fetches its own
+    detector = SupportViews(views, lambda i: items[i], top=4, threshold=0.4)
+    expected = by_loops(views, items, range(40), ids.tolist(), 4, 0.4, "max")
+    np.testing.assert_allclose(detector.suspicion(ns.Query(np.arange(40)), ns.Negatives(ids)), expected, atol=1e-12)
+
+
+def test_blocks_do_not_change_the_answer(monkeypatch):
+    query, negatives = question()
+    wide = np.random.default_rng(3).integers(0, 9, (6, 2))
+    whole = [SupportViews(VIEWS, embed).suspicion(query, n) for n in (negatives, ns.Negatives(wide))]
+    monkeypatch.setattr("naysay.detectors.asked_vectors._BLOCK", 30)
+    parts = [SupportViews(VIEWS, embed).suspicion(query, n) for n in (negatives, ns.Negatives(wide))]
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-14)
+
+
+# ---- the contract ---------------------------------------------------------------------------------------
+
+
+def test_it_keeps_the_promises_of_a_detector():
+    query, negatives = question()
+    check_detector(SupportViews(VIEWS, embed, top=2, threshold=0.2), query, negatives)
+    carried = ns.Query(np.arange(6), vectors=ITEMS[:6])
+    check_detector(SupportViews(VIEWS, embed, with_anchor=True), carried, negatives)
+
+
+def test_torch_in_torch_out():
+    query, negatives = question()
+    views = torch.from_numpy(VIEWS).requires_grad_()
+    detector = SupportViews(lambda anchors: views[anchors], embed, threshold=0.3)
+    asked, tensors = ns.Query(torch.arange(6)), negatives.to("cpu")
+    found = detector.suspicion(asked, tensors)
+    assert torch.is_tensor(found)
+    assert not found.requires_grad
+    assert torch.is_tensor(detector.scores(asked, tensors))
+    expected = SupportViews(VIEWS, embed, threshold=0.3).suspicion(query, negatives)
+    np.testing.assert_allclose(found.numpy(), expected, atol=1e-12)
+    check_detector(detector, asked, tensors)
+    check_detector(SupportViews(torch.from_numpy(VIEWS).half(), embed), asked, tensors)
+
+
+# ---- a world with a known answer ------------------------------------------------------------------------
+
+
+def test_more_views_find_more_false_negatives():
+    clean = planted_world(400, 600, per_anchor=12, known_share=0.5, noise=0, seed=1)
+    world = planted_world(400, 600, per_anchor=12, known_share=0.5, noise=1, seed=1)  # the same truth, seen badly
+    noise = ns.rng_for(7).standard_normal((400, 8, 32)) / np.sqrt(32)
+    views = clean.anchor_vectors[:, None] + noise
+    query = ns.Query(np.arange(400))
+    negatives = ns.pools.Everything(world.known).draw(query, 200, rng=ns.rng_for(0))
+    truth = world.is_false_negative(query.anchors, negatives.ids)
+    found = {}
+    for count in (1, 8):
+        detector = SupportViews(views[:, :count], lambda ids: world.item_vectors[ids], top=3, threshold=-1)
+        flagged = detector.suspicion(query, negatives) >= 0.5
+        assert (flagged.sum(axis=1) == 3).all()
+        found[count] = truth[flagged].mean()
+    assert found[8] > found[1] + 0.02  # 0.181 against 0.147
+    assert found[8] > 12 * truth.mean()  # 0.010 of all are false
+    detector = SupportViews(views, lambda ids: world.item_vectors[ids], threshold=0.5)
+    flagged = detector.suspicion(query, negatives) >= 0.5
+    assert flagged[truth].mean() > 0.45  # recall 0.561
+    assert truth[flagged].mean() > 0.1  # precision 0.136
+
+
+# ---- refusals -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"top": 0}, r"SupportViews: `top` must be at least 1, got 0"),
+        ({"threshold": 1.0}, r"`threshold` must be from -1 to below 1, a cosine, got 1.0"),
+        ({"threshold": float("nan")}, r"`threshold` must be from -1 to below 1, a cosine, got nan"),
+        ({"threshold": "high"}, r"`threshold` must be a number, got 'high'"),
+        ({"aggregate": "median"}, r"`aggregate` must be one of 'max', 'mean', got 'median'"),
+        ({"with_anchor": 1}, r"`with_anchor` must be True or False, got 1"),
+        ({"embed": ITEMS}, r"`embed` must be a function of ids that answers with vectors, got ndarray"),
+        ({"views": VIEWS[0]}, r"`views` must be vectors of shape \(n, S, d\), got shape \(3, 4\)"),
+        ({"views": None}, r"`views` must be vectors of shape \(n, S, d\), got a NoneType"),
+        ({"views": np.ones((2, 1, 2), int)}, r"`views` must be vectors of floating numbers, got dtype int64"),
+        ({"views": VIEWS[:, :0]}, r"`views` must be vectors of shape \(n, S, d\), got shape \(6, 0, 4\)"),
+        ({"views": np.full((2, 1, 2), np.inf)}, r"`views` must be finite, got inf at row 0 \(2 such rows\)"),
+    ],
+)
+def test_settings_that_cannot_be(settings, message):
+    with pytest.raises(ns.NaysayError, match=message):
+        SupportViews(**{"views": VIEWS, **settings})
+
+
+@pytest.mark.parametrize(
+    ("views", "by", "message"),
+    [
+        (VIEWS[:4], embed, r"`anchors` must be between 0 and 3 \(4 rows of views\), got 4 at row 4 \(2 such rows\)"),
+        (lambda a: VIEWS[a][:, 0], embed, r"`views` must be vectors of shape \(6, S, d\), got shape \(6, 4\)"),
+        (lambda a: VIEWS[a][:3], embed, r"`views` must be vectors of shape \(6, S, d\), got shape \(3, 3, 4\)"),
+        (VIEWS, lambda i: ITEMS[i][:-1], r"`embed` must be vectors of shape \(9, d\), got shape \(8, 4\)"),
+        (VIEWS, lambda i: ITEMS[i][:, :3], r"`views` must be vectors of dimension 3, like the candidates', got 4"),
+        (VIEWS, lambda i: ITEMS[i] * (i != 3)[:, None], r"`embed` must be vectors other than 0, got 0.0 at row 3 \(1"),
+        (VIEWS * 0, embed, r"`views` must be vectors other than 0, got 0.0 at row 0 \(6 such rows\)"),
+        (VIEWS, lambda i: ITEMS[i] / (i != 2)[:, None], r"`embed` must be finite, got -?inf at row 2 \(1 such row\)"),
+        (VIEWS, None, r"`negatives.vectors` must be given where there is no embed, got None. Pass embed to the"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_questions_that_cannot_be_answered(views, by, message):
+    query = ns.Query(np.arange(6))
+    negatives = ns.Negatives(np.arange(54).reshape(6, 9) % 9)
+    with pytest.raises(ns.NaysayError, match="SupportViews.suspicion: " + message):
+        SupportViews(views, by).suspicion(query, negatives)
+
+
+def test_other_questions_that_cannot_be_answered():
+    query, negatives = question()
+    with pytest.raises(ns.NaysayError, match=r"`query.vectors` must be given with with_anchor, got None. Pass Query"):
+        SupportViews(VIEWS, embed, with_anchor=True).suspicion(query, negatives)
+    narrow = ns.Query(np.arange(6), vectors=np.ones((6, 2)))
+    with pytest.raises(ns.NaysayError, match=r"`query.vectors` must be vectors of dimension 4, like the views', got 2"):
+        SupportViews(VIEWS, embed, with_anchor=True).suspicion(narrow, negatives)
+    with pytest.raises(ns.NaysayError, match=r"`anchors` must be of shape \(B,\) where views is an array, got shape"):
+        SupportViews(VIEWS, embed).suspicion(ns.Query(np.zeros((6, 3), int)), negatives)
+    with pytest.raises(ns.NaysayError, match=r"SupportViews.scores: `query` must be a Query, got list"):
+        SupportViews(VIEWS, embed).scores([0], negatives)
