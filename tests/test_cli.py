@@ -1,8 +1,10 @@
 """The command line: output, wrong input, exit codes; never a traceback."""
 
+import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from naysay import __version__, catalog
@@ -18,6 +20,8 @@ def test_help_lists_the_commands():
     assert done.returncode == 0
     assert "methods" in done.stdout
     assert "demo" in done.stdout
+    assert "howmany" in done.stdout
+    assert "thresholds" in done.stdout
 
 
 def test_version():
@@ -68,3 +72,64 @@ def test_a_bad_seed_is_one_sentence():
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == "naysay: demo: `seed` must be at least 0, got -1.\n"
+
+
+def test_thresholds_of_a_file(tmp_path):
+    np.save(tmp_path / "scores.npy", np.arange(1000.0) / 1000)
+    out = tmp_path / "out.json"
+    grids = ("--low-grid", "0.8:0.99:0.01", "--high-grid", "0.998,0.999,1")
+    done = naysay("thresholds", str(tmp_path / "scores.npy"), "--n-positives", "10", *grids, "--json", str(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("low = 0.94, high = 0.999 for ")
+    assert json.loads(out.read_text())["table"]["high"][1]["false"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["lost.npy"], "naysay: thresholds: `scores` must be an existing file, got 'lost.npy'.\n"),
+        (
+            ["scores.csv"],
+            "naysay: thresholds: `scores` must be a file that ends in .npy or .parquet, got 'scores.csv'.\n",
+        ),
+        (
+            ["lost.npy", "--high-grid", "0.1"],
+            "naysay: thresholds: `--low-grid` must be given together with --high-grid, got nothing.\n",
+        ),
+        (
+            ["lost.npy", "--low-grid", "0:1", "--high-grid", "0.1"],
+            "naysay: thresholds: `--low-grid` must be numbers separated by commas, or first:last:step, got '0:1'.\n",
+        ),
+        (
+            ["lost.npy", "--plot", "a.html"],
+            "naysay: thresholds: `--plot` must be a file that ends in .svg or .png, got 'a.html'.\n",
+        ),
+        (
+            ["lost.npy", "--json", "no/a.json"],
+            "naysay: thresholds: `--json` must be in an existing folder, got 'no/a.json'.\n",
+        ),
+    ],
+)
+def test_wrong_input_of_thresholds_is_one_sentence(arguments, sentence):
+    done = naysay("thresholds", *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--false-share", "2"], "naysay: choose_thresholds: `false_share` must be from 0 to 1, got 2.0.\n"),
+        (["--hard-share", "-1"], "naysay: choose_thresholds: `hard_share` must be from 0 to 1, got -1.0.\n"),
+        (["--positives", "-1"], "naysay: choose_thresholds: `n_positives` must be at least 0, got -1.\n"),
+        (["--start-low", "nan"], "naysay: choose_thresholds: `start_low` must be one number, got nan.\n"),
+        (
+            ["--column", "a"],
+            "naysay: thresholds: `column` must be left out, unless scores is a .parquet file, got 'a'.\n",
+        ),
+        (["--scope", "rows"], "naysay: choose_thresholds: `scope` must be one of 'all', 'anchor', got 'rows'.\n"),
+    ],
+)
+def test_wrong_options_of_thresholds_are_one_sentence(tmp_path, options, sentence):
+    np.save(tmp_path / "scores.npy", np.arange(10.0))
+    done = naysay("thresholds", str(tmp_path / "scores.npy"), *options)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)

@@ -84,6 +84,43 @@ def howmany(
     )
 
 
+@app.command()
+def thresholds(
+    scores: Annotated[Path, typer.Argument(help="Scores of negatives, higher is closer: an .npy or .parquet file.")],
+    *,
+    column: Annotated[str, typer.Option(help="Which column of the .parquet file, if none is named score.")] = "",
+    positives: Annotated[
+        int, typer.Option("--positives", "--n-positives", help="Known positives; they count among all pairs.")
+    ] = 0,
+    false_share: Annotated[float, typer.Option(help="Of all pairs, that may be false negatives.")] = 0.001,
+    hard_share: Annotated[float, typer.Option(help="Of all pairs, that should be hard negatives.")] = 0.05,
+    low_grid: Annotated[str, typer.Option(help="Low values to choose among: 0.12,0.121 or first:last:step.")] = "",
+    high_grid: Annotated[str, typer.Option(help="High values to choose among, written alike.")] = "",
+    start_low: Annotated[float, typer.Option(help="The low at which the table of high values is counted.")] = 0.0,
+    scope: Annotated[
+        str, typer.Option(help="all: one pair of thresholds; anchor: one for each row of (anchors, n).")
+    ] = "all",
+    plot: Annotated[Path | None, typer.Option(help="Draw the scores in their bands to this .svg or .png file.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
+) -> None:
+    """Choose the scores from which on negatives are hard, and likely false, by their shares of all pairs."""
+    from naysay.detectors.threshold_command import thresholds as run
+
+    run(
+        scores,
+        column=column,
+        positives=positives,
+        false_share=false_share,
+        hard_share=hard_share,
+        low_grid=low_grid,
+        high_grid=high_grid,
+        start_low=start_low,
+        scope=scope,
+        plot=plot,
+        json=json,
+    )
+
+
 def main() -> None:
     """Run a command; print a refusal as its sentence."""
     try:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from naysay.detectors.score_keys import rounded, sorted_keys, to_keys, to_scores
-from naysay.detectors.score_loops import halve
 from naysay.detectors.sketch import SIZE, ScoreSketch
 from naysay.errors import NaysayError
+from naysay.kernels.sketch import halve
 
 WIDTHS = (16, 32, 64)
 

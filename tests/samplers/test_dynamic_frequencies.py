@@ -60,6 +60,17 @@ def test_among_one_is_the_highest_and_among_all_with_all_is_the_draw():
     assert (np.sort(taken) == np.sort(LOOSE.draw(query, DRAWN, rng=ns.rng_for(3)).ids)).all()
 
 
+def test_all_of_the_highest_is_the_mean_of_bpr_times_their_number():
+    """The published code sums the loss over the M highest: with M = N that is BPR over the plain draw."""
+    table = torch.linspace(-2, 1, 8, dtype=torch.float64) ** 3
+    query, positive = ns.Query(torch.zeros(300, dtype=torch.long)), torch.full((300,), 0.5, dtype=torch.float64)
+    all_taken = Dynamic(LOOSE, lambda anchors, ids: table[ids], DRAWN, among=DRAWN)
+    taken = all_taken.sample(query, DRAWN, rng=ns.rng_for(4))
+    drawn = LOOSE.draw(query, DRAWN, rng=ns.rng_for(4)).ids
+    means = [np.mean([math.log1p(math.exp(float(table[item]) - 0.5)) for item in row]) for row in drawn.tolist()]
+    assert ns.losses.bpr(positive, taken.scores).tolist() == pytest.approx([DRAWN * mean for mean in means])
+
+
 @pytest.mark.parametrize("temperature", [0.7, 1.0, 2.5])
 def test_a_temperature_draws_without_repeats_from_the_softmax(temperature):
     """All five candidates are drawn, so the order of three of them has exact chances (Plackett and Luce)."""

@@ -26,9 +26,10 @@ def embed(ids):
 
 
 def score_at(side):
-    def score(triples, ids):
-        table = SCORES if isinstance(ids, np.ndarray) else torch.tensor(SCORES)
-        return table[triples[:, 2 - side][:, None], ids]
+    def score(triples, corrupted):
+        assert tuple(corrupted.shape[::2]) == (len(triples), 3)
+        table = SCORES if isinstance(corrupted, np.ndarray) else torch.tensor(SCORES)
+        return table[corrupted[:, :, 2 - side], corrupted[:, :, side]] + corrupted[:, :, 1]
 
     return score
 
@@ -39,7 +40,7 @@ def cosine(one, other):
 
 def hardness(triple, entity, side, by):
     if by == "score":
-        return SCORES[triple[2 - side], entity]
+        return SCORES[triple[2 - side], entity] + triple[1]
     return cosine(ENTITIES[triple[side]], ENTITIES[entity])
 
 
@@ -97,6 +98,16 @@ def test_items_are_alike_their_positive():
         alike = sorted(set(range(N)) - {liked}, key=lambda i, liked=liked: -cosine(ENTITIES[liked], ENTITIES[i]))
         assert set(made.parents[row].ravel().tolist()) == set(alike[:2])
     assert made.side is None
+
+
+def test_items_that_score_high_for_their_anchor():
+    """On a pool without sides the function sees anchors and ids."""
+    known = ns.Positives.from_pairs([0, 1], [2, 5], n_items=N)
+    sampler = MixKG(ns.pools.Everything(known), lambda anchors, ids: SCORES[anchors[:, None], ids], embed, N, n_hard=2)
+    made = sampler.sample(ns.Query([0, 1]), 6, rng=ns.rng_for(0))
+    for anchor, liked in enumerate([2, 5]):
+        hard = sorted(set(range(N)) - {liked}, key=lambda i, anchor=anchor: -SCORES[anchor, i])
+        assert set(made.parents[anchor].ravel().tolist()) == set(hard[:2])
 
 
 def test_gradients_flow_into_the_parents_alone():

@@ -70,6 +70,70 @@ def test_it_takes_what_the_loops_take(anchors, limit, shortlist, k, in_torch):
     assert taken.shape == (len(anchors), k)
 
 
+TRIPLES = np.random.default_rng(2).integers(0, (N_ITEMS, 2, N_ITEMS), (30, 3))
+TRIPLES = np.concatenate([TRIPLES, [[0, 0, tail] for tail in range(N_ITEMS)]])  # no tail is left for (0, 0)
+PLAUSIBLE = np.random.default_rng(3).permutation(N_ITEMS * 2 * N_ITEMS).reshape(N_ITEMS, 2, N_ITEMS) / 8.0
+
+
+def plausible(_, triples):
+    table = PLAUSIBLE if isinstance(triples, np.ndarray) else torch.from_numpy(PLAUSIBLE)
+    return table[triples[..., 0], triples[..., 1], triples[..., 2]]
+
+
+@COMPILING
+@given(
+    st.lists(st.integers(0, len(TRIPLES) - 1), max_size=5),
+    st.sampled_from([("head",), ("tail",), ("head", "tail")]),
+    st.sampled_from([None, 3.5]),
+    st.sampled_from([None, 5]),
+    st.integers(0, 5),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_of_triples_it_takes_what_is_like_the_entity_that_it_replaces(rows, sides, limit, shortlist, k, in_torch, seed):
+    triples = TRIPLES[rows].reshape(-1, 3)
+    query = ns.Query(torch.from_numpy(triples) if in_torch else triples)
+    pool = ns.pools.Corruption(TRIPLES, sides=sides)
+    first = None if shortlist is None else plausible
+    sampler = NearPositive(pool, by(ALIKE), 9, limit=limit, first=first, shortlist=shortlist)
+    taken = sampler.sample(query, k, rng=ns.rng_for(seed)).numpy()
+    drawn = pool.draw(ns.Query(triples), 9, rng=ns.rng_for(seed))
+    for row, triple in enumerate(triples.tolist()):
+        left = [
+            (side, item)
+            for side, item in zip(drawn.side[row].tolist(), drawn.ids[row].tolist(), strict=True)
+            if item >= 0
+        ]
+        if shortlist is not None:
+
+            def whole(candidate, triple=triple):
+                return tuple(candidate[1] if part == candidate[0] else triple[part] for part in range(3))
+
+            left = sorted(left, key=lambda candidate: -PLAUSIBLE[whole(candidate)])[:shortlist]
+        alike = {candidate: ALIKE[triple[candidate[0]], candidate[1]] for candidate in left}
+        fit = [candidate for candidate in left if limit is None or alike[candidate] <= limit]
+        fit = sorted(fit, key=lambda candidate: -alike[candidate])[:k]
+        empty = k - len(fit)
+        assert list(zip(taken.side[row].tolist(), taken.ids[row].tolist(), strict=True)) == fit + [(-1, -1)] * empty
+        assert taken.scores[row].tolist() == [alike[candidate] for candidate in fit] + [0.0] * empty
+    assert taken.shape == (len(rows), k)
+
+
+def test_relations_may_be_compared_with_relations():
+    pool = ns.pools.Corruption(TRIPLES, sides=("relation",), n_relations=6)
+    query = ns.Query(TRIPLES[:20])
+    taken = NearPositive(pool, by(ALIKE), 6).sample(query, 1, rng=ns.rng_for(0))
+    for triple, found in zip(TRIPLES[:20].tolist(), taken.ids[:, 0].tolist(), strict=True):
+        free = [r for r in range(6) if r != triple[1] and not pool.known.contains([[triple[0], r, triple[2]]])[0]]
+        assert found == max(free, key=lambda r, triple=triple: ALIKE[triple[1], r])
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 1.0}, {"among": 5}])
+def test_it_keeps_the_promises_of_a_sampler_on_triples(settings):
+    pool = ns.pools.Corruption(TRIPLES)
+    ns.check_sampler(NearPositive(pool, by(ALIKE), 8, **settings), pool.known)
+
+
 @pytest.mark.parametrize("numbers", [{}, {"temperature": 0.3}, {"temperature": 4.0}, {"among": 5}])
 def test_it_is_dynamic_with_the_positive_in_the_place_of_the_anchor(numbers):
     matched = by(ALIKE)
@@ -193,8 +257,13 @@ def test_the_sampler_refuses():
     )
     rule = "NearPositive.sample: `query.positives` must be given, got None. Pass Query(anchors, positives=items)."
     assert refusal(sampler.sample, ns.Query([0]), 1, rng=rng) == rule
-    rule = "NearPositive.sample: `query.anchors` must be of shape (B,), got triples."
-    assert refusal(sampler.sample, ns.Query([[0, 1, 2]], positives=[0]), 1, rng=rng) == rule
+    assert refusal(sampler.sample, ns.Query([[0, 1, 2]]), 1, rng=rng).endswith("Use naysay.pools.Corruption.")
+    both = NearPositive(ns.pools.Corruption(TRIPLES, sides=("relation", "tail")), score, 8)
+    rule = (
+        "NearPositive.sample: `pool` must be one that replaces relations or entities, got ['relation', 'tail']. "
+        "Make two pools, with a sampler each, and put them into Mixed."
+    )
+    assert refusal(both.sample, ns.Query(TRIPLES), 1, rng=rng) == rule
     rule = "NearPositive.sample: `k` must be at most among, 2, got 3."
     assert refusal(sampler.sample, QUERY, 3, rng=rng) == rule
     two = NearPositive(POOL, score, 5, first=by(LIKED), shortlist=3)

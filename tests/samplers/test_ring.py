@@ -185,6 +185,55 @@ def test_torch_and_numpy_choose_the_same(k):
     assert tensors.dropped == plain.dropped
 
 
+TRIPLES = np.concatenate(
+    [np.random.default_rng(2).integers(0, (9, 3, 9), (20, 3)), [[0, 0, tail] for tail in range(9)]]
+)
+OF_TRIPLES = ns.pools.Corruption(TRIPLES, sides=("head", "relation", "tail"))
+PLAUSIBLE = np.random.default_rng(3).permutation(9 * 3 * 9).reshape(9, 3, 9) / 8.0  # no two alike
+
+
+def plausible(_, triples):
+    table = PLAUSIBLE if isinstance(triples, np.ndarray) else torch.from_numpy(PLAUSIBLE)
+    return table[triples[..., 0], triples[..., 1], triples[..., 2]]
+
+
+@COMPILING
+@given(
+    st.lists(st.integers(0, len(TRIPLES) - 1), max_size=5),
+    st.integers(1, 24),
+    st.tuples(EIGHTHS, EIGHTHS).map(sorted).filter(lambda ends: ends[0] < ends[1]),
+    st.sampled_from(["keep", "remove"]),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_of_triples_the_corrupted_ones_are_ranked_and_masked(rows, size, ends, mode, in_torch, seed):
+    triples = TRIPLES[rows].reshape(-1, 3)
+    query = ns.Query(torch.from_numpy(triples) if in_torch else triples)
+    sampler = Ring(
+        OF_TRIPLES, plausible, size, **{mode: tuple(ends)}, where=lambda query, triples: triples.sum(-1) % 2 == 0
+    )
+    taken = sampler.sample(query, size, rng=ns.rng_for(seed)).numpy()
+    drawn = OF_TRIPLES.draw(ns.Query(triples), size, rng=ns.rng_for(seed))
+    for row, triple in enumerate(triples.tolist()):
+        made = []
+        for item, side in zip(drawn.ids[row].tolist(), drawn.side[row].tolist(), strict=True):
+            if item >= 0:
+                made.append((side, tuple(item if part == side else triple[part] for part in range(3))))
+        inside = inside_in_loops([PLAUSIBLE[parts] for _, parts in made], *ends)
+        inside = {slot for slot in inside if sum(made[slot][1]) % 2 == 0}
+        left = [slot for slot in range(len(made)) if (slot in inside) == (mode == "keep")]
+        found = {}
+        for item, side, value in zip(taken.ids[row], taken.side[row], taken.scores[row], strict=True):
+            if item >= 0:
+                found[int(side), tuple(int(item) if part == side else triple[part] for part in range(3))] = value
+        assert found == {made[slot]: PLAUSIBLE[made[slot][1]] for slot in left}
+        assert (taken.side[row] >= 0).tolist() == (taken.ids[row] >= 0).tolist()
+
+
+def test_it_conforms_on_triples():
+    ns.check_sampler(Ring(OF_TRIPLES, plausible, 12, keep=(0.25, 1.0)), OF_TRIPLES.known)
+
+
 @pytest.mark.parametrize("anchors", [[], [1], [3]])
 @pytest.mark.parametrize("k", [0, 3])
 def test_no_row_one_row_and_a_row_that_knows_everything(anchors, k):

@@ -1,29 +1,9 @@
-"""Rows that look at the positive: between it and the margin, past the margin, near it, or harder than it."""
+"""Rows that look at the positive: between it and the margin, near it, or harder than it."""
 
+from naysay.catalog import scored_triples, violators
 from naysay.catalog.rows import Alias, Method
+from naysay.catalog.vectors import SETUP as _SETUP
 
-_SETUP = """\
-import numpy as np
-import naysay as ns
-
-rng = np.random.default_rng({seed})
-users, items = rng.integers(0, (50, 200), size=(1000, 2)).T
-known = ns.Positives.from_pairs(users, items, n_anchors=50, n_items=200)
-of_user, of_item = rng.standard_normal((50, 8)), rng.standard_normal((200, 8))
-
-
-def products(of_owner):                                       # NumPy or torch in, the same out
-    def score(owners, ids):
-        found = np.einsum("bd,bnd->bn", of_owner[np.asarray(owners)], of_item[np.asarray(ids)])
-        return found if isinstance(ids, np.ndarray) else ids.double().new_tensor(found)
-
-    return score
-
-
-{sampler}
-query = ns.Query(users[:64], positives=items[:64])
-negatives = sampler.sample(query, {k}, rng=ns.rng_for(seed=0))
-"""
 _SEMIHARD = _SETUP.format(
     seed=0,
     sampler="""\
@@ -58,38 +38,11 @@ pool = ns.pools.Everything(known)
 sampler = ns.samplers.SemiHard(pool, products(of_user), candidates=64, margin=np.inf)""",
     k=1,
 )
-_WARP = _SETUP.format(
-    seed=2,
+_BATCH = _SETUP.format(
+    seed=10,
     sampler="""\
-pool = ns.pools.Everything(known, distinct=False)
-sampler = ns.samplers.Warp(pool, products(of_user), trials=50)""",
-    k=1,
-)
-_WSABIE = """\
-import numpy as np
-import naysay as ns
-
-rng = np.random.default_rng(0)
-images = np.arange(400)
-labels = rng.integers(0, 150, 400)                            # one of many labels for each image
-known = ns.Positives.from_pairs(images, labels, n_items=150)
-of_image, of_label = rng.standard_normal((400, 8)), rng.standard_normal((150, 8))
-
-
-def score(anchors, ids):                                      # NumPy or torch in, the same out
-    found = np.einsum("bd,bnd->bn", of_image[np.asarray(anchors)], of_label[np.asarray(ids)])
-    return found if isinstance(ids, np.ndarray) else ids.double().new_tensor(found)
-
-
-sampler = ns.samplers.Warp(ns.pools.Everything(known, distinct=False), score, trials=149, margin=1.0)
-query = ns.Query(images[:16], positives=labels[:16])
-negatives = sampler.sample(query, 1, rng=ns.rng_for(seed=0))   # negatives.weights: 1 + 1/2 + ... + 1/rank
-"""
-_LIGHTFM = _SETUP.format(
-    seed=3,
-    sampler="""\
-pool = ns.pools.Everything(known, distinct=False)
-sampler = ns.samplers.Warp(pool, products(of_user), trials=10, margin=1.0, mode="lightfm")""",
+pool = ns.pools.InBatch(known)                                # of the batch's own items
+sampler = ns.samplers.SemiHard(pool, products(of_user), candidates=63, margin=2.0, choose="random")""",
     k=1,
 )
 _NEAR = _SETUP.format(
@@ -113,26 +66,13 @@ pool = ns.pools.Everything(known, ns.pools.popularity(known, 0.75))            #
 sampler = ns.samplers.NearPositive(pool, products(of_item), candidates=50)     # stage 2: by the positive item""",
     k=4,
 )
-_BOOTEA = """\
-import numpy as np
-import naysay as ns
-
-rng = np.random.default_rng(0)
-triples = rng.integers(0, (100, 5, 100), size=(2000, 3))
-known = ns.Positives.from_triples(triples, 100, 5)            # the tails known of each (head, relation)
-entities = rng.standard_normal((100, 8))
-
-
-def alike(positives, ids):                                    # NumPy or torch in, the same out
-    found = np.einsum("bd,bnd->bn", entities[np.asarray(positives)], entities[np.asarray(ids)])
-    return found if isinstance(ids, np.ndarray) else ids.double().new_tensor(found)
-
-
-epsilon, n = 0.9, 100
-sampler = ns.samplers.NearPositive(ns.pools.Everything(known), alike, n, among=int(np.ceil((1 - epsilon) * n)))
-query = ns.Query(triples[:64, 0] * 5 + triples[:64, 1], positives=triples[:64, 2])
-negatives = sampler.sample(query, 4, rng=ns.rng_for(seed=0))   # uniform over the 10 nearest of the true tail
-"""
+_TRANSLATIONS = _SETUP.format(
+    seed=11,
+    sampler="""\
+pool = ns.pools.Everything(known)                             # users are sentences, items their translations
+sampler = ns.samplers.NearPositive(pool, products(of_item), candidates=180)""",
+    k=5,
+)
 _BOTH = _SETUP.format(
     seed=7,
     sampler="""\
@@ -156,6 +96,13 @@ pool = ns.pools.Everything(known, ns.pools.popularity(known, 1.0), distinct=Fals
 sampler = ns.samplers.SoftmaxWeights(pool, products(of_user), temperature=1.0)  # likelier items weigh less""",
     k=32,
 )
+_PRIS = _SETUP.format(
+    seed=12,
+    sampler="""\
+pool = ns.pools.Everything(known, ns.pools.popularity(known, 0.5), distinct=False)
+sampler = ns.samplers.SoftmaxWeights(pool, products(of_user), temperature=1.0)  # softmax(s - log q)""",
+    k=16,
+)
 
 ROWS = (
     Method(
@@ -176,6 +123,12 @@ ROWS = (
                 _FACENET,
             ),
             Alias(
+                "Mao et al.",
+                "Mao et al. Metric Learning for Adversarial Robustness. NeurIPS 2019.",
+                "Of the mini-batch, not of the whole set.",
+                _BATCH,
+            ),
+            Alias(
                 "closest farther negative",
                 "The semihard choice of pytorch-metric-learning's BatchEasyHardMiner.",
                 "An endless margin: the highest score below the positive's.",
@@ -183,31 +136,7 @@ ROWS = (
             ),
         ),
     ),
-    Method(
-        name="warp",
-        kind="hard",
-        pool="global",
-        summary="The first candidate that violates the margin, weighed by how few trials it took.",
-        formula="first n with s_n > s_p - margin, after t trials; weight 1 + 1/2 + ... + 1/r, r = (n_items - 1) // t",
-        parts="Warp(Everything(positives, distinct=False), score, trials)",
-        paper="Weston et al. WSABIE. IJCAI 2011.",
-        cost="The draw and a score for each of the trials, which are made at once.",
-        example=_WARP,
-        aliases=(
-            Alias(
-                "WSABIE",
-                "Weston, Bengio, Usunier. WSABIE. IJCAI 2011.",
-                "Up to n - 1 trials, weight by harmonic numbers.",
-                _WSABIE,
-            ),
-            Alias(
-                "LightFM",
-                "Kula. Metadata Embeddings for User and Item Cold-start Recommendations. 2015.",
-                "Ten trials, weight log(max(1, floor((n - 1) / t))), at most 10.",
-                _LIGHTFM,
-            ),
-        ),
-    ),
+    *violators.ROWS,
     Method(
         name="near-positive",
         kind="hard",
@@ -235,7 +164,31 @@ ROWS = (
                 "BootEA",
                 "Sun et al. Bootstrapping Entity Alignment with Knowledge Graph Embedding. IJCAI 2018.",
                 "Epsilon-truncated: uniform over the ceil((1 - epsilon) N) nearest of the true entity.",
-                _BOOTEA,
+                scored_triples.BOOTEA,
+            ),
+            Alias(
+                "nearest-neighbour sampling",
+                "Kotnis and Nastase. Analysis of the Impact of Negative Sampling on Link Prediction ... 2017.",
+                "Entities near the one that is replaced, by a model that was trained before.",
+                scored_triples.near(5, "candidates=150", 4),
+            ),
+            Alias(
+                "SNS",
+                "Islam et al. Simple Negative Sampling for Link Prediction in Knowledge Graphs. 2021.",
+                "Of a few random entities the nearest to the one that is replaced.",
+                scored_triples.near(6, "candidates=16", 1),
+            ),
+            Alias(
+                "ANS (clusters)",
+                "Qin et al. Knowledge Graph Embedding Based on Adaptive Negative Sampling. 2019.",
+                "Entities of the same cluster as the one that is replaced, each as likely.",
+                scored_triples.CLUSTERS,
+            ),
+            Alias(
+                "Guo et al. (translations)",
+                "Guo et al. Effective Parallel Corpus Mining using Bilingual Sentence Embeddings. WMT 2018.",
+                "Sentences near the right translation (the review's reading).",
+                _TRANSLATIONS,
             ),
             Alias(
                 "anchor, then positive",
@@ -257,6 +210,12 @@ ROWS = (
         cost="The draw and a score for each of the k candidates and each positive.",
         example=_SOFTMAX,
         aliases=(
+            Alias(
+                "PRIS",
+                "Lian et al. Personalized Ranking with Importance Sampling. WWW 2020.",
+                "Drawn by popularity, weighed by softmax(s - log q); its draw by clusters is not here.",
+                _PRIS,
+            ),
             Alias(
                 "AdaSIR",
                 "Chen et al. Learning Recommenders for Implicit Feedback with Importance Resampling. WWW 2022.",

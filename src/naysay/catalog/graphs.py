@@ -13,6 +13,17 @@ query = ns.Query(sources[:64], positives=targets[:64])
 negatives = sampler.sample(query, 4, rng=ns.rng_for(seed=0))
 """
 
+_GNEG = """\
+import numpy as np
+import naysay as ns
+
+text = np.random.default_rng(0).zipf(1.5, 3_000) % 400        # a text as word ids
+known = ns.Positives.from_edges(text[:-1], text[1:], 400)     # words that stand side by side
+sampler = ns.samplers.Static(ns.pools.Walks(known, length=2))
+query = ns.Query(text[:64], positives=text[1:65])
+negatives = sampler.sample(query, 5, rng=ns.rng_for(seed=0))   # words two steps away
+"""
+
 ROWS = (
     Method(
         name="k-hop",
@@ -49,6 +60,12 @@ ROWS = (
                 "Ahrabian et al. EMNLP 2020.",
                 "Every walk starts at the anchor; the published code walks on from the last end.",
                 _SETUP.format(seed=3, pool="ns.pools.Walks(known, length=2)"),
+            ),
+            Alias(
+                "GNEG",
+                "Zhang and Zweigenbaum. GNEG: Graph-Based Negative Sampling for word2vec. ACL 2018.",
+                "Walks on the graph of co-occurring words; the paper weighs its edges by counts.",
+                _GNEG,
             ),
         ),
     ),

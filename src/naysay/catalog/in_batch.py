@@ -64,6 +64,12 @@ _TWO_SIDES = "loss = ns.losses.in_batch(z, partner=partner, temperature=0.2)"
 _ONE_SIDE = """\
 first, second = z[:16], z[16:]
 loss = ns.losses.in_batch(first, second, temperature={t})       # {note}"""
+_N_PAIR = """\
+first, second = 4 * z[:16], 4 * z[16:]                        # products, not cosines: lengths count
+loss = ns.losses.in_batch(first, second)                      # log(1 + sum over others of exp(s_j - s_p))"""
+_MVGRL = """\
+nodes = torch.nn.functional.normalize(torch.from_numpy(rng.standard_normal((80, 16))), dim=1)    # five of each graph
+loss = ns.losses.in_batch(nodes, z[16:], partner=np.repeat(batch, 5))       # the graphs of the other view"""
 _DEBIASED = "loss = ns.losses.in_batch(z, partner=partner, temperature=0.5, prior=0.1)      # 1 in 10 is false"
 _GDCL = """\
 clusters = np.random.default_rng(0).integers(0, 8, 16)        # of k-means, made anew as training goes on
@@ -135,6 +141,36 @@ ROWS = (
                 _views("graphs", "whole graphs, twice", _ONE_SIDE.format(t=0.5, note="the other graphs"), 4, "graph"),
             ),
             Alias(
+                "MVGRL",
+                "Hassani and Khasahmadi. Contrastive Multi-View Representation Learning on Graphs. ICML 2020.",
+                "Nodes of one view against the other graphs of the second; the paper's loss is a Jensen-Shannon one.",
+                _views("graphs", "whole graphs, in two views", _MVGRL, 14, "graph"),
+            ),
+            Alias(
+                "CLEAR",
+                "Wu et al. CLEAR: Contrastive Learning for Sentence Representation. 2020.",
+                "Two damaged copies of each sentence: words deleted, moved or replaced.",
+                _views("sentences", "read with words deleted or moved", _TWO_SIDES, 15, "sentence"),
+            ),
+            Alias(
+                "CPC",
+                "van den Oord et al. Representation Learning with Contrastive Predictive Coding. 2018.",
+                "What the past predicts, against what came in the other sequences.",
+                _views(
+                    "sequences; views are past and future",
+                    "predictions, then encodings",
+                    _ONE_SIDE.format(t=1.0, note="the futures of the others"),
+                    16,
+                    "sequence",
+                ),
+            ),
+            Alias(
+                "N-pair",
+                "Sohn. Improved Deep Metric Learning with Multi-class N-pair Loss Objective. NIPS 2016.",
+                "One pair of each class: the other pairs' second halves.",
+                _views("classes", "two pictures of each class", _N_PAIR, 17, "class"),
+            ),
+            Alias(
                 "SGL",
                 "Wu et al. Self-supervised Graph Learning for Recommendation. SIGIR 2021.",
                 "Users among users and items among items, beside the main task.",
@@ -190,7 +226,7 @@ ROWS = (
                 _views("images", "two views of each", _DEBIASED, 7),
             ),
             Alias(
-                "GDCL",
+                "GDCL (in-batch)",
                 "Zhao et al. Graph Debiased Contrastive Learning with Joint Representation Clustering. IJCAI 2021.",
                 "Only those of other clusters; the paper draws some of them.",
                 _views("nodes", "two views of each node", _GDCL, 8, "node"),
@@ -202,7 +238,7 @@ ROWS = (
                 _views("sentences", "two readings of each", _DCLR, 9, "sentence"),
             ),
             Alias(
-                "FNC",
+                "FNC (in-batch)",
                 "Huynh et al. Boosting Contrastive ... Learning with False Negative Cancellation. WACV 2022.",
                 "None that some view comes too close to: eliminated; losses.attract for attraction.",
                 _views("images", "two views of each", _FNC, 10),

@@ -47,6 +47,40 @@ query = ns.Query(contexts[:48], positives=responses[:48])
 negatives = sampler.sample(query, 4, rng=ns.rng_for(seed=0))   # no reference of the same context among them
 """
 
+_NGCF = """\
+import numpy as np
+import naysay as ns
+
+users, items = np.random.default_rng(3).integers(0, (60, 250), size=(1500, 2)).T    # a bipartite graph
+known = ns.Positives.from_pairs(users, items, n_anchors=60, n_items=250)
+sampler = ns.samplers.Static(ns.pools.Everything(known))
+query = ns.Query(users[:128], positives=items[:128])
+negatives = sampler.sample(query, 1, rng=ns.rng_for(seed=0))   # for losses.bpr on the graph network's scores
+"""
+
+_EBR = """\
+import numpy as np
+import naysay as ns
+
+searches, clicked = np.random.default_rng(4).integers(0, (100, 800), size=(1200, 2)).T
+known = ns.Positives.from_pairs(searches, clicked, n_anchors=100, n_items=800)
+sampler = ns.samplers.Static(ns.pools.Everything(known))
+query = ns.Query(searches[:64], positives=clicked[:64])
+negatives = sampler.sample(query, 20, rng=ns.rng_for(seed=0))   # any documents, for losses.hinge
+"""
+
+_ADAPTIVE = """\
+import numpy as np
+import naysay as ns
+
+users, items = np.random.default_rng(5).integers(0, (50, 200), size=(1000, 2)).T
+known = ns.Positives.from_pairs(users, items, n_anchors=50, n_items=200)
+sampler = ns.samplers.Static(ns.pools.Everything(known))
+k_at, step = ns.quantity.adaptive(peak=12, steps=1000), 400   # 1 to 12 and back to 1; the peak is an estimate's
+query = ns.Query(users[:64], positives=items[:64], step=step)
+negatives = sampler.sample(query, k_at(step), rng=ns.rng_for(seed=0, step=step))
+"""
+
 _WORD2VEC = """\
 import numpy as np
 import naysay as ns
@@ -58,6 +92,34 @@ counts = np.bincount(text, minlength=500)
 sampler = ns.samplers.Static(ns.pools.Everything(known, ns.pools.popularity(counts, 0.75), distinct=False))
 query = ns.Query(words[:64], positives=contexts[:64])
 negatives = sampler.sample(query, 5, rng=ns.rng_for(seed=0))
+"""
+
+_ITEM2VEC = """\
+import numpy as np
+import naysay as ns
+
+baskets = np.random.default_rng(1).zipf(1.4, (500, 4)) % 300  # four items that were bought together
+first, second = (baskets[:, side].ravel() for side in np.nonzero(~np.eye(4, dtype=bool)))
+known = ns.Positives.from_pairs(first, second, 300, 300)      # all pairs of a basket
+counts = np.bincount(baskets.ravel(), minlength=300)
+sampler = ns.samplers.Static(ns.pools.Everything(known, ns.pools.popularity(counts, 0.75), distinct=False))
+query = ns.Query(first[:64], positives=second[:64])
+negatives = sampler.sample(query, 15, rng=ns.rng_for(seed=0))
+"""
+
+_GRAPHSAGE = """\
+import numpy as np
+import naysay as ns
+
+graph = ns.Positives.from_edges(*np.random.default_rng(2).integers(0, 300, size=(2, 900)), 300)
+nodes = np.repeat(np.arange(300), 5)
+near = ns.pools.Walks(graph, length=3).endpoints(np.arange(300), 5, rng=ns.rng_for(0)).ravel()
+nodes, near = nodes[near >= 0], near[near >= 0]               # nodes that meet on a short walk belong together
+known = ns.Positives.from_pairs(nodes, near, 300, 300)
+weights = ns.pools.popularity(graph.count(), 0.75)            # degree^0.75
+sampler = ns.samplers.Static(ns.pools.Everything(known, weights, distinct=False))
+query = ns.Query(nodes[:64], positives=near[:64])
+negatives = sampler.sample(query, 20, rng=ns.rng_for(seed=0))
 """
 
 _WALKED = """\
@@ -138,6 +200,19 @@ ROWS = (
                 "Random responses, with several references of a context all excluded.",
                 _USR,
             ),
+            Alias("NGCF", "Wang et al. Neural Graph Collaborative Filtering. SIGIR 2019.", "As BPR.", _NGCF),
+            Alias(
+                "EBR",
+                "Huang et al. Embedding-based Retrieval in Facebook Search. KDD 2020.",
+                "Random documents for each query, for a triplet loss.",
+                _EBR,
+            ),
+            Alias(
+                "ANS (adaptive k)",
+                "Wu et al. Rethinking InfoNCE: How Many Negative Samples Do You Need? 2021.",
+                "A number of negatives that moves with the step: quantity.adaptive.",
+                _ADAPTIVE,
+            ),
         ),
     ),
     Method(
@@ -160,6 +235,18 @@ ROWS = (
                 _DEEPWALK,
             ),
             Alias("LINE", "Tang et al. LINE. WWW 2015.", "Nodes by degree^0.75.", _LINE),
+            Alias(
+                "Item2vec",
+                "Barkan and Koenigstein. Item2vec. MLSP 2016.",
+                "word2vec over baskets: fifteen items by count^0.75.",
+                _ITEM2VEC,
+            ),
+            Alias(
+                "GraphSAGE",
+                "Hamilton et al. Inductive Representation Learning on Large Graphs. NIPS 2017.",
+                "Nodes by degree^0.75, against those that meet on a walk.",
+                _GRAPHSAGE,
+            ),
             Alias("node2vec", "Grover and Leskovec. node2vec. KDD 2016.", "Visits of biased walks^0.75.", _NODE2VEC),
         ),
     ),

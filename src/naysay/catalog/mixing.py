@@ -42,6 +42,15 @@ ns.samplers.MoCHi(
 )""",
     k=8,
 )
+_MIXCSE = _ITEMS.format(
+    seed=2,
+    shape="8",
+    sampler="""\
+ns.samplers.MixGCF(
+    ns.pools.InBatch(known), vectors(of_item), candidates=1, mix=(0.2, 0.2), embed_anchors=vectors(of_user)
+)                                                             # then normalise negatives.vectors, and detach them""",
+    k=1,
+)
 _MOCHI = """\
 import numpy as np
 import naysay as ns
@@ -115,6 +124,14 @@ ROWS = (
         paper="Huang et al. MixGCF: An Improved Training Method for GNN-based Recommender Systems. KDD 2021.",
         cost="The draw and embed of k M candidates a row, with gradients: O(k M layers d).",
         example=_MIXGCF,
+        aliases=(
+            Alias(
+                "MixCSE",
+                "Zhang et al. Unsupervised Sentence Representation via ... Mixing Negatives. AAAI 2022.",
+                "A fifth of the positive in one random sentence of the batch; the caller normalises and detaches.",
+                _MIXCSE,
+            ),
+        ),
     ),
     Method(
         name="MixKG",

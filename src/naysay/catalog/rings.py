@@ -1,5 +1,6 @@
-"""Rows for intervals of difficulty, for rows that several samplers fill, and for queues of earlier batches."""
+"""Rows for intervals of difficulty, and for rows that several samplers fill."""
 
+from naysay.catalog import memories, scored_triples
 from naysay.catalog.rows import Alias, Method
 
 _SCORED = """\
@@ -77,6 +78,57 @@ ns.samplers.Mixed(
     step=", step=160",
     k=4,
 )
+_HALF = (
+    _SCORED.format(
+        seed=6,
+        pool="Everything(known)",
+        sampler="""\
+ns.samplers.Mixed(
+    {
+        "random": ns.samplers.Static(pool),
+        "max": ns.samplers.NearPositive(pool, alike, candidates=150),
+    },
+    shares=(0.5, 0.5),
+)""",
+        step="",
+        k=4,
+    )
+    .replace("def score(anchors, ids):  ", "def alike(positives, ids):")
+    .replace("of_user[np.asarray(anchors)]", "of_item[np.asarray(positives)]")
+)
+_STAR = _SCORED.format(
+    seed=7,
+    pool="Everything(known)",
+    sampler="""\
+ns.samplers.Mixed(                                  # lists of a first model, which stay as they are
+    {
+        "random": ns.samplers.Static(pool),
+        "hard": ns.samplers.Static(ns.pools.Local(np.argsort(-of_user @ of_item.T, axis=1)[:, :50], known)),
+    },
+    shares=(0.5, 0.5),
+)""",
+    step="",
+    k=8,
+)
+_VIEWED = """\
+import numpy as np
+import naysay as ns
+
+rng = np.random.default_rng(8)
+users, items = rng.integers(0, (50, 300), size=(600, 2)).T    # who bought what
+known = ns.Positives.from_pairs(users, items, n_anchors=50, n_items=300)
+viewed = [rng.integers(0, 300, 30) for _ in range(50)]        # what each looked at, and did not buy
+views = ns.Positives.from_pairs(np.repeat(np.arange(50), 30), np.concatenate(viewed), n_anchors=50, n_items=300)
+sampler = ns.samplers.Mixed(
+    {
+        "viewed": ns.samplers.Static(ns.pools.Local(viewed, known)),
+        "unobserved": ns.samplers.Static(ns.pools.Everything(known.union(views))),
+    },
+    shares=(0.4, 0.6),
+)
+query = ns.Query(users[:64], positives=items[:64])
+negatives = sampler.sample(query, 4, rng=ns.rng_for(seed=0))
+"""
 _PINSAGE = """\
 import numpy as np
 import naysay as ns
@@ -95,53 +147,11 @@ epoch = 3
 query = ns.Query(sources[:64], positives=targets[:64], step=(epoch - 1) * steps_an_epoch)
 negatives = sampler.sample(query, 4 + epoch - 1, rng=ns.rng_for(seed=0))
 """
-_QUEUE = """\
-import numpy as np
-import naysay as ns
-
-images = np.arange({n})
-known = ns.Positives.from_pairs(images, images)               # the other view of an image is its positive
-rng = np.random.default_rng({seed})
-keys = rng.standard_normal(({n}, 16)).astype(np.float32)       # what the slow encoder makes of them
-keys /= np.linalg.norm(keys, axis=1, keepdims=True)
-memory = ns.pools.Memory({size}, known)
-{fill}
-sampler = {sampler}
-query = ns.Query(images[:64], positives=images[:64])
-negatives = sampler.sample(query, 8, rng=ns.rng_for(seed=0))  # {last}
-"""
-_BATCHES = """\
-for batch in np.split(images[64:], 4):                        # earlier steps
-    memory.push(batch, vectors=keys[batch])"""
-_MOCO_FILL = """\
-for batch in np.split(rng.permutation(images), 4):            # once a step, after the loss
-    memory.observe(ns.Query(batch, positives=batch), None, vectors=keys[batch])
-# fast and slow being two torch modules: ns.samplers.momentum_update(fast, slow, momentum=0.999)"""
-_STATIC = "ns.samplers.Static(memory)"
-_MEMORY = _QUEUE.format(n=320, seed=0, size=256, fill=_BATCHES, sampler=_STATIC, last="with negatives.vectors")
-_MOCO = _QUEUE.format(n=256, seed=1, size=192, fill=_MOCO_FILL, sampler=_STATIC, last="never the image itself")
-_SENTENCES = _QUEUE.format(n=192, seed=2, size=160, fill=_BATCHES, sampler=_STATIC, last="sentences of earlier batches")
-_GRAPHS = _QUEUE.format(n=448, seed=3, size=384, fill=_BATCHES, sampler=_STATIC, last="subgraphs of earlier batches")
-_BANKED = """\
-import numpy as np
-import naysay as ns
-
-images = np.arange({n})
-known = ns.Positives.from_pairs(images, images)               # each image is a class of its own
-features = np.random.default_rng({seed}).standard_normal(({n}, 16)).astype(np.float32)
-sampler = ns.samplers.Bank(ns.pools.Everything(known), n_items={n}{options})
-for batch in np.split(images, 4):                             # once a step, after the loss
-    sampler.observe(ns.Query(batch, positives=batch), None, vectors=features[batch])
-query = ns.Query(images[:64], positives=images[:64])
-negatives = sampler.sample(query, 8, rng=ns.rng_for(seed=0))  # with negatives.vectors
-"""
-_BANK = _BANKED.format(n=200, seed=0, options="")
-_INSTANCES = _BANKED.format(n=240, seed=1, options=", momentum=0.5")
-_MOCORING = _QUEUE.format(
+_MOCORING = memories.QUEUE.format(
     n=384,
     seed=4,
     size=320,
-    fill=_BATCHES
+    fill=memories.BATCHES
     + """
 
 
@@ -214,36 +224,31 @@ ROWS = (
                 "Random for ten epochs, then the hardest.",
                 _WARM_UP,
             ),
+            Alias(
+                "Mix Sampling",
+                "Rao et al. Noise-Contrastive Estimation for Answer Selection. CIKM 2016.",
+                "Half at random, half by Max Sampling.",
+                _HALF,
+            ),
+            Alias(
+                "STAR",
+                "Zhan et al. Optimizing Dense Retrieval Model Training with Hard Negatives. SIGIR 2021.",
+                "A fixed list of hard ones, and random ones beside them that keep training stable.",
+                _STAR,
+            ),
+            Alias(
+                "View-aware NS",
+                "Ding et al. An Improved Sampler for Bayesian Personalized Ranking by Leveraging View Data. WWW 2018.",
+                "What was viewed and what was not, by shares; the first above the second is another query.",
+                _VIEWED,
+            ),
+            Alias(
+                "Kanojia et al.",
+                "Kanojia et al. Enhancing Knowledge Graph Embedding with Probabilistic Negative Sampling. WWW 2017.",
+                "Corruptions from a list of possible entities with probability beta, any otherwise.",
+                scored_triples.LISTED,
+            ),
         ),
     ),
-    Method(
-        name="memory-queue",
-        kind="auxiliary",
-        pool="memory",
-        summary="Items of earlier batches, first in, first out, with the vectors that they had.",
-        formula="uniform over the entries that are neither the anchor's own nor known of it",
-        parts="Static(Memory(65_536, positives))",
-        paper="He et al. Momentum Contrast for Unsupervised Visual Representation Learning. CVPR 2020.",
-        cost="O(1) a draw and the copy of its vector; 16 bytes an entry and its vector.",
-        example=_MEMORY,
-        aliases=(
-            Alias("MoCo", "He et al. CVPR 2020.", "Keys of a slow encoder: momentum_update.", _MOCO),
-            Alias("ESimCSE", "Wu et al. ESimCSE. COLING 2022.", "A queue of sentences.", _SENTENCES),
-            Alias("GCC", "Qiu et al. GCC. KDD 2020.", "A queue of subgraphs.", _GRAPHS),
-        ),
-    ),
-    Method(
-        name="memory-bank",
-        kind="auxiliary",
-        pool="memory",
-        summary="Any other item, with the vector that it had when it was last seen.",
-        formula="i as the pool draws; v_i <- unit(m v_i + (1 - m) f_i) when i is seen",
-        parts="Bank(Everything(positives), n_items)",
-        paper="Wu et al. Unsupervised Feature Learning via Non-Parametric Instance Discrimination. CVPR 2018.",
-        cost="As the pool, and the copy of the vectors; n_items x d numbers.",
-        example=_BANK,
-        aliases=(
-            Alias("instance discrimination", "Wu et al. CVPR 2018.", "Each image is a class of its own.", _INSTANCES),
-        ),
-    ),
+    *memories.ROWS,
 )

@@ -39,6 +39,12 @@ ROWS = (
                 "Ten corruptions for each triple, independent draws.",
                 _SETUP.format(seed=2, options=", distinct=False", k=10),
             ),
+            Alias(
+                "RotatE",
+                "Sun et al. RotatE. ICLR 2019.",
+                "Many for each triple, weighed by the model itself: losses.self_adversarial.",
+                _SETUP.format(seed=6, options="", k=64),
+            ),
         ),
     ),
     Method(
@@ -55,6 +61,7 @@ ROWS = (
     ),
     Method(
         name="typed",
+        also=("type-constrained",),
         kind="static",
         pool="local",
         summary="Corruption by entities that were seen on that side of the relation: plausible, so harder.",
@@ -74,5 +81,13 @@ ROWS = (
         paper="Xie et al. Representation Learning of Knowledge Graphs with Entity Descriptions. AAAI 2016.",
         cost=_COST,
         example=_SETUP.format(seed=5, options=', sides=("head", "relation", "tail")', k=4),
+        aliases=(
+            Alias(
+                "TransG",
+                "Xiao et al. TransG: A Generative Mixture Model for Knowledge Graph Embedding. 2015.",
+                "The relation alone (the review's reading).",
+                _SETUP.format(seed=7, options=', sides=("relation",)', k=2),
+            ),
+        ),
     ),
 )

@@ -40,7 +40,7 @@ def rounded(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def sorted_keys(keys: Keys) -> Keys:
     """The keys in order, by a radix sort; `keys` itself is used up."""
-    from naysay.detectors.score_loops import DIGIT, sort_keys
+    from naysay.kernels.sketch import DIGIT, sort_keys
 
     digits = -(-8 * keys.dtype.itemsize // DIGIT)
     spare = np.empty_like(keys)

@@ -196,7 +196,7 @@ class ScoreSketch:
 
     def _carry(self, keys: Keys, level: int) -> None:
         """Put a full buffer on its level; two on one level become one on the next, as in binary addition."""
-        from naysay.detectors.score_loops import halve
+        from naysay.kernels.sketch import halve
 
         while level < len(self._levels) and (held := self._levels[level]) is not None:
             upper = self.over <= self.under

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import check_whole, refuse, shown
-from naysay.detectors import minhash, nearest, text_hash
+from naysay.detectors import minhash, text_hash
 from naysay.detectors.line import on_its_side
 from naysay.detectors.slots import as_suspicion, check_asked
 from naysay.detectors.twin_tables import KnownRows, Table, references, text_table, vector_table
+from naysay.kernels import twins
 from naysay.kernels.threads import in_rows
 from naysay.pools.slots import check_ids
 from naysay.positives import Positives
@@ -191,8 +192,8 @@ class Twins:
         rows, pairs = len(ids), (len(ids) + len(others)) * ids.shape[1]
         keys = frozen(np.empty(0, np.uint64)) if self._texts is None else self._texts.values
         same = np.empty(ids.shape, np.int8)
-        in_rows(nearest.same, rows, 2 * pairs, ids, indptr, others, keys, same)
-        found = [("positive", 1.0 * (same == nearest.ITSELF)), ("same text", 1.0 * (same == nearest.SAME_KEY))]
+        in_rows(twins.same, rows, 2 * pairs, ids, indptr, others, keys, same)
+        found = [("positive", 1.0 * (same == twins.ITSELF)), ("same text", 1.0 * (same == twins.SAME_KEY))]
         its_own = (ids == anchors[:, None]) & self.shared_ids
         if self._texts is not None:
             own = frozen(self._texts.own(anchors))
@@ -207,12 +208,12 @@ class Twins:
         if self._vectors is not None:
             own, vectors = frozen(self._vectors.own(anchors)), self._vectors.values
             alike = np.empty(ids.shape)
-            in_rows(nearest.closest, rows, pairs * vectors.shape[1], ids, own, indptr, others, vectors, alike)
+            in_rows(twins.closest, rows, pairs * vectors.shape[1], ids, own, indptr, others, vectors, alike)
             found.append(("near vector", by_similarity(alike, self.cosine)))
         if self.transitive is not None and self._known is not None:
             known, met = self._known, np.empty(ids.shape, np.bool_)
             arrays = (known.indptr, known.indices, known.filter, known.item_indptr, known.item_anchors)
-            in_rows(nearest.vouched, rows, 16 * ids.size, anchors, ids, *arrays, met)
+            in_rows(twins.vouched, rows, 16 * ids.size, anchors, ids, *arrays, met)
             found.append(("transitive", self.transitive * met))
         return found
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from naysay.checks import check_one_of, check_whole, refuse, shown
 from naysay.pools.slots import ON_SHORT
-from naysay.rng import key_from
-from naysay.samplers.choose import gather, gumbel, top
 from naysay.samplers.curriculum import at_step
 from naysay.samplers.draw import check_is_pool
+from naysay.samplers.pick import pick_softly
 from naysay.samplers.scored import Score, candidates_of, check_score, score_slots, take, wanted_slots
 from naysay.types import Negatives, Pool, Query, check_query
 
@@ -85,20 +84,8 @@ class Dynamic:
             refuse(owner, "k", f"at most among, {among}", shown(k))
         drawn = candidates_of(owner, self.pool, query, size, rng)
         scores = score_slots(owner, self.score, query, drawn.ids, drawn.side)
-        most = min(width, scores.shape[1])
-        if among is not None:
-            first = top(scores, min(among, scores.shape[1]))
-            noise = gumbel(tuple(first.shape), key_from(owner, rng), scores)
-            noise[gather(scores, first) == -np.inf] = -np.inf
-            order = gather(first, top(noise, min(most, first.shape[1])))
-        elif temperature > 0:
-            noise = gumbel(tuple(scores.shape), key_from(owner, rng), scores)
-            # The same order twice, and each form is finite where the other may not be.
-            soft = scores + temperature * noise if temperature < 1 else scores * (1 / temperature) + noise
-            order = top(soft, most)
-        else:
-            order = top(scores, most)
-        kept = gather(scores, order) > -np.inf
+        there = scores > -np.inf
+        order, kept = pick_softly(owner, scores, there, width, among=among, temperature=temperature, rng=rng)
         return take(owner, drawn, order, kept, counts, width, self.on_short, scores)
 
     def __repr__(self) -> str:

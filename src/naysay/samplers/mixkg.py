@@ -14,6 +14,7 @@ from naysay.rng import key_from
 from naysay.samplers.choose import gather, top
 from naysay.samplers.curriculum import at_step
 from naysay.samplers.draw import check_is_pool
+from naysay.samplers.partner import sides_of
 from naysay.samplers.scored import Score, candidates_of, check_score, score_slots, wanted_slots
 from naysay.samplers.vectors import (
     Embed,
@@ -38,7 +39,8 @@ class MixKG:
     """Of the candidates, take the n_hard hardest by one of two criteria, and mix k pairs of them.
 
     pool         where candidates come from: `Corruption` of one side (two sides: two of these in `Mixed`), or any pool
-    score        score(anchors, ids (B, n)) -> (B, n), of the triples with that side replaced; None if by="entity"
+    score        score(triples (B, 3), corrupted (B, n, 3)) -> (B, n), higher is closer; on a pool of items
+                 score(anchors (B,), ids (B, n)) -> (B, n); None if by="entity"
     embed        embed(ids) -> (..., d), the vectors of the entities
     candidates   how many are drawn
     n_hard       how many of them are mixed
@@ -61,7 +63,9 @@ class MixKG:
     >>> triples = [[0, 0, 1], [2, 0, 3]]
     >>> entities = np.array([[0.0], [1.0], [2.0], [4.0]])
     >>> pool = ns.pools.Corruption(triples, sides=("tail",))
-    >>> mixed = MixKG(pool, lambda triples, ids: ids * 1.0, lambda ids: entities[ids], 3, n_hard=2, mix=(0.5, 0.5))
+    >>> def score(triples, corrupted):
+    ...     return corrupted[:, :, 2] * 1.0
+    >>> mixed = MixKG(pool, score, lambda ids: entities[ids], candidates=3, n_hard=2, mix=(0.5, 0.5))
     >>> made = mixed.sample(ns.Query(triples), 1, rng=ns.rng_for(0))
     >>> made.vectors.tolist(), np.sort(made.parents).tolist(), made.side.tolist()
     ([[[3.0]], [[1.5]]], [[[2, 3]], [[1, 2]]], [[2], [2]])
@@ -105,7 +109,7 @@ class MixKG:
         hardness = (
             self._likeness(owner, query, drawn.ids, side)
             if self.score is None
-            else score_slots(owner, self.score, query, drawn.ids)
+            else score_slots(owner, self.score, query, drawn.ids, drawn.side)
         )
         hard = top(hardness, min(n_hard, hardness.shape[1]))
         found = (gather(hardness, hard) > -np.inf).sum(1)[:, None]
@@ -151,8 +155,8 @@ def _one_side(owner: str, drawn: Negatives) -> int | None:
     """The side that all candidates replace, or None where there are no sides."""
     if drawn.side is None:
         return None
-    sides = np.unique(np.asarray(to_numpy(drawn.side))[np.asarray(to_numpy(drawn.ids)) >= 0]).tolist()
+    sides = sides_of(drawn)
     if len(sides) > 1:
         advice = "Make one pool for each side, and put two samplers into Mixed."
         refuse(owner, "pool", "one that replaces one side", [SIDES[side] for side in sides], advice)
-    return sides[0] if sides else 0
+    return sides[0]

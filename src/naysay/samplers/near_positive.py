@@ -9,15 +9,14 @@ import numpy as np
 
 from naysay.checks import check_one_of, check_whole, refuse, shown
 from naysay.pools.slots import ON_SHORT
-from naysay.rng import key_from
-from naysay.samplers.choose import gather, gumbel, top
+from naysay.samplers.choose import gather, top
 from naysay.samplers.curriculum import at_step
 from naysay.samplers.draw import check_is_pool
 from naysay.samplers.numbers import check_number
-from naysay.samplers.partner import partners
-from naysay.samplers.pick import pick, pick_any, reasons
+from naysay.samplers.partner import likeness, partners
+from naysay.samplers.pick import pick_softly, reasons
 from naysay.samplers.scored import Score, candidates_of, check_score, score_slots, take, wanted_slots
-from naysay.types import Array, Negatives, Pool, Query, check_query
+from naysay.types import Negatives, Pool, Query, check_query
 
 TOO_CLOSE = "too close"
 
@@ -27,19 +26,22 @@ class NearPositive:
     """Draw `candidates`, score them against the row's positive, and take the k nearest; or k at random of those near.
 
     pool         where candidates come from; it has excluded what is known, the positive included
-    score        score(positives (B,), ids (B, n)) -> (B, n), higher is closer: how alike two items are
+    score        score(positives (B,), ids (B, n)) -> (B, n), higher is closer: how alike two items are. On a pool of
+                 triples (`Corruption`) the positive is the entity that a candidate replaces, the head or the tail
     candidates   how many are drawn for each anchor
     temperature  0: the k nearest. Above 0: k without repeats from softmax(score / temperature), by Gumbel top-k
     among        None, or M: k at random among the M nearest
     limit        None, or a score: candidates above it are left out, as too like the positive to be a negative of it
-    first        None, or score(anchors (B,), ids (B, n)): a first stage, by the anchor
+    first        None, or score(anchors (B,), ids (B, n)): a first stage, by the anchor; of triples
+                 score(triples (B, 3), corrupted (B, n, 3))
     shortlist    how many of the highest by `first` go on to the second stage, by the positive
     on_short     "pad" or "raise", if slots stay empty
 
-    The five numbers may be functions of the step. The query must have positives. The limit is looked at before the M
-    nearest are; slots for which only candidates above it were left are counted {"too close": n}. `scores` (B, K) are
-    those against the positive; log_q is None, because the choice depends on them. Cost: the pool's draw, one call of
-    score for (B, candidates), or of first for those and of score for (B, shortlist), and a partial sort.
+    The five numbers may be functions of the step. The query must have positives; triples bring their own. The limit is
+    looked at before the M nearest are; slots for which only candidates above it were left are counted {"too close": n}.
+    `scores` (B, K) are those against the positive; log_q is None, because the choice depends on them. Cost: the pool's
+    draw, one call of score for (B, candidates), or of first for those and of score for (B, shortlist), and a partial
+    sort; on triples one call of score for each side that the pool replaces.
 
     Max sampling: Rao, He, Lin. Noise-Contrastive Estimation for Answer Selection. CIKM 2016, the k nearest. Two-stage:
     Tran, Hennequin, Royo-Letelier, Moussallam. Improving Collaborative Metric Learning with Efficient Negative
@@ -92,23 +94,23 @@ class NearPositive:
         """(B, K) negatives, the nearest or the first drawn first; k is a number, K = ceil(k), realised; or (B,)."""
         owner = "NearPositive.sample"
         check_query(owner, query)
-        if query.anchors.ndim != 1:
-            refuse(owner, "query.anchors", "of shape (B,)", "triples")
         numbers = {name: at_step(value, query.step) for name, value in self._numbers.items()}
         self._check_numbers(numbers)
         counts, width = wanted_slots(owner, k, len(query), rng)
         for name in ("among", "shortlist"):
             if numbers[name] is not None and width > numbers[name]:
                 refuse(owner, "k", f"at most {name}, {numbers[name]}", shown(k))
-        positives = partners(owner, query)
+        if query.anchors.ndim == 1:
+            partners(owner, query)  # refused before the draw
         drawn = candidates_of(owner, self.pool, query, numbers["candidates"], rng)
         if self.first is not None:
             drawn = _shortened(owner, self.first, query, drawn, numbers["shortlist"])
-        scores = score_slots(owner, self.score, Query(positives, step=query.step), drawn.ids)
+        scores = likeness(owner, self.score, query, drawn)
         may = drawn.ids >= 0
         if numbers["limit"] is not None:
             may = may & (scores <= numbers["limit"])
-        taken = _chosen(scores, may, width, numbers["among"], numbers["temperature"], owner, rng)
+        softness = {name: numbers[name] for name in ("among", "temperature")}
+        taken = pick_softly(owner, scores, may, width, **softness, rng=rng)
         answer = take(owner, drawn, *taken, counts, width, self.on_short, scores)
         return replace(answer, dropped=reasons(TOO_CLOSE, counts, drawn.ids, may))
 
@@ -138,22 +140,6 @@ class NearPositive:
 
 def _shortened(owner: str, first: Score, query: Query, drawn: Negatives, shortlist: int) -> Negatives:
     """The first stage: of the candidates, the `shortlist` highest by the anchor."""
-    order = top(score_slots(owner, first, query, drawn.ids), min(shortlist, drawn.shape[1]))
+    order = top(score_slots(owner, first, query, drawn.ids, drawn.side), min(shortlist, drawn.shape[1]))
     room = np.full(len(query), order.shape[1])
     return take(owner, drawn, order, gather(drawn.ids >= 0, order), room, order.shape[1], "pad")
-
-
-def _chosen(
-    scores: Array, may: Array, width: int, among: int | None, temperature: float, owner: str, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """The slots to take, and which of them hold: the highest, any of the M highest, or by softmax."""
-    if among is not None:
-        nearest, held = pick(scores, may, among)
-        place, kept = pick_any(held, width, key_from(owner, rng), scores)
-        return gather(nearest, place), kept
-    if temperature > 0:
-        noise = gumbel(tuple(scores.shape), key_from(owner, rng), scores)
-        # The same order twice, and each form is finite where the other may not be.
-        soft = scores + temperature * noise if temperature < 1 else scores / temperature + noise
-        return pick(soft, may, width)
-    return pick(scores, may, width)

@@ -1,13 +1,13 @@
-"""The positive of each row, for samplers that look at it: its id and its score."""
+"""The positive of each row, for samplers that look at it: its id, its score, and how like it the candidates are."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from naysay.arrays import is_torch, to_torch
+from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import first_bad, refuse
 from naysay.samplers.scored import Score, score_slots
-from naysay.types import HEAD, Array, Query
+from naysay.types import HEAD, RELATION, SIDES, Array, Negatives, Query
 
 
 def partners(owner: str, query: Query) -> Array:
@@ -28,3 +28,32 @@ def partner_scores(owner: str, score: Score, query: Query) -> Array:
     heads = query.anchors[:, :1]
     heads = heads.long() if is_torch(heads) else heads.astype(np.int64)
     return score_slots(owner, score, query, heads, heads * 0 + HEAD)[:, 0]
+
+
+def sides_of(drawn: Negatives) -> list[int]:
+    """The sides that candidates of triples replace; the head if there is no candidate."""
+    sides = np.asarray(to_numpy(drawn.side))[np.asarray(to_numpy(drawn.ids)) >= 0]
+    return [int(side) for side in np.unique(sides)] or [HEAD]
+
+
+def likeness(owner: str, score: Score, query: Query, drawn: Negatives) -> Array:
+    """(B, n) how close each candidate is to what it stands in for: score(positives (B,), ids (B, n)).
+
+    That is the row's positive; of triples the part that the candidate replaces, and the function is called once for
+    each side. It cannot tell relations from entities, so one pool does not replace both.
+    """
+    if drawn.side is None:
+        return score_slots(owner, score, Query(partners(owner, query), step=query.step), drawn.ids)
+    sides = sides_of(drawn)
+    if RELATION in sides and len(sides) > 1:
+        advice = "Make two pools, with a sampler each, and put them into Mixed."
+        refuse(owner, "pool", "one that replaces relations or entities", [SIDES[side] for side in sides], advice)
+    torch = need_torch(owner) if is_torch(drawn.ids) else None
+    found = None
+    for side in sides:
+        ids = drawn.ids + 0
+        ids[drawn.side != side] = -1
+        scores = score_slots(owner, score, Query(query.anchors[:, side], step=query.step), ids)
+        # Elsewhere it is -inf, so the larger of two is the one that was scored.
+        found = scores if found is None else (np.maximum if torch is None else torch.maximum)(found, scores)
+    return found

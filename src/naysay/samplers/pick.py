@@ -1,4 +1,4 @@
-"""Picking from the candidates that may be taken, and naming the reason for slots that found none."""
+"""Picking from the candidates that may be taken: the highest, any, or softly; and why slots found none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.pools.slots import EXHAUSTED
+from naysay.rng import key_from
 from naysay.samplers.choose import gather, gumbel, top
 from naysay.types import Array
 
@@ -27,6 +28,32 @@ def pick(values: Array, may: Array, width: int) -> tuple[Array, Array]:
 def pick_any(may: Array, width: int, key: np.uint64, like: Array) -> tuple[Array, Array]:
     """The same, at random: each that may be taken is as likely as the next. Noise is in the type of `like`."""
     return pick(gumbel(tuple(may.shape), key, like), may, width)
+
+
+def pick_softly(
+    owner: str,
+    values: Array,
+    may: Array,
+    width: int,
+    *,
+    among: int | None,
+    temperature: float,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """The same, as hard as it is told to be: the highest, any of the `among` highest, or by softmax.
+
+    A temperature above 0 takes them without repeats from softmax(values / temperature), the first drawn first.
+    """
+    if among is not None:
+        highest, held = pick(values, may, among)
+        place, kept = pick_any(held, width, key_from(owner, rng), values)
+        return gather(highest, place), kept
+    if temperature > 0:
+        noise = gumbel(tuple(values.shape), key_from(owner, rng), values)
+        # The same order twice, and each form is finite where the other may not be.
+        soft = values + temperature * noise if temperature < 1 else values * (1 / temperature) + noise
+        return pick(soft, may, width)
+    return pick(values, may, width)
 
 
 def one_after_other(first: tuple[Array, Array], then: tuple[Array, Array]) -> tuple[Array, Array]:

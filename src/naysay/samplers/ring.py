@@ -14,13 +14,15 @@ from naysay.arrays import is_torch, to_torch
 from naysay.checks import check_one_of, check_whole, refuse, shown
 from naysay.pools.slots import ON_SHORT
 from naysay.rng import key_from
-from naysay.samplers.choose import gather, gumbel, top
+from naysay.samplers.choose import gather
 from naysay.samplers.curriculum import at_step
 from naysay.samplers.draw import check_is_pool
-from naysay.samplers.scored import Score, candidates_of, check_score, score_slots, take, wanted_slots
+from naysay.samplers.pick import pick_any
+from naysay.samplers.scored import Score, candidates_of, check_score, corrupted_triples, score_slots, take, wanted_slots
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
-Where = Callable[[Query, Array], Array]  # where(query, ids (B, n)) -> (B, n) bool
+# where(query, ids (B, n)) -> (B, n) bool; of triples where(query, corrupted (B, n, 3))
+Where = Callable[[Query, Array], Array]
 OUTSIDE = "outside the ring"
 _ROUNDING = 1e-9  # (1 - 0.9) * 10 is 0.9999999999999998: what a cut may miss and still be whole
 
@@ -30,12 +32,14 @@ class Ring:
     """Draw and score candidates, keep or remove those of a percentile interval, and take k of the rest at random.
 
     pool         where candidates come from; it has excluded what is known
-    score        score(anchors (B,), ids (B, n)) -> (B, n), higher is closer: any function of the model
+    score        score(anchors (B,), ids (B, n)) -> (B, n), higher is closer: any function of the model. On a pool of
+                 triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n)
     candidates   how many are drawn and scored for each anchor
     keep         (low, high) in [0, 1]: only this interval of difficulty stays; 1.0 is the hardest
     remove       (low, high): this interval goes, and the rest stays. One of the two is given.
     where        where(query, ids (B, n)) -> (B, n) bool in the query's array type (same class, other class): cuts the
-                 interval down to the candidates for which it holds; keep keeps and remove removes what is in both
+                 interval down to the candidates for which it holds; keep keeps and remove removes what is in both. On
+                 a pool of triples where(query, corrupted (B, n, 3))
     refill       False: the interval shrinks the set. True: the draw is so much longer that `candidates` are left after
                  the cut, so that the count stays; a mask under keep, or a pool that runs out, may still leave fewer
     on_short     "pad" or "raise", if fewer than k are left in a row
@@ -106,17 +110,15 @@ class Ring:
         size, low, high = self._numbers(query.step)
         drawn = candidates_of(owner, self.pool, query, size, rng)
         counts, width = wanted_slots(owner, k, len(query), rng)
-        scores = score_slots(owner, self.score, query, drawn.ids)
+        scores = score_slots(owner, self.score, query, drawn.ids, drawn.side)
         order = _hardest_first(scores)
         filled = gather(drawn.ids, order) >= 0
         inside = filled & _within(filled, low, high)
         if self.where is not None:
-            inside = inside & gather(_mask(owner, self.where, query, drawn.ids), order)
+            inside = inside & gather(_mask(owner, self.where, query, drawn), order)
         left = inside if self.remove is None else filled & ~inside
-        noise = gumbel(tuple(left.shape), key_from(owner, rng), scores)
-        noise[~left] = -np.inf
-        places = top(noise, min(width, left.shape[1]))
-        chosen = take(owner, drawn, gather(order, places), gather(left, places), counts, width, self.on_short, scores)
+        places, held = pick_any(left, width, key_from(owner, rng), scores)
+        chosen = take(owner, drawn, gather(order, places), held, counts, width, self.on_short, scores)
         cut = int((filled & ~left).sum())
         return replace(chosen, dropped={**chosen.dropped, OUTSIDE: cut}) if cut else chosen
 
@@ -175,9 +177,11 @@ def _within(filled: Array, low: float, high: float) -> Array:
     return (place >= first[count][:, None]) & (place < end[count][:, None])
 
 
-def _mask(owner: str, where: Where, query: Query, ids: Array) -> Array:
+def _mask(owner: str, where: Where, query: Query, drawn: Negatives) -> Array:
     """(B, n) bool: what the user's function says; it never sees -1."""
-    found = where(query, ids.clamp(min=0) if is_torch(ids) else np.maximum(ids, 0))
+    ids = drawn.ids
+    shown_ids = ids.clamp(min=0) if is_torch(ids) else np.maximum(ids, 0)
+    found = where(query, shown_ids if drawn.side is None else corrupted_triples(query.anchors, shown_ids, drawn.side))
     kind = "a tensor" if is_torch(ids) else "a NumPy array"
     if is_torch(found) != is_torch(ids) or not hasattr(found, "dtype"):
         refuse(owner, "where", f"a function that answers with {kind}, like the query", f"a {type(found).__name__}")

@@ -51,7 +51,7 @@ def score_slots(owner: str, score: Score, query: Query, ids: Array, side: Array 
     # An empty list of anchors is an array of floats, which no model looks up.
     anchors = query.anchors if len(query) else ids[:, :0].reshape(query.anchors.shape)
     with torch.no_grad() if torch is not None else nullcontext():
-        scores = score(anchors, shown if side is None else _corrupted(anchors, shown, side))
+        scores = score(anchors, shown if side is None else corrupted_triples(anchors, shown, side))
     found = _as_scores(owner, scores, ids)
     if short:
         found = found.masked_fill(empty, -np.inf) if torch is not None else np.where(empty, -np.inf, found)
@@ -88,7 +88,7 @@ def _as_scores(owner: str, scores: Any, ids: Array) -> Array:
     return found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
 
 
-def _corrupted(triples: Array, ids: Array, side: Array) -> Array:
+def corrupted_triples(triples: Array, ids: Array, side: Array) -> Array:
     """(B, n, 3): each triple with the part `side` replaced; where a slot is empty, with id 0 for its head."""
     if not is_torch(ids):
         found = np.repeat(triples[:, None, :].astype(np.int64), ids.shape[1], axis=1)
