@@ -110,7 +110,8 @@ def plain_quantile(scores, allowed, dtype=np.float64):
 
 
 few_values = st.sampled_from([-1.0, -0.25, 0.0, 0.1, 0.5, 0.75, 1.0])
-many = st.lists(few_values | st.floats(-2, 2), min_size=1, max_size=60)
+several = st.lists(few_values, min_size=2, max_size=2, unique=True)  # equal scores throughout are refused
+many = st.tuples(several, st.lists(few_values | st.floats(-2, 2), max_size=58)).map(lambda two: two[0] + two[1])
 shares = st.sampled_from([0, 0.001, 0.05, 0.1, 0.29, 0.3, 0.4])
 
 
@@ -196,10 +197,12 @@ def test_ties_go_to_the_easier_side():
     assert Bands(narrow.low, narrow.high).count(np.array(scores, np.float32))["false"] == 0
 
 
-def test_equal_scores_throughout_are_all_easy():
-    found = choose_thresholds(np.full(1000, 0.5, np.float16))
-    assert Bands(found.low, found.high).count(np.full(1000, 0.5, np.float16)) == {"easy": 1000, "hard": 0, "false": 0}
-    assert len(found.notes) == 2
+@pytest.mark.parametrize("grid", [None, ([0.1, 0.2], [0.6, 0.9])])
+@pytest.mark.parametrize("stream", [False, True])
+def test_equal_scores_throughout_are_refused(grid, stream):
+    scores = np.full(1000, 0.5, np.float16)
+    with pytest.raises(NaysayError, match=r"`scores` must be of more than one value, got 1000 times 0\.5\. Is the enc"):
+        choose_thresholds(iter(np.split(scores, 10)) if stream else scores, grid=grid)
 
 
 def test_a_share_is_read_as_it_is_written():
@@ -320,8 +323,12 @@ def test_kinds_of_arrays(scores):
 
 # ---- anchors --------------------------------------------------------------------------------------------------------
 
-rows_of_few = st.integers(1, 12).flatmap(
-    lambda n: st.lists(st.lists(few_values, min_size=n, max_size=n), min_size=1, max_size=6)
+rows_of_few = st.integers(0, 10).flatmap(
+    lambda n: st.lists(
+        st.tuples(several, st.lists(few_values, min_size=n, max_size=n)).map(lambda two: two[0] + two[1]),
+        min_size=1,
+        max_size=6,
+    )
 )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.checks import refuse
 from naysay.detectors.score_blocks import ScoreBlocks
 from naysay.detectors.score_cuts import count_at_least
-from naysay.detectors.threshold_rows import Choice, Counts, budget, counted
+from naysay.detectors.threshold_rows import Choice, Counts, budget, check_differ, counted
 from naysay.quantity.numbers import Floats
 
 
@@ -25,9 +28,11 @@ def choose_from_grid(
 ) -> Choice:
     """Count at every value in one pass, then choose."""
     lows, highs = grid
-    negatives, at_least = count_at_least(blocks.flat(owner), np.concatenate([lows, highs, [start]]))
+    ends: list[float] = []
+    negatives, at_least = count_at_least(_watched(blocks.flat(owner), ends), np.concatenate([lows, highs, [start]]))
     if not negatives:
         refuse(owner, "scores", "at least one score", "none")
+    check_differ(owner, negatives, *ends)
     at_lows, at_highs, at_start = at_least[: len(lows)], at_least[len(lows) : -1], at_least[-1]
     pairs = negatives + positives
     place = _high(owner, highs, at_highs, pairs, false)
@@ -45,6 +50,14 @@ def choose_from_grid(
         counted(lows, at_lows, at_high, negatives, positives),
         tuple(notes),
     )
+
+
+def _watched(blocks: Iterable[NDArray[Any]], ends: list[float]) -> Iterator[NDArray[Any]]:
+    """The same blocks; `ends` becomes the smallest and the largest score of them all."""
+    for block in blocks:
+        if block.size:
+            ends[:] = [min([*ends[:1], float(block.min())]), max([*ends[1:], float(block.max())])]
+        yield block
 
 
 def _high(owner: str, highs: Floats, at_highs: Counts, pairs: int, false: Fraction) -> int:

@@ -9,7 +9,7 @@ from naysay.checks import refuse
 from naysay.detectors.score_cuts import Cut, cuts
 from naysay.detectors.score_input import open_scores
 from naysay.detectors.sketch import ScoreSketch
-from naysay.detectors.threshold_rows import Choice, budget, counted
+from naysay.detectors.threshold_rows import Choice, budget, check_differ, counted
 
 
 def choose_by_quantiles(
@@ -19,6 +19,7 @@ def choose_by_quantiles(
     sketch, blocks = _sketched(owner, scores, column)
     if not sketch.n:
         refuse(owner, "scores", "at least one score", "none")
+    check_differ(owner, sketch.n, sketch.smallest, sketch.largest)
     pairs = sketch.n + positives
     allowed = [budget(share, pairs) for share in (false, false + hard)]
     if allowed[1] > sketch.n:

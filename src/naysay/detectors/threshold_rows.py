@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.checks import refuse
+
 Rows = NDArray[np.void]
 Counts = NDArray[np.int64]
 KINDS = ("positive", "false", "hard", "easy")
@@ -34,6 +36,12 @@ class Choice:
 def budget(share: Fraction, pairs: int) -> int:
     """floor(share pairs), for a share in decimals: 0.29 of 100 is 29, which floating point makes 28."""
     return floor(share * pairs)
+
+
+def check_differ(owner: str, n: int, smallest: float, largest: float) -> None:
+    """Refuse scores that are all one number: no threshold tells them apart."""
+    if smallest == largest:
+        refuse(owner, "scores", "of more than one value", f"{n} times {smallest:g}", "Is the encoder trained?")
 
 
 def counted(values: Any, low: Any, high: Any, negatives: Any, positives: Any) -> Rows:
