@@ -1,0 +1,179 @@
+"""Which pairs stay open: the loop over a block of products that keeps all that a bound cannot rule out.
+
+A pair has an upper and a lower bound of its score. `limits[row]` is a number that as many lower bounds as are wanted
+reach; a pair whose upper bound does not pass it cannot be among the best. Ids come in ascending order, so a later pair
+that only equals the limit loses to the earlier ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from naysay.kernels.compile import compiled, inlined
+from naysay.kernels.csr import row_contains
+
+_CHUNK = 32  # columns that are looked at together
+_SPREAD = 4  # columns per group that make a first limit worth it
+_F = np.float32
+_WIDEN = np.float32(2.0**-17)
+_DOUBT, _TINY = np.float32(2.0**-22), np.float32(1e-44)
+
+
+@inlined
+def _upper(product: Any, a: Any, b: Any, c: Any, scale: Any, size: Any, error: Any, offset: Any) -> Any:
+    """An upper bound but for the row's slack."""
+    return _F(product) * (a * scale) + (b * size + c * error) + offset
+
+
+@inlined
+def _lower(upper: Any, b: Any, c: Any, slack: Any, size: Any, error: Any, offset: Any) -> Any:
+    """The lower bound that goes with an upper one; the offset is -|c|^2 or 0, widened by 2^-18 on each side."""
+    return upper - _F(2.0) * ((b * size + c * error) + slack) + _WIDEN * offset
+
+
+@inlined
+def _first_limit(line: Any, a: Any, b: Any, c: Any, slack: Any, sides: Any, maxima: Any) -> Any:
+    """A number that the lower bounds of as many columns as there are maxima reach: the lowest of so many groups'."""
+    groups = len(maxima)
+    maxima[:] = -np.inf
+    for first in range(0, len(line) - groups + 1, groups):
+        # Slices, because an index that may be negative for all that the compiler knows is one number at a time.
+        part = line[first : first + groups]
+        scale, size = sides[0][first : first + groups], sides[1][first : first + groups]
+        error, offset = sides[2][first : first + groups], sides[3][first : first + groups]
+        for i in range(groups):
+            upper = _upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i])
+            value = _lower(upper, b, c, slack, size[i], error[i], offset[i])
+            maxima[i] = value if value > maxima[i] else maxima[i]
+    lowest = maxima[0]
+    for group in range(1, groups):
+        lowest = maxima[group] if maxima[group] < lowest else lowest
+    return lowest
+
+
+@inlined
+def _any_above(line: Any, a: Any, b: Any, c: Any, sides: Any, j: Any, limit: Any) -> Any:
+    """Whether an upper bound of a chunk passes the limit: without a branch, many columns at a time."""
+    part, scale, size = line[j : j + _CHUNK], sides[0][j : j + _CHUNK], sides[1][j : j + _CHUNK]
+    error, offset = sides[2][j : j + _CHUNK], sides[3][j : j + _CHUNK]
+    above = np.int32(0)
+    for i in range(_CHUNK):
+        above |= np.int32(_upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i]) > limit)
+    return above != 0
+
+
+@inlined
+def _settle(count: Any, wanted: Any, limit: Any, ids: Any, uppers: Any, lowers: Any) -> Any:
+    """The limit by the lower bounds that there are, and how many pairs stay open; their order is kept."""
+    if count >= wanted:
+        limit = max(limit, np.partition(lowers[:count], count - wanted)[count - wanted])
+    kept = 0
+    for slot in range(count):
+        ids[kept], uppers[kept], lowers[kept] = ids[slot], uppers[slot], lowers[slot]
+        kept += uppers[slot] >= limit
+    return limit, kept
+
+
+@compiled
+def settle(start: Any, stop: Any, wanted: Any, limits: Any, counts: Any, ids: Any, uppers: Any, lowers: Any) -> None:
+    """Drop from each row what its own lower bounds rule out."""
+    for row in range(start, stop):
+        found = _settle(counts[row], wanted, limits[row], ids[row], uppers[row], lowers[row])
+        limits[row], counts[row] = found
+
+
+@compiled
+def scan(
+    start: Any,
+    stop: Any,
+    products: Any,
+    first_id: Any,
+    first_row: Any,
+    row_sides: Any,
+    sides: Any,
+    wanted: Any,
+    known: Any,
+    columns: Any,
+    limits: Any,
+    counts: Any,
+    ids: Any,
+    uppers: Any,
+    lowers: Any,
+) -> None:
+    """Append to each row's open pairs those of a block, from the column columns[row] on.
+
+    products    (rows, columns); the row r of it is the query first_row + r, the column j the id first_id + j
+    row_sides   (a, b, c, slack) per row, sides (scale, size, error, offset) per column:
+                upper = product a scale + b size + c error + offset + slack
+    known       (indptr, indices, filter): pairs that are left out
+    columns     set to the number of columns, or to -1 - j if the row stopped before column j because its open pairs
+                fill its buffer: they have to be scored exactly before it can go on
+    """
+    row_scale, row_error, row_size, slacks = row_sides
+    scale, size, error, offset = sides
+    indptr, indices, bits = known
+    width, room = products.shape[1], ids.shape[1]
+    maxima = np.empty(width, np.float32)
+    for row in range(start, stop):
+        j = columns[row]
+        if j >= width:
+            continue
+        line = products[row]
+        a, b, c, slack = row_scale[row], row_error[row], row_size[row], slacks[row]
+        begin, end = indptr[first_row + row], indptr[first_row + row + 1]
+        count, limit = counts[row], limits[row]
+        groups = wanted + (end - begin)
+        if count == 0 and limit == -np.inf and width >= _SPREAD * groups:
+            # A hair lower, because a pair that equals it has not been found before.
+            limit = _first_limit(line, a, b, c, slack, sides, maxima[:groups])
+            limit -= abs(limit) * _DOUBT + _TINY
+        to_pass = limit - slack - abs(limit) * _DOUBT
+        stuck = False
+        while j < width and not stuck:
+            if j + _CHUNK <= width and not _any_above(line, a, b, c, sides, j, to_pass):
+                j += _CHUNK
+                continue
+            end_of_chunk = min(j + _CHUNK, width)
+            while j < end_of_chunk and not stuck:
+                upper = _upper(line[j], a, b, c, scale[j], size[j], error[j], offset[j])
+                if upper > to_pass and not row_contains(indices, bits, begin, end, first_id + j):
+                    upper += slack
+                    ids[row, count], uppers[row, count] = first_id + j, upper
+                    lowers[row, count] = _lower(upper, b, c, slack, size[j], error[j], offset[j])
+                    count += 1
+                    if count == room:
+                        limit, count = _settle(count, wanted, limit, ids[row], uppers[row], lowers[row])
+                        to_pass = limit - slack - abs(limit) * _DOUBT
+                        stuck = count > room - (room - wanted) // 4
+                j += 1
+        columns[row], limits[row], counts[row] = -1 - j if stuck else j, limit, count
+
+
+@compiled
+def best(start: Any, stop: Any, counts: Any, ids: Any, scores: Any, out_ids: Any, out_scores: Any) -> None:
+    """The best of each row's scored ids in order: score descending, id ascending; then -1 and -inf.
+
+    Ids are ascending, so the slot stands for the id: a key is the score turned to a number that sorts downwards,
+    and below it the slot. No score is NaN or -0.
+    """
+    room, wanted = ids.shape[1], out_ids.shape[1]
+    keys = np.empty(room, np.uint64)
+    line = np.empty(1, np.float32)
+    bits = line.view(np.uint32)
+    for row in range(start, stop):
+        count = counts[row]
+        for slot in range(count):
+            line[0] = scores[row, slot]
+            bit = bits[0]
+            falling = bit if bit >> np.uint32(31) else np.uint32(0x7FFFFFFF) - bit
+            keys[slot] = (np.uint64(falling) << np.uint64(32)) | np.uint64(slot)
+        keys[:count].sort()
+        found = min(count, wanted)
+        for place in range(found):
+            slot = np.int64(keys[place] & np.uint64(0xFFFFFFFF))
+            out_ids[row, place] = ids[row, slot]
+            out_scores[row, place] = scores[row, slot]
+        out_ids[row, found:] = -1
+        out_scores[row, found:] = -np.inf

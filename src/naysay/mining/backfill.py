@@ -1,0 +1,144 @@
+"""Backfill: what is done about anchors with fewer than k negatives, by a policy that is named and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_generator, check_one_of, refuse
+from naysay.errors import NaysayError
+from naysay.mining.candidates import Candidates, Mask, check_candidates
+from naysay.mining.judge import was_suspicious
+from naysay.pools.everything import Everything
+from naysay.pools.slots import asked
+from naysay.positives import Positives
+from naysay.types import Query
+
+ON_SHORT = ("pad", "drop", "relax", "random", "raise")
+# score(anchors (p,), ids (p,)) -> (p,)
+ScorePairs = Callable[[NDArray[np.int64], NDArray[np.int64]], Any]
+
+
+def backfill(
+    candidates: Candidates,
+    k: Any,
+    on_short: str = "pad",
+    *,
+    known: Positives | None = None,
+    score: ScorePairs | None = None,
+    rng: np.random.Generator | None = None,
+) -> Candidates:
+    """Fill rows that have fewer than k candidates in play, or say that they are short.
+
+    k          a number, or (n,) of them: what `select` was asked for
+    on_short   "pad"     leave them short
+               "drop"    leave such anchors out: what they have goes as "short anchor"
+               "relax"   take back what the judge dropped, the least suspicious first, then the lower score, then the
+                         lower id; marked "relaxed". What was excluded never comes back
+               "random"  add items of the whole corpus, each as likely, that are not known of the anchor and were not
+                         among its candidates; they stand in new slots of the source "random", marked "random", rank 0
+               "raise"   refuse
+    known      for "random": Positives of n anchors and all items
+    score      for "random": score(anchors (p,), ids (p,)) -> (p,), so that random ones have scores like the others
+    rng        for "random"
+
+    A row that is still short then has nothing left: its corpus, or what a judge had dropped, is used up. Nothing is
+    tried twice, no id comes twice, and `shortfall` counts what is missing. Cost: a sort of the rows that are short.
+    """
+    owner = "backfill"
+    check_candidates(owner, candidates)
+    check_one_of(owner, "on_short", on_short, ON_SHORT)
+    needed = {"known": known, "score": score, "rng": rng}
+    for name, value in needed.items():
+        if (value is None) == (on_short == "random"):
+            rule = "given for 'random'" if value is None else f"None for {on_short!r}"
+            refuse(owner, name, rule, None if value is None else type(value).__name__)
+    counts, _ = asked(owner, k, len(candidates))
+    missing = shortfall(candidates, counts)
+    short = missing > 0
+    if not short.any() or on_short == "pad":
+        return candidates
+    if on_short == "raise":
+        row = int(np.flatnonzero(short)[0])
+        message = (
+            f"{owner}: anchor {row} has {counts[row] - missing[row]} negatives left of the {counts[row]} asked for "
+            f"({short.sum()} such anchor{'s' if short.sum() > 1 else ''}). Ask for fewer, search deeper, or take "
+            "another on_short."
+        )
+        raise NaysayError(message)
+    if on_short == "drop":
+        return candidates.drop(np.broadcast_to(short[:, None], candidates.ids.shape).copy(), "short anchor")
+    if on_short == "relax":
+        back = _least_suspicious(candidates, missing)
+        return candidates.restored(back).marked(back, "relaxed")
+    check_generator(owner, rng)
+    return _with_random(owner, candidates, missing, needed)
+
+
+def shortfall(candidates: Candidates, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) how many negatives are missing to k."""
+    return np.asarray(np.maximum(counts - np.count_nonzero(candidates.kept, axis=1), 0))
+
+
+def _least_suspicious(candidates: Candidates, missing: NDArray[np.int64]) -> Mask:
+    """(n, m): the `missing` candidates of each row that a judge dropped with the least suspicion."""
+    rows = np.flatnonzero(missing)
+    mask = was_suspicious(candidates)[rows]
+    order = np.argsort(candidates.ids[rows], axis=1, kind="stable")
+    for values in (candidates.scores[rows], candidates.suspicion[rows]):  # the last key sorts first
+        key = np.take_along_axis(np.where(mask, values, np.float32(np.inf)), order, axis=1)
+        order = np.take_along_axis(order, np.argsort(key, axis=1, kind="stable"), axis=1)
+    first = np.zeros(mask.shape, np.bool_)
+    places = np.broadcast_to(np.arange(mask.shape[1]), mask.shape)
+    np.put_along_axis(first, order, places < missing[rows, None], axis=1)
+    found = np.zeros(candidates.ids.shape, np.bool_)
+    found[rows] = first & mask
+    return found
+
+
+def _with_random(owner: str, candidates: Candidates, missing: NDArray[np.int64], needed: dict[str, Any]) -> Candidates:
+    """New slots with items that the anchor's search did not list, and that are not known of it."""
+    known: Positives = needed["known"]
+    if not isinstance(known, Positives) or known.n_anchors != len(candidates):
+        got = known.n_anchors if isinstance(known, Positives) else type(known).__name__
+        refuse(owner, "known", f"Positives of {len(candidates)} anchors, like the candidates", got)
+    rows = np.flatnonzero(missing)
+    places, slots = np.nonzero(candidates.filled[rows])
+    starts, stops = known.indptr[rows], known.indptr[rows + 1]
+    held = np.repeat(np.arange(len(rows)), stops - starts)
+    pairs = np.arange(len(held)) + np.repeat(starts - np.cumsum(stops - starts) + (stops - starts), stops - starts)
+    barred = Positives.from_pairs(
+        np.concatenate([held, places]),
+        np.concatenate([known.indices[pairs], candidates.ids[rows][places, slots]]),
+        len(rows),
+        known.n_items,
+    )
+    drawn = Everything(barred).draw(Query(np.arange(len(rows))), missing[rows], rng=needed["rng"]).ids
+    new = np.full((len(candidates), drawn.shape[1]), -1, np.int64)
+    new[rows] = drawn
+    scores = np.full(new.shape, -np.inf, np.float32)
+    filled = new >= 0
+    anchors = np.nonzero(filled)[0]
+    if len(anchors):
+        scores[filled] = np.asarray(needed["score"](anchors, new[filled]), np.float32)
+    names = (*candidates.source_names, "random")
+    empty = np.zeros(new.shape, np.int8)
+    wider = {
+        "ids": new,
+        "scores": scores,
+        "rank": empty,
+        "source": np.where(filled, np.int8(len(names) - 1), np.int8(-1)),
+        "suspicion": empty,
+        "why": empty,
+        "kept_by": empty - np.int8(1),
+    }
+    added: dict[str, Any] = {
+        name: np.concatenate([getattr(candidates, name), part.astype(getattr(candidates, name).dtype)], axis=1)
+        for name, part in wider.items()
+    }
+    mark = np.concatenate([np.zeros(candidates.ids.shape, np.bool_), filled], axis=1)
+    return replace(candidates, **added, source_names=names).marked(mark, "random")

@@ -1,0 +1,128 @@
+"""BM25: candidates that share words with the query. The index is made by bm25s, the extra [text]."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_at_least, check_whole, refuse, shown
+from naysay.errors import MissingExtraError
+from naysay.kernels.postings import best_documents
+from naysay.kernels.threads import in_rows
+from naysay.mining.found import Found
+from naysay.mining.labels import strings
+from naysay.positives import Positives
+from naysay.rows import frozen, offsets
+
+Words = Callable[[list[str]], Sequence[Sequence[str]]]
+_OWNER = "bm25"
+_WORD = re.compile(r"\b\w\w+\b")
+_BLOCK = 1 << 14  # texts that are split into words at a time
+
+
+def bm25(
+    query_texts: Any,
+    corpus_texts: Any,
+    depth: int,
+    *,
+    exclude: Positives | None = None,
+    k1: float = 1.5,
+    b: float = 0.75,
+    words: Words | None = None,
+) -> Found:
+    """The `depth` best documents of each query by BM25: score descending, of equal scores row ascending.
+
+    query_texts, corpus_texts   lists of strings, or Arrow arrays
+    exclude                     pairs (query, document) that never come back
+    k1, b                       how fast repeats of a word wear off, and how much long documents are held back
+    words                       a function from texts to their lists of words; by default runs of two or more letters
+                                or digits, lower case, all of them kept. Pass one for stems, stop words, or scripts
+                                without spaces.
+
+        score(q, d) = sum over words w of q: log(1 + (N - n_w + 0.5) / (n_w + 0.5)) f / (f + k1 (1 - b + b |d| / mean))
+
+    with f the times that w stands in d, and n_w the documents that have it: Lucene's form (Kamphuis et al., ECIR 2020).
+    A document that shares no word is no candidate: slots stay empty (-1). The index is that of bm25s (Lù, 2024), which
+    picks among equal scores as its partial sort happens to; the picking here is exact, and the same for any number of
+    threads. Cost: the index, and for each query the lists of its words; n_documents x 12 bytes a thread.
+    """
+    check_whole(_OWNER, "depth", depth, 1)
+    check_at_least(_OWNER, "k1", k1, 0)
+    check_at_least(_OWNER, "b", b, 0)
+    if not b <= 1:
+        refuse(_OWNER, "b", "at most 1", b)
+    queries, corpus = strings(_OWNER, "query_texts", query_texts), strings(_OWNER, "corpus_texts", corpus_texts)
+    known = _excluded(exclude, len(queries), len(corpus))
+    bm25s = _need_bm25s()
+    split = _plain_words if words is None else words
+    ids, scores = np.full((len(queries), depth), -1, np.int64), np.full((len(queries), depth), -np.inf, np.float32)
+    vocabulary: dict[str, int] = {}
+    listed = [
+        [vocabulary.setdefault(word, len(vocabulary)) for word in row]
+        for start in range(0, len(corpus), _BLOCK)
+        for row in _split(split, "corpus_texts", corpus[start : start + _BLOCK])
+    ]
+    if not vocabulary:  # bm25s has no index of nothing
+        return Found(ids, scores)
+    index = bm25s.BM25(k1=k1, b=b, method="lucene")
+    index.index((listed, vocabulary), create_empty_token=False, show_progress=False)
+    made = index.scores
+    starts, documents = frozen(made["indptr"].astype(np.int64)), frozen(made["indices"].astype(np.int32))
+    weights = frozen(made["data"].astype(np.float32))
+    for start in range(0, len(queries), _BLOCK):
+        asked = _split(split, "query_texts", queries[start : start + _BLOCK])
+        codes = [[vocabulary[word] for word in row if word in vocabulary] for row in asked]
+        counts = np.fromiter(map(len, codes), np.int64, len(codes))
+        flat = np.fromiter(chain.from_iterable(codes), np.int64, int(counts.sum()))
+        steps = int(np.diff(starts)[flat].sum()) + len(codes)
+        block = slice(start, start + len(codes))
+        own = known[0] if not len(known[0]) else known[0][start : start + len(codes) + 1]
+        arguments = (frozen(offsets(counts)), frozen(flat), starts, documents, weights, len(corpus), own, known[1])
+        in_rows(best_documents, len(codes), steps, *arguments, ids[block], scores[block])
+    return Found(ids, scores)
+
+
+def _split(split: Words, parameter: str, texts: list[str]) -> list[list[str]]:
+    """The words of each text, as lists of strings."""
+    found = [list(row) for row in split(texts)]
+    if len(found) != len(texts):
+        refuse(_OWNER, "words", f"a function that gives a list for each of {len(texts)} {parameter}", len(found))
+    kinds = {*map(type, chain.from_iterable(found))}
+    if not kinds <= {str}:
+        odd = next(word for word in chain.from_iterable(found) if not isinstance(word, str))
+        refuse(_OWNER, "words", "a function that gives strings", shown(odd))
+    return found
+
+
+def _plain_words(texts: list[str]) -> list[list[str]]:
+    """Runs of two or more letters or digits, in lower case."""
+    return [_WORD.findall(text.lower()) for text in texts]
+
+
+def _excluded(exclude: Positives | None, n_queries: int, n_documents: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The pairs to leave out, as rows of queries; anchors that it does not know have empty ones."""
+    if exclude is None:
+        return frozen(np.empty(0, np.int64)), frozen(np.empty(0, np.int32))
+    if not isinstance(exclude, Positives):
+        refuse(_OWNER, "exclude", "a Positives", type(exclude).__name__)
+    if exclude.n_anchors > n_queries or exclude.n_items > n_documents:
+        rule = f"of at most {n_queries} queries and {n_documents} documents"
+        refuse(_OWNER, "exclude", rule, f"{exclude.n_anchors} and {exclude.n_items}")
+    missing = np.full(n_queries - exclude.n_anchors, exclude.indptr[-1])
+    return frozen(np.concatenate([exclude.indptr, missing])), exclude.indices
+
+
+def _need_bm25s() -> Any:
+    """The package bm25s, or a refusal that names the pip command."""
+    try:
+        bm25s: Any = importlib.import_module("bm25s")
+    except ImportError as error:
+        message = f"{_OWNER}: bm25s is not installed. Run: pip install 'naysay[text]'"
+        raise MissingExtraError(message) from error
+    return bm25s

@@ -1,0 +1,188 @@
+"""Candidates: what may become negatives, what is known of each, and what was dropped for which reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, first_bad, refuse, whole_numbers
+from naysay.types import Negatives
+
+Mask = NDArray[np.bool_]
+_MOST = 127  # names that an int8 can tell apart
+_PER_SLOT = {"scores": np.float32, "rank": np.int32, "source": np.int8, "suspicion": np.float32, "why": np.int8}
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """What a search found for each anchor. Frozen: a stage returns a changed copy.
+
+    ids         (n, m) int64; -1 where there is no candidate
+    scores      (n, m) float32, higher is closer; -inf where there is none
+    rank        (n, m) int32, from 1: the place in the list it came from, before anything was dropped; 0 where none
+    source      (n, m) int8: which of `source_names` it came from; -1 where none
+    suspicion   (n, m) float32 from 0 to 1; 0 until a judge has looked
+    why         (n, m) int8: 0 in play, else 1 + the place of the reason in `reasons` for which it was dropped
+    kept_by     (n, m) int8: which of `kept_names` took it as a negative, -1 none
+    positive_scores   (n,) float32: the lowest score of the anchor's known positives, NaN where there is none
+    outside     {reason: (n,) counts} of what the search itself left out and would have listed
+
+    **A dropped candidate stays in its slot**, with the reason, so that it can be explained and a line drawn anew
+    without another search; `kept` is the mask of what is in play, and nothing else is ever handed on. Only a candidate
+    in play can be dropped, so each has one reason, and for every anchor
+
+        candidates = kept + the sum of `dropped` over reasons       (what is outside aside)
+
+    Cost: 27 bytes a slot.
+
+    >>> from types import SimpleNamespace
+    >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]], np.float32))
+    >>> left = Candidates.of(found).drop(np.array([[True, False, False]]), "too near")
+    >>> left.kept.tolist(), {reason: counts.tolist() for reason, counts in left.dropped.items()}
+    ([[False, True, True]], {'too near': [1]})
+    """
+
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    rank: NDArray[np.int32]
+    source: NDArray[np.int8]
+    source_names: tuple[str, ...]
+    suspicion: NDArray[np.float32]
+    why: NDArray[np.int8]
+    kept_by: NDArray[np.int8]
+    positive_scores: NDArray[np.float32]
+    reasons: tuple[str, ...] = ()
+    kept_names: tuple[str, ...] = ()
+    outside: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: Any, name: str = "search") -> Candidates:
+        """All that a search found, in play.
+
+        found   anything with ids (n, m), -1 where empty, and scores (n, m), in the order of their ranks: a `Found`
+        name    of the source
+        """
+        owner = "Candidates.of"
+        for part in ("ids", "scores"):
+            if not hasattr(found, part):
+                refuse(owner, "found", "a Found, with ids and scores", type(found).__name__)
+        ids = whole_numbers(owner, "ids", to_numpy(found.ids), "(n, m)").astype(np.int64)
+        scores = as_array(owner, "scores", to_numpy(found.scores))
+        if scores.shape != ids.shape or scores.dtype.kind != "f":
+            refuse(owner, "scores", f"numbers of shape {ids.shape}, like ids", f"{scores.shape} {scores.dtype}")
+        if ids.size and ids.min() < -1:
+            refuse(owner, "ids", "at least -1", first_bad(ids.min(axis=1), ids.min(axis=1) < -1))
+        filled = ids >= 0
+        bad = (filled & ~np.isfinite(scores)).any(axis=1)
+        if bad.any():
+            refuse(owner, "scores", "finite where there is an id", first_bad(scores, bad))
+        return cls(
+            ids=ids,
+            scores=np.where(filled, scores, -np.inf).astype(np.float32),
+            rank=np.where(filled, np.arange(1, ids.shape[1] + 1), 0).astype(np.int32),
+            source=np.where(filled, 0, -1).astype(np.int8),
+            source_names=(name,),
+            suspicion=np.zeros(ids.shape, np.float32),
+            why=np.zeros(ids.shape, np.int8),
+            kept_by=np.full(ids.shape, -1, np.int8),
+            positive_scores=np.full(len(ids), np.nan, np.float32),
+        )
+
+    def __post_init__(self) -> None:
+        """Refuse partners of another shape."""
+        shapes = {name: getattr(self, name).shape for name in (*_PER_SLOT, "kept_by")}
+        for name, shape in shapes.items():
+            if shape != self.ids.shape:
+                refuse("Candidates", name, f"of shape {self.ids.shape}, like ids", f"shape {shape}")
+        if self.positive_scores.shape != self.ids.shape[:1]:
+            rule = f"of shape ({len(self.ids)},)"
+            refuse("Candidates", "positive_scores", rule, f"shape {self.positive_scores.shape}")
+        object.__setattr__(self, "outside", MappingProxyType(dict(self.outside)))
+
+    def __len__(self) -> int:
+        """The number of anchors."""
+        return len(self.ids)
+
+    @property
+    def filled(self) -> Mask:
+        """(n, m): slots that hold a candidate, dropped or not."""
+        return np.asarray(self.ids >= 0)
+
+    @property
+    def kept(self) -> Mask:
+        """(n, m): candidates in play."""
+        return self.filled & (self.why == 0)
+
+    @property
+    def dropped(self) -> dict[str, NDArray[np.int64]]:
+        """{reason: (n,) how many of each anchor}, what the search left out included; reasons with none left out."""
+        counts = {reason: given.copy() for reason, given in self.outside.items()}
+        for place, reason in enumerate(self.reasons, 1):
+            found = np.count_nonzero(self.why == place, axis=1)
+            counts[reason] = counts[reason] + found if reason in counts else found
+        return {reason: found for reason, found in counts.items() if found.any()}
+
+    def drop(self, mask: Mask, reason: str) -> Candidates:
+        """The same without the candidates of `mask` that are still in play, counted under `reason`."""
+        self._check_mask("Candidates.drop", mask)
+        lost = mask & self.kept
+        if not lost.any():
+            return self
+        reasons, place = _named("Candidates.drop", self.reasons, reason)
+        return replace(self, why=np.where(lost, np.int8(place + 1), self.why), reasons=reasons)
+
+    def restored(self, mask: Mask) -> Candidates:
+        """The same with the dropped candidates of `mask` in play again."""
+        self._check_mask("Candidates.restored", mask)
+        return replace(self, why=np.where(mask, np.int8(0), self.why))
+
+    def marked(self, mask: Mask, name: str) -> Candidates:
+        """The same with the candidates of `mask`, which are in play, taken as negatives by the rule `name`."""
+        self._check_mask("Candidates.marked", mask)
+        names, place = _named("Candidates.marked", self.kept_names, name)
+        return replace(self, kept_by=np.where(mask & self.kept, np.int8(place), self.kept_by), kept_names=names)
+
+    def dropped_for(self, reasons: Any) -> Mask:
+        """(n, m): candidates that were dropped for one of these reasons; names that never occurred match nothing."""
+        wanted = [place for place, reason in enumerate(self.reasons, 1) if reason in reasons]
+        return np.isin(self.why, wanted) & self.filled
+
+    def negatives(self) -> Negatives:
+        """What is in play, as a detector reads it: -1 and score 0 in every other slot."""
+        kept = self.kept
+        return Negatives(np.where(kept, self.ids, -1), scores=np.where(kept, self.scores, np.float32(0)))
+
+    def _check_mask(self, owner: str, mask: Any) -> None:
+        if getattr(mask, "shape", None) != self.ids.shape or mask.dtype != np.bool_:
+            got = f"{getattr(mask, 'shape', type(mask).__name__)} {getattr(mask, 'dtype', '')}".rstrip()
+            refuse(owner, "mask", f"of shape {self.ids.shape} bool, like the candidates", got)
+
+
+def _named(owner: str, names: tuple[str, ...], name: str) -> tuple[tuple[str, ...], int]:
+    """The names with `name` among them, and its place."""
+    if name not in names:
+        if len(names) == _MOST:
+            refuse(owner, "name", f"one of at most {_MOST}", f"{name!r} as another")
+        names = (*names, name)
+    return names, names.index(name)
+
+
+def check_candidates(owner: str, candidates: object) -> None:
+    """Refuse what is no Candidates: the answer of a search, most likely."""
+    if not isinstance(candidates, Candidates):
+        advice = "Write Candidates.of(found)."
+        refuse(owner, "candidates", "a Candidates", type(candidates).__name__, advice)
+
+
+def canonical_order(candidates: Candidates, mask: Mask) -> NDArray[np.int64]:
+    """(n, m) the slots of each row by score descending, id ascending; those outside of `mask` last. A sort a row."""
+    by_id = np.argsort(candidates.ids, axis=1, kind="stable")
+    falling = np.where(mask, -candidates.scores, np.float32(np.inf))
+    return np.take_along_axis(by_id, np.argsort(np.take_along_axis(falling, by_id, 1), axis=1, kind="stable"), 1)

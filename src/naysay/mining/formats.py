@@ -1,0 +1,73 @@
+"""The formats of training files: what each is called, what its rows are, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import final
+
+from naysay.checks import check_one_of
+from naysay.mining.blocks import Block
+from naysay.mining.columns import Columns
+from naysay.mining.format_anchors import flag_embedding, nemo, nemo_inline, tevatron, tevatron_ids
+from naysay.mining.format_colbert import colbert, colbert_nway
+from naysay.mining.format_lists import labelled_list, labelled_pair, plain_ids
+from naysay.mining.format_triplet import n_tuple, triplet
+
+_TABLES = (".parquet", ".jsonl", ".hf")
+_LINES = (".jsonl",)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Format:
+    """How a file is made of blocks.
+
+    name         what it is called
+    columns      the columns of a block of anchors
+    suffixes     the kinds of file that it comes in
+    row          what a row is: "anchor", "pair" (anchor, positive) or "triple"; "document" for a labelled pair
+    rectangular  whether a row needs all k negatives
+    scores       whether there is a place for scores: "both", of positives and negatives together, "any" or "none"
+    texts        which texts it cannot do without: of "query" and "corpus"
+    keeps        whether anchors without a positive or a negative stay in the file
+    arrays       whether a line is a JSON array without names
+    """
+
+    name: str
+    columns: Callable[[Block], Columns]
+    suffixes: tuple[str, ...]
+    row: str
+    rectangular: bool = False
+    scores: str = "both"
+    texts: tuple[str, ...] = ()
+    keeps: bool = False
+    arrays: bool = False
+
+
+_BOTH = ("query", "corpus")
+_FORMATS = (
+    Format("triplet", triplet, _TABLES, "triple"),
+    Format("n-tuple", n_tuple, _TABLES, "pair", rectangular=True),
+    Format("labelled-pair", labelled_pair, _TABLES, "document", keeps=True),
+    Format("labelled-list", labelled_list, _TABLES, "pair"),
+    Format("flagembedding", flag_embedding, _TABLES, "anchor", texts=_BOTH),
+    Format("tevatron", tevatron, _TABLES, "anchor", scores="none", texts=_BOTH),
+    Format("tevatron-ids", tevatron_ids, _TABLES, "anchor", scores="none", texts=("query",)),
+    Format("nemo", nemo, (".json",), "anchor", scores="any", texts=("query",)),
+    Format("nemo-inline", nemo_inline, _LINES, "pair", scores="none", texts=_BOTH),
+    Format("colbert", colbert, _LINES, "triple", scores="none", arrays=True),
+    Format("colbert-nway", colbert_nway, _LINES, "pair", rectangular=True, arrays=True),
+    Format("ids", plain_ids, _TABLES, "anchor", scores="any", keeps=True),
+)
+
+FORMATS: Mapping[str, Format] = MappingProxyType({each.name: each for each in _FORMATS})
+_SPELT = MappingProxyType({"labeled-pair": "labelled-pair", "labeled-list": "labelled-list"})
+
+
+def format_called(owner: str, name: object, *others: str) -> str:
+    """The name of a format, also in the spelling of sentence-transformers; an unknown one is refused."""
+    name = _SPELT.get(name, name) if isinstance(name, str) else name
+    check_one_of(owner, "format", name, (*FORMATS, *others))
+    return str(name)

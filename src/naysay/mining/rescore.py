@@ -1,0 +1,128 @@
+"""Rescore: a better, slower score for the candidates that are worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_whole, refuse, shown
+from naysay.errors import NaysayError
+from naysay.mining.candidates import Candidates, canonical_order, check_candidates
+from naysay.mining.pair_scores import lowest_of
+from naysay.positives import POSITIVE, Positives
+
+# score_pairs(anchors (n,), ids (n,)) -> (n,), higher is closer
+ScorePairs = Callable[[NDArray[np.int64], NDArray[np.int64]], Any]
+
+
+def rescore(
+    candidates: Candidates,
+    score_pairs: ScorePairs,
+    *,
+    positives: Positives | tuple[Any, Any] | None = None,
+    budget: int | None = None,
+    batch: int = 256,
+) -> Candidates:
+    """Score what is in play anew, by a cross-encoder, say; the ranks stay those of the search.
+
+    score_pairs   score_pairs(anchors (p,), ids (p,)) -> (p,), higher is closer: any callable. It gets `batch` pairs at
+                  a time across anchors, never a candidate that was dropped, never an empty slot
+    positives     Positives, or (anchors, items): scored first, all of them, so that rules which look at the positive's
+                  score see one of the same kind. Without it the positives' scores are unknown from here on
+    budget        the most pairs that are scored in all, positives included. Each anchor's best candidates go first, one
+                  of each anchor in turn; what is left over is dropped as "not rescored", because two kinds of scores
+                  cannot be compared. None: all
+
+    Cost: that of score_pairs, ceil(pairs / batch) calls. A failure of it names the pairs.
+
+    >>> from types import SimpleNamespace
+    >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
+    >>> left = rescore(Candidates.of(found), lambda anchors, ids: ids / 10, budget=2)
+    >>> left.scores.round(1).tolist(), left.kept.tolist(), left.rank.tolist()
+    ([[0.4, 0.2, 0.1]], [[True, True, False]], [[1, 2, 3]])
+    """
+    owner = "rescore"
+    check_candidates(owner, candidates)
+    check_score_pairs(owner, score_pairs)
+    check_whole(owner, "batch", batch, 1)
+    whose, which = _pairs(owner, positives, len(candidates))
+    if budget is not None and check_whole(owner, "budget", budget, 0) < len(whose):
+        refuse(owner, "budget", f"at least {len(whose)}, for the positives alone", budget)
+    kept = candidates.kept
+    order = canonical_order(candidates, kept)
+    turns, rows = np.nonzero(np.take_along_axis(kept, order, axis=1).T)  # the best of each anchor, then the second
+    slots = order[rows, turns]
+    if budget is not None:
+        rows, slots = rows[: budget - len(whose)], slots[: budget - len(whose)]
+    anchors = np.concatenate([whose, rows])
+    ids = np.concatenate([which, candidates.ids[rows, slots]])
+    answers = answers_of(owner, score_pairs, anchors, ids, batch)
+    scores, asked = candidates.scores.copy(), np.zeros(kept.shape, np.bool_)
+    scores[rows, slots], asked[rows, slots] = answers[len(whose) :], True
+    lowest = lowest_of(whose, answers[: len(whose)], len(candidates))
+    return replace(candidates, scores=scores, positive_scores=lowest).drop(~asked, "not rescored")
+
+
+def check_score_pairs(owner: str, score_pairs: Any) -> None:
+    """Refuse what cannot be called."""
+    if not callable(score_pairs):
+        refuse(owner, "score_pairs", "a function score_pairs(anchors, ids)", type(score_pairs).__name__)
+
+
+def _pairs(owner: str, positives: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(anchors, items) of the positives to score."""
+    none = np.empty(0, np.int64)
+    if positives is None:
+        return none, none
+    if isinstance(positives, Positives):
+        anchors, items = positives.pairs()
+        if positives.relation is not None:
+            anchors, items = anchors[positives.relation == POSITIVE], items[positives.relation == POSITIVE]
+    elif isinstance(positives, tuple) and len(positives) == 2:
+        anchors, items = (np.asarray(to_numpy(part), np.int64) for part in positives)
+    else:
+        refuse(owner, "positives", "Positives, or (anchors, items)", shown(positives))
+    if (
+        anchors.shape != items.shape
+        or anchors.max(initial=-1) >= n
+        or min(anchors.min(initial=0), items.min(initial=0)) < 0
+    ):
+        refuse(owner, "positives", f"pairs of {n} anchors and their items", f"shapes {anchors.shape}, {items.shape}")
+    return anchors, items
+
+
+def answers_of(
+    owner: str, score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64], batch: int
+) -> NDArray[np.float32]:
+    """(p,) the scores of pairs, asked for `batch` at a time."""
+    found = np.empty(len(ids), np.float32)
+    for start in range(0, len(ids), batch):
+        part = slice(start, start + batch)
+        found[part] = _answered(owner, score_pairs, anchors[part], ids[part])
+    return found
+
+
+def _answered(
+    owner: str, score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """What the function says of one batch: (p,) finite numbers."""
+    rule = f"a function that answers with {len(ids)} finite numbers for {len(ids)} pairs"
+    ends = f"from ({anchors[0]}, {ids[0]}) to ({anchors[-1]}, {ids[-1]})"
+    try:
+        given = score_pairs(anchors, ids)
+    except Exception as error:
+        message = f"{owner}: `score_pairs` must be {rule}, got {type(error).__name__}: {error}, {ends}."
+        raise NaysayError(message) from error
+    scores = as_array(owner, "score_pairs", to_numpy(given))
+    if scores.shape not in ((len(ids),), (len(ids), 1)) or scores.dtype.kind not in "iuf":
+        refuse(owner, "score_pairs", rule, f"shape {scores.shape} {scores.dtype}, {ends}")
+    found: NDArray[np.float32] = scores.reshape(-1).astype(np.float32)
+    if not np.isfinite(found).all():
+        place = int(np.flatnonzero(~np.isfinite(found))[0])
+        refuse(owner, "score_pairs", rule, f"{found[place]} for ({anchors[place]}, {ids[place]})")
+    return found
