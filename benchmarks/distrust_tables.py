@@ -1,0 +1,224 @@
+"""The part of the benchmarks page about distrust: which rules keep false negatives out where the truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from detector_tables import Table, false_negatives, images, incremental, thresholds
+
+INTRODUCTION = """\
+Half of the positives of anchors that have several are hidden, the rest is known and excluded; all documents are
+candidates, and every rule takes the {k} hardest that it does not suspect. Intervals are of 95 % over anchors,
+{seeds} ways to hide. Returned is the share of hidden positives that became negatives, let through the share that the
+rule does not suspect (a mean over anchors), short the share of anchors with fewer than {k} left among their
+nearest {mined}.
+"""
+COLLECTION = """\
+{documents:,} documents, {queries:,} queries, {anchors_with_several} of them with several positives.
+Vectors: {vectors}. Lines are fitted to {fitted}.
+"""
+FITTED = {"single": "the queries with one positive", "half": "a random half of the queries with several"}
+EQUAL = """\
+At equal hardness: each rule is moved until the mean score of its negatives is that of a rank window which skips
+{skips}, here {levels}. Cells: hidden positives returned, and the difference to the rank window in points with its
+interval. Absolute, bands, calibrated and mixture are one line for all and so one curve: they differ in where they stand
+on it, and by what was interpolated.
+"""
+AMONG = """\
+The same with hardness counted over all anchors, also over {rest} that have nothing hidden (lines are fitted to as many
+others), two ways to hide. Where every anchor has something hidden, to skip the first few of each is wise; where most
+have nothing, it wastes their hardest.
+"""
+PROMISES = """\
+What `Calibrated` promised, and what happened to hidden positives in {splits} splits, with the range over
+splits.
+"""
+BOUNDS = """\
+Upper bounds of `false_negative_rate` by positives of other anchors, against the hidden positives that are known to be
+there (of true false negatives there may be more), in per cent, means over {seeds} seeds:
+"""
+DEBIAN = """\
+Debian: {packages:,} packages of {sources:,} sources. {anchors:,} short descriptions, each of another source, ask
+for long ones. Their own is excluded; it would be among the {mined} nearest for {own_in_nearest_percent:.0f} %, so the
+encoder is a weak one ({vectors}). Of the {mined} nearest, {false_percent:.1f} % are of the anchor's source. Lines are
+fitted to {fitted_to:,} other packages.
+"""
+TAGS = """\
+By equal sets of tags instead ({with_tags:,} packages have tags, {tag_sets:,} sets; slots without are not judged),
+{coarse:.0f} % of the nearest would be false: many sets are a tag or two, which makes a class and not a duplicate. With
+five tags or more it is {fine:.1f} %, of {slots:,} slots. Cells: MTPR / MTNR / false among the taken.
+"""
+OWN = """\
+Calibrated lines and the anchors' own long descriptions, the only positives they promise anything about:
+{rows}.
+"""
+CODEX = """\
+CoDEx-S: {train:,} training triples; {model}; {models} models with an MRR of {mrr}. {test:,} held-out true triples
+must be flagged, {test_negatives:,} verified false ones kept. The AUC between both is {auc}, within a relation
+{auc_in_relation}: these negatives are hard. Lines come from {valid:,} validation triples; the last two rows also
+use verified false ones, which nobody has in life.
+"""
+SECTIONS: dict[str, Callable[[dict[str, Any], Table], list[str]]]
+
+
+def percent(share: dict[str, Any] | None, figures: int = 1) -> str:
+    """A share with its interval."""
+    if share is None:
+        return "-"
+    return f"{share['percent']:.{figures}f} ({share['low']:.{figures}f} to {share['high']:.{figures}f}) %"
+
+
+def collection(title: str, part: dict[str, Any], table: Table) -> list[str]:
+    """One collection: rules as they are usually set, at equal hardness, promises and bounds."""
+    rows = [
+        (
+            name,
+            percent(row["returned"]),
+            percent(row["let_through"]),
+            f"{row['false_of_taken_percent']:.2f} %",
+            f"{row['mean_score']:.3f}",
+            f"{row['mean_rank']:.0f}",
+            f"{row['short_percent']:.0f} %",
+        )
+        for name, row in part["rules"].items()
+    ]
+    headings = ("rule", "returned", "let through", "false of taken", "mean score", "mean rank", "short")
+    words = part | {"fitted": FITTED[part["fitted_by"]]}
+    promised = [
+        (
+            f"{'one positive' if row['fitted_to'] == 'single' else 'several'}, {row['positives']:,} of them",
+            row["scores"],
+            f"{row['promised_percent']:.1f} %",
+            percent(row["let_through"]),
+            "{:.1f} to {:.1f} %".format(*row["range_percent"]),
+        )
+        for row in part["promises"]
+    ]
+    bounds = [
+        (name, *(f"{row[f'{key}_percent']:.3g}" for key in ("known", "estimate", "high")), str(row["seeds_above"]))
+        for name, row in part["bounds"].items()
+    ]
+    found = [f"### {title}", COLLECTION.format(**words), table(headings, rows), *equal(part, "score", EQUAL, table)]
+    if "score, all anchors" in part["equal_hardness"]:
+        found += equal(part, "score, all anchors", AMONG, table)
+    return [
+        *found,
+        PROMISES.format(splits=part["promises"][0]["splits"]),
+        table(("fitted to anchors with", "scores", "promised", "let through", "range"), promised),
+        BOUNDS.format(**part),
+        table(("kept", "known", "estimate", "at most", "seeds above"), bounds),
+    ]
+
+
+def equal(part: dict[str, Any], hardness: str, words: str, table: Table) -> list[str]:
+    """One comparison at equal hardness."""
+    found = part["equal_hardness"][hardness]
+    rest = (part["queries"] - part["anchors_with_several"]) // 2
+    shown = {name: ", ".join(f"{value:g}" for value in found[name]) for name in ("skips", "levels")}
+    rows = [(name, *(_level(level) for level in levels)) for name, levels in found["rules"].items()]
+    headings = ("rule", *(f"as hard as skipping {skip}" for skip in found["skips"]))
+    return [words.format(rest=f"{rest:,}", **shown), table(headings, rows)]
+
+
+def _level(level: dict[str, float] | None) -> str:
+    if level is None:
+        return "does not reach it"
+    if level["difference"] == level["low"] == level["high"] == 0:
+        return f"{level['percent']:.1f} %"
+    return f"{level['percent']:.1f} %, {level['difference']:+.1f} ({level['low']:+.1f} to {level['high']:+.1f})"
+
+
+def packages(part: dict[str, Any], table: Table) -> list[str]:
+    """Packages by source, and by tags."""
+    truths, found = part["truths"], part["detectors"]
+    rows = [
+        (
+            name,
+            *(percent(row[key]) for key in ("mtpr", "mtnr", "precision")),
+            f"{row['auc']:.2f}",
+            percent(row["false_of_taken"], 2),
+            "-" if row["mean_score"] is None else f"{row['mean_score']:.3f}",
+            f"{row['filled_percent']:.0f} %",
+        )
+        for name, row in found["source"].items()
+    ]
+    tags = [
+        (name, *("{} / {} / {}".format(*_short(found[truth][name])) for truth in ("tags", "five tags or more")))
+        for name in found["source"]
+    ]
+    own = ", ".join(
+        f"{name} lets {percent(row['own_let_through'])} through"
+        for name, row in found["source"].items()
+        if "own_let_through" in row
+    )
+    words = {
+        "coarse": truths["tags"]["false_percent"],
+        "fine": truths["five tags or more"]["false_percent"],
+        "slots": truths["five tags or more"]["judged"],
+    }
+    headings = ("detector", "MTPR", "MTNR", "precision", "AUC", "false of taken", "mean score", "filled")
+    return [
+        "### Packages of one source",
+        DEBIAN.format(**part, false_percent=truths["source"]["false_percent"]),
+        table(headings, rows),
+        OWN.format(rows=own),
+        TAGS.format(**part, **words),
+        table(("detector", "tags", "five tags or more"), tags),
+    ]
+
+
+def _short(row: dict[str, Any]) -> list[str]:
+    keys = ("mtpr", "mtnr", "false_of_taken")
+    return ["-" if row[key] is None else f"{row[key]['percent']:.1f} %" for key in keys]
+
+
+def triples(part: dict[str, Any], table: Table) -> list[str]:
+    """Held-out true triples, and verified false ones."""
+    means = {name: f"{sum(values) / len(values):.3f}" for name, values in part["measures"].items()}
+    rows = []
+    for name, row in part["flagged"].items():
+        promised = row["promised_percent"]
+        rows.append(
+            (
+                name,
+                "-" if promised is None else f"{100 - promised:.1f} %",
+                percent(row["test"]),
+                percent(row["test_negatives"]),
+            )
+        )
+    headings = ("detector", "promised to flag", "true ones flagged", "false ones flagged")
+    return ["### Verified false triples", CODEX.format(**part, **means), table(headings, rows)]
+
+
+def distrust(result: dict[str, Any], table: Table) -> list[str]:
+    """The whole section, of the parts that were run."""
+    parts = ["## Distrust where the truth is known"]
+    titles = {"scifact": "SciFact", "cranfield": "Cranfield"}
+    there = [name for name in titles if name in result]
+    if there:
+        parts.append(INTRODUCTION.format(**result[there[0]]))
+    for name in there:
+        parts += collection(titles[name], result[name], table)
+    if "debian" in result:
+        parts += packages(result["debian"], table)
+    if "codex" in result:
+        parts += triples(result["codex"], table)
+    return parts
+
+
+SECTIONS = {
+    "distrust": distrust,
+    "false_negatives": false_negatives,
+    "thresholds": thresholds,
+    "incremental": incremental,
+    "images": images,
+}
+
+
+def sections(result: Callable[[str], dict[str, Any]], table: Table) -> list[str]:
+    """All sections about detectors whose results are there; `result` and `table` are those of tables.py."""
+    folder = Path(__file__).parent / "results"
+    there = [name for name in SECTIONS if (folder / f"{name}.json").exists()]
+    return [part for name in there for part in SECTIONS[name](result(name), table)]
