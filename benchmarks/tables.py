@@ -13,7 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import distrust_tables
 import loss_tables
+import sampler_tables
+import study_tables
 
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parent.parent
@@ -143,6 +146,9 @@ def page() -> str:
         "## Near the anchor in a graph",
         "ca-AstroPh, 1,024 anchors, k = 16.",
         table(("pool", "microseconds a row"), rows),
+        *sampler_tables.dynamic(result("dynamic"), table),
+        *study_tables.recommendation(result("recommendation"), table),
+        *distrust_tables.sections(result, table),
         *loss_tables.losses(result("losses"), table),
         *loss_tables.estimate(result("estimate"), table),
         *loss_tables.online(result("online"), table),
