@@ -23,7 +23,7 @@ arms that use K*; it is given beside them.
 
 **Tuning.** On a split of its own, by validation recall: learning rate and weight decay of the uniform arm, which all
 arms then share; and the learning rate of each arm, for a second row where it differs. The last row gives uniform more
-steps at half its rate, to tell slow from worse.
+steps at the lowest rate, to tell slow from worse.
 
 **Times** are of training alone, evaluation left out, in processor seconds, which the neighbours of a shared machine do
 not move much; wall time is beside them. An arm has reached uniform's best at the first look at which its validation

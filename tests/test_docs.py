@@ -17,7 +17,7 @@ from naysay.testing import detectors, losses, pools, samplers
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-FOLDERS = ("pools", "samplers", "detectors", "quantity", "losses", "testing")
+FOLDERS = ("pools", "samplers", "detectors", "quantity", "losses", "mining", "testing")
 FENCE = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$(?:\s+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "text", "sh"}

@@ -24,8 +24,9 @@ _HOMES = {
     "check_detector": "testing",
     "check_loss": "testing",
     "planted_world": "testing",
+    "mine": "mining",
 }
-_FOLDERS = ("pools", "samplers", "quantity", "detectors", "losses", "testing", "catalog", "types")
+_FOLDERS = ("pools", "samplers", "quantity", "detectors", "losses", "mining", "testing", "catalog", "types")
 
 __all__ = [*_HOMES, *_FOLDERS]
 
@@ -49,9 +50,10 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from naysay import catalog, detectors, losses, pools, quantity, samplers, testing, types
+    from naysay import catalog, detectors, losses, mining, pools, quantity, samplers, testing, types
     from naysay.errors import NaysayError
     from naysay.kernels.threads import set_threads
+    from naysay.mining.mine import mine
     from naysay.positives import Positives
     from naysay.rng import rng_for
     from naysay.testing import check_detector, check_loss, check_pool, check_sampler, planted_world

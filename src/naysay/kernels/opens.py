@@ -33,7 +33,7 @@ def _lower(upper: Any, b: Any, c: Any, slack: Any, size: Any, error: Any, offset
     return upper - _F(2.0) * ((b * size + c * error) + slack) + _WIDEN * offset
 
 
-@inlined
+@compiled
 def _first_limit(line: Any, a: Any, b: Any, c: Any, slack: Any, sides: Any, maxima: Any) -> Any:
     """A number that the lower bounds of as many columns as there are maxima reach: the lowest of so many groups'."""
     groups = len(maxima)
@@ -53,18 +53,36 @@ def _first_limit(line: Any, a: Any, b: Any, c: Any, slack: Any, sides: Any, maxi
     return lowest
 
 
-@inlined
-def _any_above(line: Any, a: Any, b: Any, c: Any, sides: Any, j: Any, limit: Any) -> Any:
-    """Whether an upper bound of a chunk passes the limit: without a branch, many columns at a time."""
-    part, scale, size = line[j : j + _CHUNK], sides[0][j : j + _CHUNK], sides[1][j : j + _CHUNK]
-    error, offset = sides[2][j : j + _CHUNK], sides[3][j : j + _CHUNK]
-    above = np.int32(0)
-    for i in range(_CHUNK):
-        above |= np.int32(_upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i]) > limit)
-    return above != 0
+@compiled
+def _passing(line: Any, a: Any, b: Any, c: Any, sides: Any, first: Any, limit: Any, chunk: Any, hits: Any) -> Any:
+    """List in `hits` the columns from `first` on whose upper bound passes the limit, and count them.
+
+    A chunk is computed without a branch, many columns at a time; most have none that passes.
+    """
+    found, width = 0, len(line)
+    while first + _CHUNK <= width:
+        part, scale, size = (
+            line[first : first + _CHUNK],
+            sides[0][first : first + _CHUNK],
+            sides[1][first : first + _CHUNK],
+        )
+        error, offset = sides[2][first : first + _CHUNK], sides[3][first : first + _CHUNK]
+        above = np.int32(0)
+        for i in range(_CHUNK):
+            chunk[i] = _upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i])
+            above |= np.int32(chunk[i] > limit)
+        if above:
+            for i in range(_CHUNK):
+                hits[found] = first + i
+                found += chunk[i] > limit
+        first += _CHUNK
+    for j in range(first, width):
+        hits[found] = j
+        found += _upper(line[j], a, b, c, sides[0][j], sides[1][j], sides[2][j], sides[3][j]) > limit
+    return found
 
 
-@inlined
+@compiled
 def _settle(count: Any, wanted: Any, limit: Any, ids: Any, uppers: Any, lowers: Any) -> Any:
     """The limit by the lower bounds that there are, and how many pairs stay open; their order is kept."""
     if count >= wanted:
@@ -108,19 +126,18 @@ def scan(
     row_sides   (a, b, c, slack) per row, sides (scale, size, error, offset) per column:
                 upper = product a scale + b size + c error + offset + slack
     known       (indptr, indices, filter): pairs that are left out
-    columns     set to the number of columns, or to -1 - j if the row stopped before column j because its open pairs
+    columns     set to the number of columns, or to -2 - j if the row stopped at column j because its open pairs
                 fill its buffer: they have to be scored exactly before it can go on
     """
     row_scale, row_error, row_size, slacks = row_sides
     scale, size, error, offset = sides
     indptr, indices, bits = known
     width, room = products.shape[1], ids.shape[1]
-    maxima = np.empty(width, np.float32)
+    maxima, chunk, hits = np.empty(width, np.float32), np.empty(_CHUNK, np.float32), np.empty(width + 1, np.int64)
     for row in range(start, stop):
-        j = columns[row]
-        if j >= width:
+        if columns[row] >= width:
             continue
-        line = products[row]
+        line, open_ids, open_uppers, open_lowers = products[row], ids[row], uppers[row], lowers[row]
         a, b, c, slack = row_scale[row], row_error[row], row_size[row], slacks[row]
         begin, end = indptr[first_row + row], indptr[first_row + row + 1]
         count, limit = counts[row], limits[row]
@@ -130,25 +147,22 @@ def scan(
             limit = _first_limit(line, a, b, c, slack, sides, maxima[:groups])
             limit -= abs(limit) * _DOUBT + _TINY
         to_pass = limit - slack - abs(limit) * _DOUBT
-        stuck = False
-        while j < width and not stuck:
-            if j + _CHUNK <= width and not _any_above(line, a, b, c, sides, j, to_pass):
-                j += _CHUNK
-                continue
-            end_of_chunk = min(j + _CHUNK, width)
-            while j < end_of_chunk and not stuck:
-                upper = _upper(line[j], a, b, c, scale[j], size[j], error[j], offset[j])
-                if upper > to_pass and not row_contains(indices, bits, begin, end, first_id + j):
-                    upper += slack
-                    ids[row, count], uppers[row, count] = first_id + j, upper
-                    lowers[row, count] = _lower(upper, b, c, slack, size[j], error[j], offset[j])
-                    count += 1
-                    if count == room:
-                        limit, count = _settle(count, wanted, limit, ids[row], uppers[row], lowers[row])
-                        to_pass = limit - slack - abs(limit) * _DOUBT
-                        stuck = count > room - (room - wanted) // 4
-                j += 1
-        columns[row], limits[row], counts[row] = -1 - j if stuck else j, limit, count
+        reached = width
+        for hit in range(_passing(line, a, b, c, sides, columns[row], to_pass, chunk, hits)):
+            j = hits[hit]
+            upper = _upper(line[j], a, b, c, scale[j], size[j], error[j], offset[j])
+            if upper > to_pass and not row_contains(indices, bits, begin, end, first_id + j):
+                upper += slack
+                open_ids[count], open_uppers[count] = first_id + j, upper
+                open_lowers[count] = _lower(upper, b, c, slack, size[j], error[j], offset[j])
+                count += 1
+                if count == room:
+                    limit, count = _settle(count, wanted, limit, open_ids, open_uppers, open_lowers)
+                    to_pass = limit - slack - abs(limit) * _DOUBT
+                    if count > room - (room - wanted) // 4:
+                        reached = -2 - int(j)
+                        break
+        columns[row], limits[row], counts[row] = reached, limit, count
 
 
 @compiled

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from naysay.checks import check_generator, check_one_of, refuse
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, Mask, check_candidates
+from naysay.mining.counts import read_counts
 from naysay.mining.judge import was_suspicious
+from naysay.mining.known import rows_of
 from naysay.pools.everything import Everything
-from naysay.pools.slots import asked
 from naysay.positives import Positives
 from naysay.types import Query
 
@@ -57,7 +58,7 @@ def backfill(
         if (value is None) == (on_short == "random"):
             rule = "given for 'random'" if value is None else f"None for {on_short!r}"
             refuse(owner, name, rule, None if value is None else type(value).__name__)
-    counts, _ = asked(owner, k, len(candidates))
+    counts = read_counts(owner, k, len(candidates))
     missing = shortfall(candidates, counts)
     short = missing > 0
     if not short.any() or on_short == "pad":
@@ -108,15 +109,8 @@ def _with_random(owner: str, candidates: Candidates, missing: NDArray[np.int64],
         refuse(owner, "known", f"Positives of {len(candidates)} anchors, like the candidates", got)
     rows = np.flatnonzero(missing)
     places, slots = np.nonzero(candidates.filled[rows])
-    starts, stops = known.indptr[rows], known.indptr[rows + 1]
-    held = np.repeat(np.arange(len(rows)), stops - starts)
-    pairs = np.arange(len(held)) + np.repeat(starts - np.cumsum(stops - starts) + (stops - starts), stops - starts)
-    barred = Positives.from_pairs(
-        np.concatenate([held, places]),
-        np.concatenate([known.indices[pairs], candidates.ids[rows][places, slots]]),
-        len(rows),
-        known.n_items,
-    )
+    listed = Positives.from_pairs(places, candidates.ids[rows][places, slots], len(rows), known.n_items)
+    barred = rows_of(known, rows).union(listed)
     drawn = Everything(barred).draw(Query(np.arange(len(rows))), missing[rows], rng=needed["rng"]).ids
     new = np.full((len(candidates), drawn.shape[1]), -1, np.int64)
     new[rows] = drawn

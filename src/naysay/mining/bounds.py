@@ -11,9 +11,10 @@ by at most P |q^| |c^|, for any order of summation, fused or not, with P = d u /
     float32    u = 2^-24
     bfloat16   u = 2^-22, for units that round odd or twice, and the answer rounded to bfloat16 once more, 2^-9
 
-A score is the float64 sum rounded to float32; that, the float64 sums, and the float32 arithmetic of the bound itself are
-within SLACK |q| |c|, SLACK = 2^-18 (each is a few times 2^-24 at most). Numbers below the range of float32 get a slack
-of their own. L2 ranks by 2 q.c - |c|^2 = |q|^2 - distance^2, with the bound doubled and SLACK (|q|^2 + |c|^2) on top.
+A score is the float64 sum rounded to float32; that, the float64 sums, and the float32 arithmetic of the bound itself
+are within SLACK |q| |c|, SLACK = 2^-18 (each is a few times 2^-24 at most). Numbers below the range of float32 get a
+slack of their own. L2 ranks by 2 q.c - |c|^2 = |q|^2 - distance^2, with the bound doubled and SLACK (|q|^2 + |c|^2) on
+top.
 
 Everything is in units that float32 holds whatever the norms are: cosine by both norms, the dot product by the
 query's norm and the corpus's largest, L2 by the largest of all.
@@ -56,9 +57,9 @@ class Rounded:
 
     @classmethod
     def empty(cls, engine: Engine, rows: int, width: int) -> Rounded:
-        """Room for rows."""
+        """Room for rows. A width of 1 becomes 2, with zeros: torch's int8 product is wrong for one column."""
         numbers = (np.empty(rows), np.empty(rows), np.empty(rows))
-        return cls(np.empty((rows, width), engine.codes), *numbers)
+        return cls(np.zeros((rows, max(2, width)), engine.codes), *numbers)
 
     def part(self, start: int, stop: int) -> Rounded:
         """A view of some of the rows."""
@@ -74,14 +75,18 @@ class Units:
     metric    DOT, COSINE or L2
     corpus    the largest norm of a corpus row, for DOT
     both      the largest norm of all, for L2
+    raw       whether bounds are scores as they are: where nothing is rounded
     """
 
     metric: int
     corpus: float
     both: float
+    raw: bool = False
 
     def of_scores(self, scores: NDArray[np.float32], norms: NDArray[np.float64]) -> NDArray[np.float32]:
         """Scores (n, m) of queries with these norms (n, 1), as the bounds measure them."""
+        if self.raw:
+            return scores
         exact = scores.astype(np.float64)
         if self.metric == DOT:
             exact /= np.where(norms > 0, norms, 1.0) * self.corpus

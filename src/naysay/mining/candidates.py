@@ -118,7 +118,7 @@ class Candidates:
     @property
     def kept(self) -> Mask:
         """(n, m): candidates in play."""
-        return self.filled & (self.why == 0)
+        return np.asarray(self.filled & (self.why == 0))
 
     @property
     def dropped(self) -> dict[str, NDArray[np.int64]]:

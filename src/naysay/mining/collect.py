@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,45 +25,33 @@ from naysay.types import Query
 Ids = NDArray[np.int64]
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Collected:
-    """Candidates of all sources without what is known, and the known pairs with their scores.
-
-    known_scores   (pairs,) float32, in the order of known.pairs()
-    positives      (anchors, items, scores) of the known positives
-    """
-
-    candidates: Candidates
-    known_scores: NDArray[np.float32]
-    positives: tuple[Ids, Ids, NDArray[np.float32]]
-
-
 def collect(
     found: Found,
     sources: Mapping[str, Ids],
     queries: Vectors,
     corpus: Vectors,
     known: Positives,
+    known_scores: NDArray[np.float32],
     metric: str,
     *,
+    skipped: Ids | None = None,
     same_ids: bool,
     equal_vectors: bool,
     twins: Any,
     query: Query,
-) -> Collected:
+) -> Candidates:
     """All candidates, with their ranks, scored by one kernel; what is known is counted wherever it was left out.
 
     found           the search's answer without known pairs;  sources  {name: (n, m) ids} of others
+    known_scores    of known.pairs(), in order
+    skipped         (n,) how many suspects the search passed over, or None
     equal_vectors   whether what has a positive's own vector is a twin;  twins  a detector of more, or None
     """
-    anchors, items = known.pairs()
-    scores = pair_scores(queries, corpus, anchors, items, metric)
+    (anchors, items), scores = known.pairs(), known_scores
     kinds = kinds_of(known, same_ids=same_ids)
-    searched = with_left_out(Candidates.of(found), anchors, items, scores, kinds)
+    searched = with_left_out(Candidates.of(found), anchors, items, scores, kinds, skipped)
     positive = kinds["positive"]
-    positives = anchors[positive], items[positive], scores[positive]
-    searched = replace(searched, positive_scores=lowest_of(positives[0], positives[2], len(searched)))
+    searched = replace(searched, positive_scores=lowest_of(anchors[positive], scores[positive], len(searched)))
     parts = [searched, *(listed(name, ids, queries, corpus, metric) for name, ids in sources.items())]
     candidates = exclude(join(*parts), known, same_ids=same_ids)
     if equal_vectors:
@@ -72,7 +60,7 @@ def collect(
         candidates = candidates.drop(np.concatenate(same, axis=1), "twin")
     if twins is not None:
         candidates = exclude(candidates, twins=twins, query=query)
-    return Collected(candidates, scores, positives)
+    return candidates
 
 
 def listed(name: str, ids: Ids, queries: Vectors, corpus: Vectors, metric: str) -> Candidates:

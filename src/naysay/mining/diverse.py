@@ -35,7 +35,8 @@ def by_groups(
     starts = np.ones(label.shape, np.bool_)
     starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     # How many of the group stand before, in the mask: the running count less the count where the group starts.
-    before: NDArray[np.int64] = np.cumsum(counted, axis=1) - counted
+    running = np.cumsum(counted, axis=1, dtype=np.int64)
+    before = running - counted.astype(np.int64)
     at_start = np.maximum.accumulate(np.where(starts, before, -1), axis=1)
     turn = np.empty(label.shape, np.int64)
     np.put_along_axis(turn, by_label, before - at_start, axis=1)

@@ -1,9 +1,9 @@
 """The products that a search can be fast with. Whichever is chosen, the answer is the same bytes.
 
-    int8       8-bit whole numbers by torch; exact sums, the widest grid: the most pairs stay open, and each is cheap
-    bfloat16   8 significant bits by torch
-    float32    NumPy's product
-    float64    no product: the exact score of every pair
+int8       8-bit whole numbers by torch; exact sums, the widest grid: the most pairs stay open, and each is cheap
+bfloat16   8 significant bits by torch
+float32    torch's product, or NumPy's where torch is absent
+float64    no product: the exact score of every pair
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from naysay.arrays import need_torch
 from naysay.checks import check_one_of, refuse
 from naysay.kernels import rounding
+from naysay.rows import frozen
 
 NAMES = ("auto", "int8", "bfloat16", "float32", "float64")
 _SMALL = 1 << 27  # products of numbers up to which all pairs are scored exactly
 _WIDEST_INT8 = (2**31 - 1) // 127**2  # coordinates whose products a 32-bit sum holds
 _WIDEST_FLOAT = 1 << 18
-_COARSE = 1 / 40  # of a vector's norm: what int8 may take away before bfloat16 is the better grid
+_COARSE = 0.5  # of the spread of scores: how wide a bound may be before a finer engine is the better one
 Product = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 
@@ -65,9 +66,9 @@ _ENGINES = {
 def choose(owner: str, name: str, rows: int, corpus: int, width: int, sample: NDArray[Any]) -> Engine:
     """The engine of that name, or by the rule of "auto".
 
-    auto    float64 where there are at most 2^27 products of numbers; else int8 where torch and the processor have it
-            (VNNI or AMX) and it takes at most 1/40 of a sample's norms away; else bfloat16 where they have it; else
-            float32
+    auto    float64 where there are at most 2^27 products of numbers; else the first of int8 and bfloat16 that torch
+            and the processor have (VNNI, AMX, AVX512-BF16) and whose bound is at most half the standard deviation of
+            the cosines within the sample: vectors with one huge coordinate need a fine grid; else float32
     """
     check_one_of(owner, "engine", name, NAMES)
     if name == "auto":
@@ -77,7 +78,7 @@ def choose(owner: str, name: str, rows: int, corpus: int, width: int, sample: ND
         refuse(owner, "engine", f"'float64' for vectors wider than {widest}", repr(name))
     if name in ("int8", "bfloat16"):
         torch = need_torch(f"{owner} with engine={name!r}")
-        if name == "int8" and not _int8_is_exact(torch):
+        if name == "int8" and not _int8_is_exact(torch, width):
             refuse(owner, "engine", "one that this torch multiplies exactly", "'int8'", "Leave it at 'auto'.")
     return _ENGINES[name]
 
@@ -85,29 +86,39 @@ def choose(owner: str, name: str, rows: int, corpus: int, width: int, sample: ND
 def _automatic(rows: int, corpus: int, width: int, sample: NDArray[Any]) -> str:
     if rows * corpus * width <= _SMALL or width > _WIDEST_INT8:
         return "float64"
-    if importlib.util.find_spec("torch") is None:
+    if not has_torch():
         return "float32"
     torch = need_torch("search")
     has = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
     vnni = any(has.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
-    if vnni and _lost_by_int8(sample) <= _COARSE and _int8_is_exact(torch):
+    spread = _COARSE * _spread(sample)
+    if vnni and _bound(_ENGINES["int8"], sample) <= spread and _int8_is_exact(torch, width):
         return "int8"
     half = any(has.get(name) for name in ("avx512_bf16", "amx_bf16"))
-    return "bfloat16" if half else "float32"
+    return "bfloat16" if half and _bound(_ENGINES["bfloat16"], sample) <= spread else "float32"
 
 
-def _lost_by_int8(sample: NDArray[Any]) -> float:
-    """The mean share of a row's norm that rounding to int8 takes away."""
+def _spread(sample: NDArray[Any]) -> float:
+    """The standard deviation of the cosines between different rows."""
+    norms = np.linalg.norm(sample.astype(np.float64), axis=1, keepdims=True)
+    units = sample / np.maximum(norms, 1e-300)
+    return float((units @ units.T)[~np.eye(len(units), dtype=bool)].std()) if len(units) > 1 else 0.0
+
+
+def _bound(engine: Engine, sample: NDArray[Any]) -> float:
+    """How far an engine's product of two usual rows of norm 1 may be from their cosine."""
     scales, sizes, errors = (np.empty(len(sample)) for _ in range(3))
-    rounding.to_int8(0, len(sample), sample, np.empty(sample.shape, np.int8), scales, sizes, errors)
-    return float(np.mean(errors / np.maximum(sizes, 1e-300)))
+    codes = np.empty(sample.shape, engine.codes)
+    engine.round(0, len(sample), frozen(sample), codes, scales, sizes, errors)
+    return 2 * float(np.mean(errors / np.maximum(sizes, 1e-300))) + engine.answer
 
 
-def _int8_is_exact(torch: Any) -> bool:
+def _int8_is_exact(torch: Any, width: int) -> bool:
     """Whether torch has the product and does not saturate: a processor without VNNI may add in 16 bits."""
     if not hasattr(torch, "_int_mm"):
         return False
-    codes = np.where(np.arange(40 * 96).reshape(40, 96) % 7 < 5, 127, -127).astype(np.int8)
+    width = max(2, width)  # as in bounds
+    codes = np.where(np.arange(40 * width).reshape(40, width) % 7 < 5, 127, -127).astype(np.int8)
     codes[:8] = 127
     given = torch.from_numpy(codes)
     try:
@@ -123,31 +134,32 @@ def product(engine: Engine, rows: int, columns: int) -> Product:
     One for each thread: an answer is valid until the next call.
     """
     size = rows * columns
-    if engine.name == "float32":
+    if engine.name == "float32" and not has_torch():
         numbers = np.empty(size, np.float32)
 
-        def multiply(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
+        def multiply_plainly(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
             out = numbers[: len(queries) * len(corpus)].reshape(len(queries), len(corpus))
             return np.matmul(queries, corpus.T, out=out)
 
-        return multiply
+        return multiply_plainly
     torch = need_torch("search")
-    if engine.name == "int8":
-        whole = torch.empty(size, dtype=torch.int32)
+    kind, view, given, function = {
+        "int8": (torch.int32, np.int8, torch.int8, getattr(torch, "_int_mm", None)),
+        "bfloat16": (torch.bfloat16, np.int16, torch.bfloat16, torch.mm),
+        "float32": (torch.float32, np.float32, torch.float32, torch.mm),
+    }[engine.name]
+    buffer = torch.empty(size, dtype=kind)
+    wide = torch.empty(size if engine.name == "bfloat16" else 0, dtype=torch.float32)
 
-        def multiply_int8(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
-            out = whole[: len(queries) * len(corpus)].view(len(queries), len(corpus))
-            torch._int_mm(torch.from_numpy(queries), torch.from_numpy(corpus).T, out=out)
-            return np.asarray(out.numpy())
-
-        return multiply_int8
-    half, single = torch.empty(size, dtype=torch.bfloat16), torch.empty(size, dtype=torch.float32)
-
-    def multiply_bfloat16(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
+    def multiply(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
         shape = (len(queries), len(corpus))
-        out, wide = (buffer[: shape[0] * shape[1]].view(shape) for buffer in (half, single))
-        given = [torch.from_numpy(codes.view(np.int16)).view(torch.bfloat16) for codes in (queries, corpus)]
-        torch.mm(given[0], given[1].T, out=out)
-        return np.asarray(wide.copy_(out).numpy())
+        one, other = (torch.from_numpy(codes.view(view)).view(given) for codes in (queries, corpus))
+        out = function(one, other.T, out=buffer[: shape[0] * shape[1]].view(shape))
+        return np.asarray((wide[: out.numel()].view(shape).copy_(out) if len(wide) else out).numpy())
 
-    return multiply_bfloat16
+    return multiply
+
+
+def has_torch() -> bool:
+    """Whether torch is installed, without loading it."""
+    return importlib.util.find_spec("torch") is not None

@@ -16,7 +16,7 @@ def labelled_pair(block: Block) -> Columns:
     documents are positives. An anchor without negatives, or without positives, keeps the pairs that it has.
     """
     rows, places = np.nonzero(block.ids >= 0)
-    order = np.argsort(np.concatenate([block.pair_rows * 2, rows * 2 + 1]), kind="stable")
+    order = np.argsort(np.concatenate([block.pair_rows, rows]), kind="stable")  # positives stay first
     owners = np.concatenate([block.pair_rows, rows])[order]
     items = np.concatenate([block.pair_items, block.ids[rows, places]])[order]
     queries, corpus = block.job.queries, block.job.corpus

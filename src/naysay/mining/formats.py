@@ -27,7 +27,6 @@ class Format:
     name         what it is called
     columns      the columns of a block of anchors
     suffixes     the kinds of file that it comes in
-    row          what a row is: "anchor", "pair" (anchor, positive) or "triple"; "document" for a labelled pair
     rectangular  whether a row needs all k negatives
     scores       whether there is a place for scores: "both", of positives and negatives together, "any" or "none"
     texts        which texts it cannot do without: of "query" and "corpus"
@@ -38,7 +37,6 @@ class Format:
     name: str
     columns: Callable[[Block], Columns]
     suffixes: tuple[str, ...]
-    row: str
     rectangular: bool = False
     scores: str = "both"
     texts: tuple[str, ...] = ()
@@ -48,18 +46,18 @@ class Format:
 
 _BOTH = ("query", "corpus")
 _FORMATS = (
-    Format("triplet", triplet, _TABLES, "triple"),
-    Format("n-tuple", n_tuple, _TABLES, "pair", rectangular=True),
-    Format("labelled-pair", labelled_pair, _TABLES, "document", keeps=True),
-    Format("labelled-list", labelled_list, _TABLES, "pair"),
-    Format("flagembedding", flag_embedding, _TABLES, "anchor", texts=_BOTH),
-    Format("tevatron", tevatron, _TABLES, "anchor", scores="none", texts=_BOTH),
-    Format("tevatron-ids", tevatron_ids, _TABLES, "anchor", scores="none", texts=("query",)),
-    Format("nemo", nemo, (".json",), "anchor", scores="any", texts=("query",)),
-    Format("nemo-inline", nemo_inline, _LINES, "pair", scores="none", texts=_BOTH),
-    Format("colbert", colbert, _LINES, "triple", scores="none", arrays=True),
-    Format("colbert-nway", colbert_nway, _LINES, "pair", rectangular=True, arrays=True),
-    Format("ids", plain_ids, _TABLES, "anchor", scores="any", keeps=True),
+    Format("triplet", triplet, _TABLES),
+    Format("n-tuple", n_tuple, _TABLES, rectangular=True),
+    Format("labelled-pair", labelled_pair, _TABLES, keeps=True),
+    Format("labelled-list", labelled_list, _TABLES),
+    Format("flagembedding", flag_embedding, _TABLES, texts=_BOTH),
+    Format("tevatron", tevatron, _TABLES, scores="none", texts=_BOTH),
+    Format("tevatron-ids", tevatron_ids, _TABLES, scores="none", texts=("query",)),
+    Format("nemo", nemo, (".json",), scores="any", texts=("query",)),
+    Format("nemo-inline", nemo_inline, _LINES, scores="none", texts=_BOTH),
+    Format("colbert", colbert, _LINES, scores="none", arrays=True),
+    Format("colbert-nway", colbert_nway, _LINES, rectangular=True, arrays=True),
+    Format("ids", plain_ids, _TABLES, scores="any", keeps=True),
 )
 
 FORMATS: Mapping[str, Format] = MappingProxyType({each.name: each for each in _FORMATS})

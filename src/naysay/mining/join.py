@@ -67,6 +67,6 @@ def _repeated(ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     ordered = np.take_along_axis(ids, order, axis=1)
     again = np.zeros(ids.shape, np.bool_)
     same = np.zeros(ids.shape, np.bool_)
-    same[:, 1:] = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    same[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
     np.put_along_axis(again, order, same, axis=1)
     return again

@@ -76,9 +76,8 @@ def was_suspicious(candidates: Candidates) -> NDArray[np.bool_]:
 
 
 def ask(owner: str, candidates: Candidates, detector: Any, query: Query | None) -> NDArray[np.float64]:
-    """(n, m) the suspicion of what is in play, by one detector; 0 elsewhere."""
-    one = Combined({type(detector).__name__.lower(): detector})
-    return one.judge(_question(owner, candidates, query), candidates.negatives()).suspicion
+    """(n, m) the suspicion of what is in play; 0 elsewhere. Nothing is dropped."""
+    return combined(owner, detector).judge(_question(owner, candidates, query), candidates.negatives()).suspicion
 
 
 def check_detector(owner: str, parameter: str, detector: Any) -> None:
@@ -91,17 +90,17 @@ def check_detector(owner: str, parameter: str, detector: Any) -> None:
         refuse(owner, parameter, "a detector that does not rank what is left over", "RankWindow", advice)
 
 
-def combined(owner: str, detector: Any) -> Combined:
+def combined(owner: str, detector: Any, parameter: str = "detector") -> Combined:
     """One detector or several, as one that says who is to blame."""
     if isinstance(detector, Mapping) and detector:
         for part in detector.values():
-            check_detector(owner, "detector", part)
+            check_detector(owner, parameter, part)
         return Combined(detector)
     if isinstance(detector, Combined):
         for part in detector.detectors.values():
-            check_detector(owner, "detector", part)
+            check_detector(owner, parameter, part)
         return detector
-    check_detector(owner, "detector", detector)
+    check_detector(owner, parameter, detector)
     return Combined({type(detector).__name__.lower(): detector})
 
 

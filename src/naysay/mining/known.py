@@ -91,3 +91,11 @@ def one_each(known: Positives) -> Ids | None:
     anchors, items = pairs_of(known, POSITIVE)
     owners, first = np.unique(anchors, return_index=True)
     return items[first] if len(owners) == known.n_anchors else None
+
+
+def rows_of(known: Positives, rows: Ids) -> Positives:
+    """All that is known of some anchors, which are numbered from 0, as plain pairs."""
+    starts, counts = known.indptr[rows], np.diff(known.indptr)[rows]
+    anchors = np.repeat(np.arange(len(rows)), counts)
+    places = np.arange(len(anchors)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+    return Positives.from_pairs(anchors, known.indices[places], len(rows), known.n_items)

@@ -18,11 +18,14 @@ from naysay.mining import requests
 from naysay.mining.auto import ALPHA, Background, background, by_shares, calibrated, shares_sentence
 from naysay.mining.backfill import ON_SHORT
 from naysay.mining.collect import collect
+from naysay.mining.deepen import deepened
 from naysay.mining.finish import HELD_OUT, SAMPLED, finish
+from naysay.mining.found import Found
 from naysay.mining.judge import judge as judged
 from naysay.mining.judge import lines_of
-from naysay.mining.known import known_of, one_each
+from naysay.mining.known import kinds_of, known_of, one_each
 from naysay.mining.mined import Finish, Mined, notes_of, slots_of
+from naysay.mining.pair_scores import pair_scores
 from naysay.mining.rescore import ScorePairs
 from naysay.mining.rescore import rescore as rescored
 from naysay.mining.search import search
@@ -105,8 +108,12 @@ def mine(
     anchor itself stay out all the same. With a judge, candidates whose vector equals that of a positive (or of the
     anchor, with same_ids) are dropped as twins; texts tell more of them.
 
-    One search at one depth: an anchor that is short afterwards is counted, and a note says how deep to search. The
-    same arguments give the same bytes, whatever the engine and the threads.
+    A judge by scores, `Calibrated` and `Bands` among them, may suspect all that a search of the default depth finds.
+    Then it is searched further for that anchor alone, up to 16,384 deep: its candidates are those that come after the
+    suspected ones, which are counted. With `depth`, `ranks`, `rescore` or another judge there is one search at one
+    depth. An anchor that is short afterwards is counted, and a note says how deep to search.
+
+    The same arguments give the same bytes, whatever the engine, the budget and the threads.
 
     >>> vectors = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]], np.float32)
     >>> mined = mine(vectors[:1], vectors, [0], 2, judge=None)
@@ -127,43 +134,56 @@ def mine(
     requests.check_stages(owner, ranks, floor, rescore, rescore_budget, rescore_batch, labelled)
     check_one_of(owner, "on_short", on_short, ON_SHORT)
     twin_detector = requests.read_twins(owner, twins, known, same_ids=same_ids)
-    deep = requests.read_depth(owner, depth, most if counts is None else int(counts.max(initial=0)), held.n, ranks)
+    width = most if counts is None else int(k if np.ndim(k) == 0 else counts.max(initial=0))
+    deep = requests.read_depth(owner, depth, width, held.n, ranks)
     pick = rng_for(seed, HELD_OUT)
     vectors = asking.rows(0, asking.n) if twin_detector is not None or not isinstance(judge, str | None) else None
     query = Query(np.arange(asking.n), positives=one_each(known), vectors=vectors)
+    if not (judge is None or isinstance(judge, str) or (isinstance(judge, Calibrated) and judge.n == 0)):
+        lines_of(judge, query)  # a judge that lacks an anchor's positive refuses now, not after the search
 
-    barred = Positives(known.indptr, known.indices, held.n, filter=known.filter)  # whatever the relation
-    found = search(asking, held, deep, metric=metric, exclude=barred, engine=engine, budget=budget, threads=threads)
-    collected = collect(
+    def look(rows: Any, deep: int, exclude: Positives) -> Found:
+        return search(rows, held, deep, metric=metric, exclude=exclude, engine=engine, budget=budget, threads=threads)
+
+    found = look(asking, deep, Positives(known.indptr, known.indices, held.n, filter=known.filter))
+    whose, which = known.pairs()
+    known_scores = pair_scores(asking, held, whose, which, metric)
+    positive = kinds_of(known, same_ids=same_ids)["positive"]
+    one = np.flatnonzero(positive)[one_per_anchor(whose[positive], rng=pick)] if labelled else np.empty(0, np.int64)
+    least, sample = floor, None
+    by_share = isinstance(judge, str) and rescore is None and calibrated(ALPHA, known_scores[one]) is None
+    if by_share or (counts is None and floor is None and not isinstance(judge, Bands)):
+        sample = background(asking, held, known, metric, rng_for(seed, SAMPLED))
+    if counts is None and floor is None:
+        least = judge.low if isinstance(judge, Bands) or sample is None else by_shares(sample).low
+    detector, rule, skipped = None, "", None
+    if rescore is None:
+        detector, rule = _decided(owner, judge, known_scores[one], sample)
+        if detector is not None and depth is None and ranks is None and not np.isnan(lines_of(detector, query)).any():
+            wanted = np.full(asking.n, most) if counts is None else counts
+            found, skipped = deepened(found, look, asking, known, detector, query, wanted, least)
+    candidates = collect(
         found,
         lists,
         asking,
         held,
         known,
+        known_scores,
         metric,
+        skipped=skipped,
         same_ids=same_ids,
         equal_vectors=judge is not None,
         twins=twin_detector,
         query=query,
     )
-    candidates = collected.candidates if ranks is None else window(collected.candidates, *ranks)
-
-    whose, which, scores = collected.positives
-    one = one_per_anchor(whose, rng=pick) if labelled else np.empty(0, np.int64)
-    scores = scores[one]
-    least, sample = floor, None
-    by_share = judge == "auto" and rescore is None and calibrated(ALPHA, scores) is None
-    if by_share or (counts is None and floor is None and not isinstance(judge, Bands)):
-        sample = background(asking, held, known, metric, rng_for(seed, SAMPLED))
-    if counts is None and floor is None:
-        least = judge.low if isinstance(judge, Bands) or sample is None else by_shares(sample).low
+    if ranks is not None:
+        candidates = window(candidates, *ranks)
     if least is not None:
         candidates = floored(candidates, least)
     if rescore is not None:
         pairs = whose[one], which[one]
         candidates = rescored(candidates, rescore, positives=pairs, budget=rescore_budget, batch=rescore_batch)
-        scores = candidates.positive_scores[whose[one]]
-    detector, rule = _decided(owner, judge, scores, sample)
+        detector, rule = _decided(owner, judge, candidates.positive_scores[whose[one]], sample)
     if detector is not None:
         candidates = judged(candidates, detector, query=query)
     ending: Finish = partial(
@@ -185,7 +205,7 @@ def mine(
     )
     after, wanted = ending(candidates, detector)
     return Mined(
-        **slots_of(after, wanted),
+        **slots_of(after, width if counts is not None else int(wanted.max(initial=0))),
         positive_scores=after.positive_scores,
         thresholds=np.full(asking.n, np.nan) if detector is None else lines_of(detector, query),
         counts=wanted,
@@ -194,11 +214,12 @@ def mine(
         line=LINE,
         candidates=after,
         known=known,
-        known_scores=None if rescore is not None else collected.known_scores,
+        known_scores=None if rescore is not None else known_scores,
         depth=deep,
         metric=metric,
         notes=notes_of(after, wanted, deep, held.n),
         query=query,
+        _auto_k=counts is None,
         _before=candidates,
         _finish=ending,
     )

@@ -14,8 +14,8 @@ from naysay.checks import check_whole, refuse
 from naysay.detectors.calibrated import Calibrated
 from naysay.mining.candidates import Candidates, canonical_order
 from naysay.mining.explain import Explanation, Fate
+from naysay.mining.judge import SUSPICIOUS, lines_of, rejudged, was_suspicious
 from naysay.mining.judge import judge as judged
-from naysay.mining.judge import lines_of, rejudged, was_suspicious
 from naysay.mining.write_negatives import Written, write_negatives
 from naysay.positives import Positives
 from naysay.types import Negatives, Query
@@ -65,6 +65,7 @@ class Mined:
     metric: str
     notes: tuple[str, ...]
     query: Query = field(repr=False)
+    _auto_k: bool = field(repr=False)
     _before: Candidates = field(repr=False)
     _finish: Finish = field(repr=False)
 
@@ -105,8 +106,8 @@ class Mined:
             for slot, by in enumerate(self.kept_by[row].tolist())
             if by >= 0
         ]
-        lost = found.filled & (found.why != 0)
-        order = canonical_order(found, lost)[row, : int(lost[row].sum())].tolist()
+        lost = np.flatnonzero((found.ids[row] >= 0) & (found.why[row] != 0))
+        order = lost[np.lexsort((found.ids[row, lost], -found.scores[row, lost]))].tolist()
         parts = (found.ids, found.rank, found.scores, found.suspicion, found.source)
         others = [self._fate(*parts, row, slot, found.reasons[found.why[row, slot] - 1], kept=False) for slot in order]
         return Explanation(
@@ -145,7 +146,8 @@ class Mined:
         judge   another detector, which is asked about what the others left
 
         Give one of them. Selection and backfill run as before, with the same seed: the same line gives the same bytes.
-        Only candidates within the depth that was searched can come in.
+        Only candidates that were found can come in: not those beyond the depth, and not suspects that a deeper search
+        passed over. A note counts the anchors that have such; mine again to raise their line.
         """
         owner = "Mined.rethreshold"
         given = [name for name, value in (("line", line), ("alpha", alpha), ("judge", judge)) if value is not None]
@@ -170,9 +172,14 @@ class Mined:
 
     def _again(self, before: Candidates, judge: Any, line: float, rule: str, thresholds: NDArray[np.float64]) -> Mined:
         after, counts = self._finish(before, judge)
-        notes = notes_of(after, counts, self.depth, self.known.n_items)
+        notes = notes_of(after, counts, self.depth, self.known.n_items, again=True)
         made = replace(self, rule=rule, judge=judge, line=line, thresholds=thresholds, notes=notes, _before=before)
-        return replace(made, candidates=after, counts=counts, **slots_of(after, counts))
+        return replace(
+            made,
+            candidates=after,
+            counts=counts,
+            **slots_of(after, int(counts.max(initial=0)) if self._auto_k else self.ids.shape[1]),
+        )
 
     def write(
         self,
@@ -218,7 +225,7 @@ class Mined:
         return "\n".join([*lines, *self.notes])
 
 
-def slots_of(candidates: Candidates, counts: NDArray[np.int64]) -> dict[str, Any]:
+def slots_of(candidates: Candidates, width: int) -> dict[str, Any]:
     """(n, k) what `Mined` holds of each negative, in order: the selected, then the relaxed, then the random ones."""
     kept = candidates.kept & (candidates.kept_by >= 0)
     order = canonical_order(candidates, kept)
@@ -226,7 +233,6 @@ def slots_of(candidates: Candidates, counts: NDArray[np.int64]) -> dict[str, Any
     turn = np.where(np.isin(candidates.kept_by, late), candidates.kept_by, -1)
     turn = np.where(kept, turn, len(candidates.kept_names))
     order = np.take_along_axis(order, np.argsort(np.take_along_axis(turn, order, 1), axis=1, kind="stable"), 1)
-    width = int(counts.max(initial=0))
     order = order[:, :width]
     filled = np.take_along_axis(kept, order, axis=1)
     empty = {"ids": -1, "scores": -np.inf, "rank": 0, "suspicion": 0, "source": -1, "kept_by": -1}
@@ -239,18 +245,21 @@ def slots_of(candidates: Candidates, counts: NDArray[np.int64]) -> dict[str, Any
     return found | {"source_names": candidates.source_names, "kept_names": candidates.kept_names}
 
 
-def notes_of(candidates: Candidates, counts: NDArray[np.int64], depth: int, n_items: int) -> tuple[str, ...]:
-    """A sentence for each thing that a user should know about the result."""
-    missing = counts - np.count_nonzero(candidates.kept, axis=1)
-    marks = dict(
-        zip(
-            candidates.kept_names,
-            np.bincount(candidates.kept_by[candidates.kept], minlength=len(candidates.kept_names)).tolist(),
-            strict=False,
-        )
-    )
+def notes_of(
+    candidates: Candidates, counts: NDArray[np.int64], depth: int, n_items: int, *, again: bool = False
+) -> tuple[str, ...]:
+    """A sentence for each thing that a user should know about the result; `again`: it was drawn from an earlier one."""
+    taken = candidates.kept_by[candidates.kept]
+    marks = {name: int(np.count_nonzero(taken == place)) for place, name in enumerate(candidates.kept_names)}
     notes = [f"{marks[name]:,} negatives are {name}." for name in ("relaxed", "random") if marks.get(name)]
+    missing = counts - np.count_nonzero(candidates.kept, axis=1)
+    passed = candidates.outside.get(SUSPICIOUS, np.zeros(len(counts), np.int64))
     if (missing > 0).any():
-        deeper = f" Search deeper: depth={min(n_items, 4 * depth)}." if depth < n_items else ""
+        looked = (depth + passed)[(missing > 0) & (candidates.ids[:, depth - 1] >= 0)].max(initial=0)
+        deeper = f" Search deeper: depth={min(n_items, 4 * looked)}." if 0 < looked < n_items else ""
         notes.append(f"{int((missing > 0).sum()):,} anchors are short, by {int(missing.sum()):,} negatives.{deeper}")
+    if len(counts) and not counts.all():
+        notes.append(f"k is 0 for {int((counts == 0).sum()):,} anchors.")
+    if again and passed.any():
+        notes.append(f"{int((passed > 0).sum()):,} anchors were searched past their suspects: these cannot come back.")
     return tuple(notes)

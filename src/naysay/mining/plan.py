@@ -12,7 +12,7 @@ from naysay.mining.engines import Engine
 from naysay.mining.vectors import Vectors
 
 BUDGET = 1 << 30
-_COLUMNS, _STRIP, _LEAST = 2048, 256, 32  # corpus rows of a block, queries of a strip, and the smallest of both
+_COLUMNS, _STRIP, _LEAST = 4096, 128, 32  # corpus rows of a block, queries of a strip, and the smallest of both
 _PAIR = 12  # bytes of an open pair: id, upper and lower bound
 _OWN = 8 << 20  # what the libraries take for themselves, besides what is planned here
 
@@ -42,7 +42,7 @@ def plan(
     """The largest blocks within the budget; a budget that holds not even small ones is refused, with what it takes."""
     total = BUDGET if budget is None else check_whole(owner, "budget", budget, 1)
     wanted, width = min(depth, corpus.n), corpus.width
-    room = min(corpus.n, 4 * wanted + 256)
+    room = min(corpus.n, 6 * wanted + 256)
     wide = 8 if corpus.dtype == np.float64 else 4
     code = np.dtype(engine.codes).itemsize
     norms = 8 * corpus.n if corpus.whole is not None else 0
@@ -62,5 +62,5 @@ def plan(
         refuse(owner, "budget", f"at least {needed} bytes for this search", total, advice)
     rows = min(rows, max(1, queries.n))
     left = total - fixed - block - strips - rows * per_row
-    at_once = max(1, left // threads // (room * width * 3 * wide))
+    at_once = max(1, left // threads // max(1, room * width * 3 * wide))
     return Plan(rows, min(strip, rows), columns, room, min(at_once, strip))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.mining.candidates import Candidates
+from naysay.mining.judge import SUSPICIOUS
 
 Ids = NDArray[np.int64]
 
@@ -19,12 +20,14 @@ def with_left_out(
     items: Ids,
     scores: NDArray[np.float32],
     kinds: Mapping[str, NDArray[np.bool_]],
+    skipped: Ids | None = None,
 ) -> Candidates:
     """The candidates of one search with ranks, and counts, as if it had listed these pairs too.
 
     anchors, items, scores   (p,) the pairs that the search was told to leave out
     kinds                    {reason: (p,) which of them}: counted in `outside` where they would have been listed: ahead
-                             of the last candidate found, or anywhere if all of the corpus was found
+                             of the last candidate, or anywhere if the row has slots to spare
+    skipped                  (n,) how many candidates the search passed over before the first, or None: "suspicious"
 
     A search that leaves pairs out finds as many candidates for an anchor with a thousand positives as for one with
     one, and need not be widened for all anchors by the largest. The rank is then that in the corpus, anyway. A binary
@@ -32,11 +35,12 @@ def with_left_out(
     """
     n, m = candidates.ids.shape
     place = places(candidates, anchors, items, scores)
-    full = np.count_nonzero(candidates.filled, axis=1) == m
-    listed = (place < m) | ~full[anchors]
+    listed = place < m
     ahead = np.bincount(anchors * (m + 1) + place, minlength=n * (m + 1)).reshape(n, m + 1)
-    rank = candidates.rank + np.cumsum(ahead, axis=1)[:, :m]
+    rank = candidates.rank + np.cumsum(ahead, axis=1)[:, :m] + (0 if skipped is None else skipped[:, None])
     counts = {reason: np.bincount(anchors[listed & chosen], minlength=n) for reason, chosen in kinds.items()}
+    if skipped is not None:
+        counts[SUSPICIOUS] = skipped
     return replace(
         candidates,
         rank=np.where(candidates.filled, rank, 0).astype(np.int32),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, NoReturn, final
 
 import numpy as np
@@ -215,7 +216,7 @@ def _colbert(rows: Rows, into: Collector) -> None:
         into.add(anchors[chosen], items[chosen], beside, positive=positive)
 
 
-READERS: dict[str, Callable[[Rows, Collector], None]] = {
+_READERS: dict[str, Callable[[Rows, Collector], None]] = {
     "triplet": _tuples,
     "n-tuple": _tuples,
     "labelled-pair": _labelled_pair,
@@ -229,3 +230,4 @@ READERS: dict[str, Callable[[Rows, Collector], None]] = {
     "colbert-nway": _colbert,
     "ids": _beside("anchor", "positives", "negatives", "positive_scores", "negative_scores"),
 }
+READERS: Mapping[str, Callable[[Rows, Collector], None]] = MappingProxyType(_READERS)

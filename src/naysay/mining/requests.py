@@ -13,13 +13,13 @@ from naysay.checks import check_one_of, check_range, check_whole, refuse, shown,
 from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.detectors.twins import Twins
 from naysay.mining.auto import ALPHA
+from naysay.mining.counts import read_counts
 from naysay.mining.judge import check_detector, combined
 from naysay.mining.known import pairs_of
 from naysay.mining.rescore import check_score_pairs
 from naysay.mining.search import METRICS
 from naysay.mining.select import HOW, check_options, check_quotas, check_temperature
 from naysay.mining.vectors import Vectors
-from naysay.pools.slots import asked
 from naysay.positives import POSITIVE, Positives
 from naysay.quantity.numbers import one_number
 
@@ -41,7 +41,7 @@ def read_k(owner: str, k: Any, n: int, most: int) -> NDArray[np.int64] | None:
     if isinstance(k, str):
         check_one_of(owner, "k", k, ("auto",))
         return None
-    return asked(owner, k, n)[0]
+    return read_counts(owner, k, n)
 
 
 def check_judge(owner: str, judge: Any, twins: Any, rescore: Any, known: Positives, *, auto_k: bool) -> None:
@@ -60,7 +60,7 @@ def check_judge(owner: str, judge: Any, twins: Any, rescore: Any, known: Positiv
             rule = f"a detector where fewer than {least_positives(ALPHA)} anchors have a positive to rescore"
             refuse(owner, "judge", rule, f"'auto' with {labelled}", "Shares of rescored pairs would need all of them.")
         return
-    combined(owner, judge)
+    combined(owner, judge, "judge")
     if isinstance(judge, Calibrated) and judge.n == 0:
         if judge.standardise:
             refuse(owner, "judge", "fitted, where it is standardised", "none", "Call fit(scores, anchors, background).")
@@ -105,7 +105,7 @@ def check_stages(owner: str, ranks: Any, floor: Any, rescore: Any, budget: Any, 
         one_number(owner, "floor", floor)
     check_whole(owner, "rescore_batch", batch, 1)
     if rescore is not None:
-        check_score_pairs(owner, rescore)
+        check_score_pairs(owner, "rescore", rescore)
         if budget is not None and check_whole(owner, "rescore_budget", budget, 0) < n_positives:
             refuse(owner, "rescore_budget", f"at least {n_positives}, one positive of each anchor", budget)
     elif budget is not None:

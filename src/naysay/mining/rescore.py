@@ -42,13 +42,13 @@ def rescore(
 
     >>> from types import SimpleNamespace
     >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
-    >>> left = rescore(Candidates.of(found), lambda anchors, ids: ids / 10, budget=2)
-    >>> left.scores.round(1).tolist(), left.kept.tolist(), left.rank.tolist()
-    ([[0.4, 0.2, 0.1]], [[True, True, False]], [[1, 2, 3]])
+    >>> left = rescore(Candidates.of(found), lambda anchors, ids: ids / 8, budget=2)
+    >>> left.scores[left.kept].tolist(), left.kept.tolist(), left.rank.tolist()
+    ([0.5, 0.25], [[True, True, False]], [[1, 2, 3]])
     """
     owner = "rescore"
     check_candidates(owner, candidates)
-    check_score_pairs(owner, score_pairs)
+    check_score_pairs(owner, "score_pairs", score_pairs)
     check_whole(owner, "batch", batch, 1)
     whose, which = _pairs(owner, positives, len(candidates))
     if budget is not None and check_whole(owner, "budget", budget, 0) < len(whose):
@@ -68,10 +68,10 @@ def rescore(
     return replace(candidates, scores=scores, positive_scores=lowest).drop(~asked, "not rescored")
 
 
-def check_score_pairs(owner: str, score_pairs: Any) -> None:
+def check_score_pairs(owner: str, parameter: str, score_pairs: Any) -> None:
     """Refuse what cannot be called."""
     if not callable(score_pairs):
-        refuse(owner, "score_pairs", "a function score_pairs(anchors, ids)", type(score_pairs).__name__)
+        refuse(owner, parameter, "a function score_pairs(anchors, ids)", type(score_pairs).__name__)
 
 
 def _pairs(owner: str, positives: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

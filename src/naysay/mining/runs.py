@@ -167,9 +167,11 @@ def _check_names(owner: str, parameter: str, numbers: list[int], names: Sequence
 def _numbers(owner: str, numbers: list[int], column: Sequence[bytes]) -> NDArray[np.float32]:
     """Scores, rounded to float32; the first that is no finite number is refused."""
     try:
-        scores = np.array(column).astype(np.float64).astype(np.float32)
-    except (ValueError, FloatingPointError):
-        scores = np.array([_number(text) for text in column], np.float32)
+        exact = np.array(column).astype(np.float64)
+    except ValueError:
+        exact = np.array([_number(text) for text in column])
+    with np.errstate(over="ignore"):  # too large for float32 is refused below
+        scores = exact.astype(np.float32)
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
         got = f"{shown(decoded(column[bad[0]]))} in line {numbers[bad[0]]}"

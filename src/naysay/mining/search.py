@@ -12,7 +12,7 @@ from naysay.checks import check_one_of, check_whole, refuse
 from naysay.kernels import dots, opens
 from naysay.kernels.threads import threads as usual_threads
 from naysay.mining.bounds import Rounded, Units, column_sides, fits_float32, largest_score, row_sides
-from naysay.mining.engines import NAMES, Engine, choose, product
+from naysay.mining.engines import NAMES, Engine, choose, has_torch, product
 from naysay.mining.found import Found
 from naysay.mining.open_pairs import Exact, OpenPairs, floats, norms_of
 from naysay.mining.plan import Plan, plan
@@ -23,7 +23,7 @@ from naysay.positives import Positives
 from naysay.rows import frozen
 
 METRICS = {"dot": dots.DOT, "cosine": dots.COSINE, "l2": dots.L2}
-_SAMPLE = 512  # corpus rows that the choice of an engine looks at
+_SAMPLE = 256  # corpus rows that the choice of an engine looks at
 _OWNER = "search"
 
 
@@ -52,9 +52,9 @@ def search(
     out stays open and is scored by the fixed float64 kernel at the end: so the answer is the same bytes for every
     engine, budget and number of threads, and as if all pairs had been scored.
 
-    Cost: O(n_queries n_corpus d) in the engine, O(d) for each open pair (about 1.2 depth for bfloat16, 2.6 depth for
-    int8 where the scores spread as usual), one look at all vectors before. Where the budget cannot hold the open pairs of
-    all queries at once, the corpus is read once for each part of them.
+    Cost: O(n_queries n_corpus d) in the engine, O(d) for each open pair (a few times `depth` per query, the more the
+    coarser the engine), and one look at all vectors before. Where the budget cannot hold the open pairs of all queries
+    at once, the corpus is read once for each part of them.
 
     >>> import numpy as np
     >>> found = search(np.eye(2, 3), np.array([[1.0, 1, 0], [2, 0, 0], [0, 0, 1]]), 2)
@@ -76,20 +76,22 @@ def search(
     known = _known(exclude, asked.n, given.n)
     kind = METRICS[metric]
     with Workers(count, torch=False) as workers:
-        seen = [survey(_OWNER, name, vectors, kind, workers) for name, vectors in (("queries", asked), ("corpus", given))]
+        seen = [
+            survey(_OWNER, name, vectors, kind, workers) for name, vectors in (("queries", asked), ("corpus", given))
+        ]
     most = largest_score(kind, seen[0].largest, seen[1].largest)
     if not fits_float32(most):
         advice = "Scale the vectors down."
         refuse(_OWNER, "queries", "of norms whose scores float32 holds", f"scores up to {most:.3g}", advice)
-    sample = floats(given.rows(0, min(_SAMPLE, given.n)))
+    sample = floats(given.take(np.unique(np.linspace(0, given.n - 1, min(_SAMPLE, given.n)).astype(np.int64))))
     chosen = choose(_OWNER, engine, asked.n, given.n, given.width, sample)
     largest = max(seen[0].largest, seen[1].largest)
-    units = Units(kind, seen[1].largest or 1.0, largest or 1.0)
+    units = Units(kind, seen[1].largest or 1.0, largest or 1.0, raw=not chosen.rounds)
     sizes = plan(_OWNER, asked, given, depth, chosen, count, budget)
     found = Found(np.full((asked.n, depth), -1, np.int64), np.full((asked.n, depth), -np.inf, np.float32))
     if asked.n == 0 or given.n == 0:
         return found
-    with Workers(count, torch=chosen.name in ("int8", "bfloat16")) as workers:
+    with Workers(count, torch=chosen.rounds and has_torch()) as workers:
         task = _Task(asked, given, known, chosen, units, sizes, Exact(units, given, seen[1].norms), workers)
         task.run(found)
     return found
@@ -169,8 +171,14 @@ class _Block:
             columns = column_sides(task.engine, task.units, block)
             row_norms = norms_of(rows) if not task.engine.rounds else np.empty(0)
 
-            def work(worker: int, first: int = first, rows: Any = rows, block: Rounded = block, columns: Any = columns,
-                     row_norms: Any = row_norms) -> None:
+            def work(
+                worker: int,
+                first: int = first,
+                rows: Any = rows,
+                block: Rounded = block,
+                columns: Any = columns,
+                row_norms: Any = row_norms,
+            ) -> None:
                 for start in strips[worker::count]:
                     stop = min(start + task.plan.strip, size)
                     if task.engine.rounds:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from naysay.checks import check_one_of, check_whole, refuse, shown
 from naysay.mining import diverse
 from naysay.mining.candidates import Candidates, Mask, canonical_order, check_candidates
+from naysay.mining.counts import read_counts
 from naysay.mining.draws import uniform
-from naysay.pools.slots import asked
 from naysay.rng import key_from
 from naysay.samplers.numbers import check_number
 
@@ -41,7 +41,7 @@ def select(
                   "random"   k of all in play, each as likely
                   "softmax"  k without repeats, one after another with chances in proportion to exp(score / temperature)
                   "spread"   evenly over the ranks that are left: of M in order those at floor((2 j + 1) M / (2 k))
-                  "groups"   the best of each group, then the second of each, and so on: diverse by clusters or documents
+                  "groups"   the best of each group, then the second of each, and so on: diverse by cluster
                   "mmr"      one after another the highest of balance * score - (1 - balance) * the closest one taken
     rng           for "random" and "softmax"; one key is taken from it, and nothing depends on other rows
     groups        (n_items,) whole numbers, the group of each item; of one group at most one more than of another
@@ -65,7 +65,7 @@ def select(
     check_one_of(owner, "how", how, HOW)
     options = {"rng": rng, "temperature": temperature, "groups": groups, "similar": similar, "balance": balance}
     check_options(owner, how, options)
-    counts, _ = asked(owner, k, len(candidates))
+    counts = read_counts(owner, k, len(candidates))
     parts = _parts(owner, candidates, counts, quotas)
     key = np.uint64(0) if rng is None else key_from(owner, rng)
     warmth = 1.0 if temperature is None else check_temperature(owner, temperature)

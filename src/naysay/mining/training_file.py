@@ -14,6 +14,7 @@ from naysay.checks import refuse, shown
 from naysay.positives import Positives
 
 Ids = NDArray[np.int64]
+_MANY = 1 << 24  # rows that are no trouble even if most of them are empty
 
 
 @final
@@ -28,7 +29,8 @@ class TrainingFile:
     positives      the pairs that the file calls positive. A negative that is among them stays a negative here: to find
                    such is why one reads the file
     positive_scores   beside the pairs of `positives`, or None
-    query_ids, corpus_ids       the names of rows where the file has some; None where it has row numbers or texts only
+    query_ids, corpus_ids       the names of rows where the file has some; None where it has row numbers or texts only.
+                                Documents stand in the order in which they came: all positives first, then negatives
     query_texts, corpus_texts   their texts, where the file has them; without ids, distinct texts are distinct rows
     """
 
@@ -87,6 +89,24 @@ class Side:
                 refuse(self.owner, "path", f"a file with one text for each of its {self.what}", got)
         return rows
 
+    def in_order(self, appearances: list[Ids]) -> Ids:
+        """(size,) a new number for each row, by the order of appearances, whatever blocks it was read in."""
+        order = np.arange(self.size)
+        if self.index:
+            seen, first = np.unique(np.concatenate(appearances), return_index=True)
+            order[seen[np.argsort(first)]] = np.arange(len(seen))
+            names = list(self.index)
+            back = np.argsort(order).tolist()
+            self.texts = {place: self.texts[row] for place, row in enumerate(back) if row in self.texts}
+            self.index = {names[row]: place for place, row in enumerate(back)}
+        return order
+
+    def check_gaps(self, count: int) -> None:
+        """Refuse numbers that are keys of something else: most rows would be empty."""
+        if self.size > _MANY and self.size > 100 * count:
+            rule = f"a file with {self.what} numbered from 0 without wide gaps"
+            refuse(self.owner, "path", rule, f"{self.size - 1} among {count} of them")
+
     def answer(self, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
         """(ids, texts) of all rows; either may be None."""
         if self.texts:
@@ -116,13 +136,16 @@ class Collector:
 
     def finished(self, path: Path, name: str, *, are_texts: bool) -> TrainingFile:
         """All of it as arrays; pairs that came more than once stay once, with the first score."""
+        for side in (self.queries, self.corpus):
+            side.check_gaps(sum(len(part[1]) for part in (*self.positive, *self.negative)))
         n, size = self.queries.size, self.corpus.size
-        anchors, items, scores = _first(self.negative, size, by_item=False)
+        order = self.corpus.in_order([items for _, items, _ in (*self.positive, *self.negative)])
+        anchors, items, scores = _first(self.negative, order, by_item=False)
         places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
         shape = (n, int(places.max(initial=-1)) + 1)
         ids, found = np.full(shape, -1, np.int64), np.full(shape, np.nan, np.float32)
         ids[anchors, places], found[anchors, places] = items, scores
-        owners, known, beside = _first(self.positive, size, by_item=True)
+        owners, known, beside = _first(self.positive, order, by_item=True)
         query_ids, query_texts = self.queries.answer(are_texts=are_texts)
         corpus_ids, corpus_texts = self.corpus.answer(are_texts=are_texts)
         return TrainingFile(
@@ -141,12 +164,13 @@ class Collector:
 
 
 def _first(
-    parts: list[tuple[Ids, Ids, NDArray[np.float32]]], size: int, *, by_item: bool
+    parts: list[tuple[Ids, Ids, NDArray[np.float32]]], order: Ids, *, by_item: bool
 ) -> tuple[Ids, Ids, NDArray[np.float32]]:
     """The distinct pairs, sorted by anchor; of one anchor by item, or else in the order in which they came."""
     none = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
     anchors, items, scores = (np.concatenate(column) for column in zip(none, *parts, strict=True))
-    _, first = np.unique(anchors * max(1, size) + items, return_index=True)
+    items = order[items]
+    _, first = np.unique(anchors * max(1, len(order)) + items, return_index=True)
     if not by_item:
         first = np.sort(first)
         first = first[np.argsort(anchors[first], kind="stable")]

@@ -35,7 +35,7 @@ def arrow(owner: str, parameter: str, given: Any, column: str | None) -> NDArray
         refuse(owner, parameter, "a column of lists of floats", f"{given.type}")
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
-    return _matrix(owner, parameter, given, 0, None)
+    return _matrix(owner, parameter, given, 0, 0)
 
 
 def parquet(owner: str, parameter: str, path: Path, column: str | None) -> RawFile:
@@ -50,7 +50,7 @@ def parquet(owner: str, parameter: str, path: Path, column: str | None) -> RawFi
         unreadable(owner, parameter, path, error)
     name = _column(owner, parameter, schema, column)
     handle, copy = tempfile.mkstemp(prefix="naysay-", suffix=".rows")
-    rows, width = 0, None
+    rows, width = 0, 0
     try:
         with os.fdopen(handle, "wb") as out, pq.ParquetFile(path, page_checksum_verification=True) as file:
             for batch in file.iter_batches(batch_size=_BATCH, columns=[name]):
@@ -58,7 +58,7 @@ def parquet(owner: str, parameter: str, path: Path, column: str | None) -> RawFi
                 out.write(np.ascontiguousarray(block).data)
                 rows, width = rows + len(block), block.shape[1] if len(block) else width
         kind = str(np.dtype(_item(schema.field(name).type).to_pandas_dtype()))
-        shape = (rows, width or getattr(schema.field(name).type, "list_size", 1))
+        shape = (rows, int(width or getattr(schema.field(name).type, "list_size", 1)))
         return RawFile(owner, parameter, Path(copy), shape, kind, 0, ours=True)
     except BaseException as error:
         os.unlink(copy)
@@ -92,7 +92,7 @@ def _column(owner: str, parameter: str, schema: Any, wanted: str | None) -> str:
     return str(fitting[0])
 
 
-def _matrix(owner: str, parameter: str, column: Any, start: int, width: int | None) -> NDArray[Any]:
+def _matrix(owner: str, parameter: str, column: Any, start: int, width: int) -> NDArray[Any]:
     """A piece of a column as (n, d); nulls, and rows of another length than the first of all, are refused."""
     values = column.flatten()
     if column.null_count:
@@ -104,11 +104,8 @@ def _matrix(owner: str, parameter: str, column: Any, start: int, width: int | No
     if str(array.dtype) not in DTYPES:
         refuse(owner, parameter, "float16, float32 or float64", f"dtype {array.dtype}")
     fixed = getattr(column.type, "list_size", None)
-    if fixed is not None:
-        lengths = np.full(len(column), fixed)
-    else:
-        lengths = np.diff(np.asarray(column.offsets))
-    expected = width if width is not None else int(lengths[0]) if len(lengths) else fixed or 1
+    lengths = np.diff(np.asarray(column.offsets)) if fixed is None else np.full(len(column), fixed)
+    expected = width or (int(lengths[0]) if len(lengths) else fixed or 1)
     wrong = np.flatnonzero(lengths != expected)
     if len(wrong):
         got = f"{lengths[wrong[0]]} at row {start + wrong[0]}"

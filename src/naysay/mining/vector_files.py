@@ -44,7 +44,7 @@ class RawFile:
         array = np.empty((max(0, stop - start), self.width), self.stored)
         with self.path.open("rb", buffering=0) as file:
             file.seek(self.offset + start * self.width * self.stored.itemsize)
-            view, done = memoryview(array.reshape(-1).view(np.uint8)), 0
+            view, done = array.reshape(-1).view(np.uint8).data, 0
             while done < array.nbytes:
                 got = file.readinto(view[done:])
                 if not got:
@@ -92,9 +92,7 @@ def safetensors(owner: str, parameter: str, path: Path, name: str | None) -> Raw
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
-            if length > min(_MOST_HEADER, path.stat().st_size):
-                raise ValueError("its header is longer than the file")
-            header = json.loads(file.read(length))
+            header = json.loads(file.read(min(length, _MOST_HEADER)))
         tensors = {key: _tensor(entry) for key, entry in header.items() if key != "__metadata__"}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         unreadable(owner, parameter, path, error)
@@ -116,9 +114,10 @@ def safetensors(owner: str, parameter: str, path: Path, name: str | None) -> Raw
 
 def _tensor(entry: Any) -> tuple[str, tuple[int, ...], int, int]:
     """Kind, shape and the two ends of one entry of the header; what does not fit is a ValueError."""
+    damaged = "an entry of its header is damaged"
     shape, ends = entry["shape"], entry["data_offsets"]
     if len(ends) != 2 or not all(type(size) is int and size >= 0 for size in [*shape, *ends]) or ends[1] < ends[0]:
-        raise ValueError("an entry of its header is damaged")
+        raise ValueError(damaged)
     return str(entry["dtype"]), tuple(shape), ends[0], ends[1]
 
 

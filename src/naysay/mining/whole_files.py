@@ -44,22 +44,32 @@ def check_place(owner: str, path: Path) -> None:
 def draft_of(owner: str, path: Path) -> Iterator[Path]:
     """A draft beside `path` that takes its place at the end, and is gone if anything fails."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    old = draft.with_name(draft.name + ".old")
     try:
         yield draft
         if path.is_dir():
-            shutil.rmtree(path)  # a folder cannot be replaced in one step
-        os.replace(draft, path)
+            os.replace(path, old)  # a folder cannot be replaced in one step
+        try:
+            os.replace(draft, path)
+        except BaseException:
+            if old.exists():
+                os.replace(old, path)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         refuse(owner, "path", "a file that can be written", f"{shown(str(path))} ({error.strerror})")
     finally:
         if draft.is_dir():
             shutil.rmtree(draft, ignore_errors=True)
-        draft.unlink(missing_ok=True) if draft.exists() else None
+        else:
+            draft.unlink(missing_ok=True)
 
 
 def json_line(row: Any) -> bytes:
     """A row as JSON in UTF-8; what UTF-8 cannot hold, and what some readers take for the end of a line, is escaped."""
-    text = _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", _ENCODER.encode(row))
+    text = _ENCODER.encode(row)
+    if not text.isascii():
+        text = _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return text.encode()
 
 
@@ -134,7 +144,8 @@ def _grouped(file: Any, empty: Columns) -> Iterator[Write]:
     """Blocks gathered into tables of some size, written by `file.write_table`."""
     import pyarrow as pa
 
-    schema, waiting = arrow_schema(empty), [pa.table({}) for _ in range(0)]
+    schema = arrow_schema(empty)
+    waiting: list[Any] = []
 
     def flush() -> None:
         if waiting:

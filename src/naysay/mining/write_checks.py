@@ -18,8 +18,11 @@ Ids = NDArray[np.int64]
 _BLOCK = 1 << 16
 
 
-def check_options(name: str, short: str | None, corpus_path: str | None, tag: str | None) -> None:
+def check_options(name: str, short: str | None, corpus_path: str | None, tag: str | None, *, titles: bool) -> None:
     """Refuse options that cannot act, and one that is missing."""
+    if titles and name != "tevatron":
+        advice = "Join titles and texts first."
+        refuse(OWNER, "corpus_titles", f"left out for the format {name!r}", "titles", advice)
     if short is not None:
         check_one_of(OWNER, "short", short, ("drop", "raise"))
         if name == "trec" or not FORMATS[name].rectangular:
@@ -33,14 +36,7 @@ def check_options(name: str, short: str | None, corpus_path: str | None, tag: st
         refuse(OWNER, "tag", f"left out for the format {name!r}", repr(tag))
 
 
-def check_needs(
-    chosen: Format,
-    target: Path,
-    scores: NDArray[np.float32] | None,
-    positive_scores: NDArray[np.float32] | None,
-    queries: Labels,
-    corpus: Labels,
-) -> None:
+def check_needs(chosen: Format, target: Path, queries: Labels, corpus: Labels) -> None:
     """Refuse what the format has no place for, and what it cannot do without."""
     if target.suffix.lower() not in chosen.suffixes:
         rule = f"a file that ends in {' or '.join(chosen.suffixes)} for the format {chosen.name!r}"
@@ -50,14 +46,18 @@ def check_needs(
             refuse(OWNER, f"{side}_texts", f"given for the format {chosen.name!r}", None)
         if target.suffix.lower() in (".parquet", ".hf"):
             labels.check_utf8(OWNER, side)
-    if corpus.titles is not None and chosen.name != "tevatron":
-        advice = "Join titles and texts first."
-        refuse(OWNER, "corpus_titles", f"left out for the format {chosen.name!r}", "titles", advice)
-    if chosen.scores == "none" and (scores is not None or positive_scores is not None):
-        refuse(OWNER, "scores", f"left out for the format {chosen.name!r}, which has no place for them", "scores")
-    if chosen.scores == "both" and (scores is None) != (positive_scores is None):
-        missing = "positive_scores" if positive_scores is None else "scores"
-        refuse(OWNER, missing, f"given beside its partner for the format {chosen.name!r}", None)
+
+
+def check_scores(
+    chosen: Format, scores: NDArray[np.float32] | None, positive_scores: NDArray[np.float32] | None
+) -> None:
+    """Refuse scores that the format has no place for, and a file with scores that lacks some."""
+    if chosen.scores == "none":
+        refuse(OWNER, "with_scores", f"False for the format {chosen.name!r}, which has no place for scores", True)
+    if scores is None:
+        refuse(OWNER, "scores", "given for a file with scores", None)
+    if chosen.scores == "both" and positive_scores is None:
+        refuse(OWNER, "positive_scores", f"given for a file with scores in the format {chosen.name!r}", None)
 
 
 def check_known(positives: Positives, ids: Ids, n_items: int) -> None:
@@ -66,15 +66,17 @@ def check_known(positives: Positives, ids: Ids, n_items: int) -> None:
         refuse(OWNER, "positives", f"of at most {len(ids)} anchors, the rows of ids", positives.n_anchors)
     if positives.n_items > n_items:
         refuse(OWNER, "positives", f"of at most {n_items} items, the size of the corpus", positives.n_items)
+    first, count = "", 0
     for start in range(0, positives.n_anchors, _BLOCK):
         stop = min(start + _BLOCK, positives.n_anchors)
         block = np.where(ids[start:stop] < positives.n_items, ids[start:stop], -1)
-        known = positives.contains(np.arange(start, stop), block, relation="any")
-        if known.any():
-            rows = np.flatnonzero(known.any(axis=1))
-            first = int(block[rows[0]][known[rows[0]]][0])
-            got = f"item {first} of anchor {start + int(rows[0])} ({int(known.sum())} such pairs from there on)"
-            refuse(OWNER, "ids", "negatives, none of them known to be positive or to be ignored", got)
+        rows, places = np.nonzero(positives.contains(np.arange(start, stop), block, relation="any"))
+        if len(rows):
+            first = first or f"item {block[rows[0], places[0]]} of anchor {start + rows[0]}"
+            count += len(rows)
+    if count:
+        rule = "negatives, none of them known to be a positive or to be ignored"
+        refuse(OWNER, "ids", rule, f"{first} ({count} such pair{'s' if count > 1 else ''})")
 
 
 def score_array(
@@ -86,10 +88,9 @@ def score_array(
     scores = as_array(OWNER, parameter, to_numpy(given))
     if scores.shape != shape or scores.dtype.kind not in "fiu":
         refuse(OWNER, parameter, f"numbers of shape {shape}", f"shape {scores.shape} {scores.dtype}")
-    number = scores.astype(np.float32)
+    with np.errstate(over="ignore"):  # too large for float32 is refused below
+        number = scores.astype(np.float32)
     bad = used & ~np.isfinite(number)
     if bad.any():
-        refuse(
-            OWNER, parameter, "finite", first_bad(np.where(bad, number, 0).sum(axis=1) if bad.ndim > 1 else number, bad)
-        )
+        refuse(OWNER, parameter, "finite", first_bad(number, bad))
     return number

@@ -51,6 +51,7 @@ def write_negatives(
     query_texts: Any = None,
     corpus_texts: Any = None,
     corpus_titles: Any = None,
+    with_scores: bool = False,
     short: str | None = None,
     corpus_path: str | None = None,
     tag: str | None = None,
@@ -62,11 +63,13 @@ def write_negatives(
                       "tevatron-ids", "nemo", "nemo-inline", "colbert", "colbert-nway", "ids" or "trec"
     ids               (n, k), the negatives of anchor i in row i, -1 empty
     positives         the known pairs; a negative that is one of them is refused, and so is one to ignore
-    scores            (n, k), written where the format has a place for them; None writes none
+    scores            (n, k): a run in "trec" needs them, the others write them if `with_scores`
     positive_scores   one for each pair of `positives`, in the order of `positives.pairs()`
     query_ids, corpus_ids       what rows are called: lists, Arrow arrays or a Vocabulary; None calls them by number
     query_texts, corpus_texts   their texts; without them the formats that can hold ids hold ids
     corpus_titles     titles of documents, which "tevatron" keeps apart
+    with_scores       whether scores are written beside the documents; in the formats of sentence-transformers they
+                      take the place of labels
     short             what "n-tuple" and "colbert-nway" do with an anchor that has fewer than k negatives: "drop" it
                       (the default), which is counted, or "raise"
     corpus_path       where the corpus of "nemo" lies; its last part is the corpus_id
@@ -86,7 +89,9 @@ def write_negatives(
     name, target = format_called(OWNER, format, "trec"), Path(path)
     whole_files.check_place(OWNER, target)
     negatives = whole_numbers(OWNER, "ids", to_numpy(ids), "(n, k)").astype(np.int64, copy=False)
-    write_checks.check_options(name, short, corpus_path, tag)
+    if not negatives.shape[1]:
+        refuse(OWNER, "ids", "of shape (n, k), k at least 1", f"shape {negatives.shape}")
+    write_checks.check_options(name, short, corpus_path, tag, titles=corpus_titles is not None)
     if not isinstance(positives, Positives):
         refuse(OWNER, "positives", "a Positives", type(positives).__name__)
     queries = Labels(OWNER, "query", len(negatives), ids=query_ids, texts=query_texts)
@@ -95,16 +100,17 @@ def write_negatives(
     corpus = Labels(OWNER, "corpus", size, ids=corpus_ids, texts=corpus_texts, titles=corpus_titles)
     check_range(OWNER, "ids", negatives, corpus.n, "documents", least=-1)
     write_checks.check_known(positives, negatives, corpus.n)
-    number = write_checks.score_array("scores", scores, negatives.shape, negatives >= 0)
+    used = with_scores or name == "trec"
+    number = write_checks.score_array("scores", scores, negatives.shape, (negatives >= 0) & used)
     if name == "trec":
         return _run(target, negatives, number, queries, corpus, tag)
     chosen = FORMATS[name]
     indptr, items, kept = _pairs(positives, len(negatives))
-    beside = write_checks.score_array(
-        "positive_scores", positive_scores, (len(positives),), np.ones(len(positives), bool)
-    )
-    beside = None if beside is None else beside[kept]
-    write_checks.check_needs(chosen, target, number, beside, queries, corpus)
+    beside = write_checks.score_array("positive_scores", positive_scores, kept.shape, kept & used)
+    number, beside = (number, None if beside is None else beside[kept]) if with_scores else (None, None)
+    write_checks.check_needs(chosen, target, queries, corpus)
+    if with_scores:
+        write_checks.check_scores(chosen, number, beside)
     corpus_id = "" if corpus_path is None else Path(corpus_path).name
     job = Job(negatives, number, indptr, items, beside, queries, corpus, corpus_id)
     dropped = _dropped(chosen, job, short)
@@ -155,8 +161,8 @@ def _dropped(chosen: Format, job: Job, short: str | None) -> dict[str, int]:
     """{"reason": anchors} that have no row; with short="raise" the first one short of negatives is refused."""
     found, k = (job.ids >= 0).sum(axis=1), job.ids.shape[1]
     if short == "raise" and (found < k).any():
-        got = f"{first_bad(found, found < k)}"
-        refuse(OWNER, "ids", f"{k} negatives for each anchor, because of short='raise'", got)
+        rule = f"{k} negatives for each anchor, because of short='raise'"
+        refuse(OWNER, "ids", rule, first_bad(found, found < k))
     if chosen.keeps:
         return {}
     without = np.diff(job.indptr) == 0

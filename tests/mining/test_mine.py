@@ -1,0 +1,472 @@
+"""mine: from vectors to negatives, against plain loops; the rule it takes by itself; explained, and drawn anew."""
+
+from dataclasses import fields
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_search import check_counts, plain_scores, vectors
+
+import naysay as ns
+from naysay.detectors import Absolute, Bands, Calibrated, Guide, Margin, Twins
+from naysay.kernels.threads import set_threads
+from naysay.mining import auto, deepen, requests
+from naysay.mining.mine import mine
+
+METRICS = ("cosine", "dot", "l2")
+ARRAYS = ("ids", "scores", "rank", "suspicion", "source", "kept_by", "positive_scores", "thresholds", "counts")
+WORLD = ns.planted_world(120, 300, per_anchor=10, noise=0.3, seed=3)
+QUERIES, CORPUS = WORLD.anchor_vectors.astype(np.float32), WORLD.item_vectors.astype(np.float32)
+SCORES = plain_scores(QUERIES, CORPUS)
+
+
+def same(one, other):
+    return all(np.array_equal(getattr(one, n), getattr(other, n), equal_nan=n in ARRAYS[-3:]) for n in ARRAYS)
+
+
+def known_pairs(some, n, items):
+    return ns.Positives.from_pairs(*np.array(some, int).reshape(-1, 2).T, n, items)
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=14)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000), st.integers(0, 8), st.sampled_from(METRICS), PAIRS, PAIRS)
+def test_the_nearest_as_in_loops(seed, k, metric, positives, ignored):
+    queries, corpus = vectors(6, 3, seed, values=[-1, 0, 1]), vectors(10, 3, seed + 1, values=[0, 1])
+    known, ignore = known_pairs(positives, 6, 10), known_pairs(ignored, 6, 10)
+    mined = mine(queries, corpus, known, k, metric=metric, judge=None, ignore=ignore)
+    scores = plain_scores(queries, corpus, metric)
+    assert mined.ids.shape == (6, k)
+    for row in range(6):
+        order = sorted(range(10), key=lambda i: (-scores[row, i], i))
+        free = [i for i in order if (row, i) not in positives and (row, i) not in ignored][:k]
+        filled = mined.ids[row] >= 0
+        assert mined.ids[row][filled].tolist() == free
+        assert filled.tolist() == [True] * len(free) + [False] * (k - len(free))
+        assert mined.scores[row][filled].tolist() == [scores[row, i] for i in free]
+        assert (mined.scores[row][~filled] == -np.inf).all()
+        assert mined.rank[row][filled].tolist() == [order.index(i) + 1 for i in free]
+        own = [scores[row, i] for i in range(10) if (row, i) in positives]
+        assert mined.positive_scores[row] == min(own) if own else np.isnan(mined.positive_scores[row])
+        assert mined.dropped.get("positive", np.zeros(6))[row] == len(own)  # all of the corpus was searched
+    check_counts(mined.candidates)
+    assert mined.rule == "Nothing is suspected: the nearest are taken."
+    assert (mined.short == k - (mined.ids >= 0).sum(axis=1)).all()
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(["top", "random", "softmax", "spread", "groups", "mmr"]),
+    st.sampled_from(["pad", "drop", "relax", "random"]),
+    PAIRS,
+    st.booleans(),
+)
+def test_laws(seed, select, on_short, positives, same_ids):
+    corpus = vectors(10, 3, seed, values=[-1, 0, 1])
+    queries = corpus if same_ids else vectors(6, 3, seed + 1, values=[-1, 0, 1])
+    n = len(queries)
+    known = known_pairs(positives, n, 10)
+    options = {"temperature": 0.2} if select == "softmax" else {}
+    if select == "groups":
+        options["groups"] = np.arange(10) % 3
+    asked = {"judge": Absolute(0.4), "select": select, "on_short": on_short, "same_ids": same_ids, "seed": seed}
+    mined = mine(queries, corpus, known, 4, **asked, **options)
+    assert not known.contains(np.arange(n), mined.ids).any()
+    if same_ids:
+        assert not (mined.ids == np.arange(n)[:, None]).any()
+    for row in mined.ids:
+        taken = row[row >= 0].tolist()
+        assert len(set(taken)) == len(taken)
+        assert (row[len(taken) :] == -1).all()  # empty slots are at the end
+    check_counts(mined.candidates)
+    marks = np.array([*mined.kept_names, "none"])[mined.kept_by]
+    assert ((mined.scores <= np.float32(0.4)) | (marks == "relaxed") | ~mined.mask).all()
+    assert ((marks == "none") == ~mined.mask).all()
+    late = np.isin(marks, ["relaxed", "random"])
+    assert not (late[:, :-1] & (marks[:, 1:] == select)).any()  # what fills a row up stands behind what was selected
+    assert set(marks.ravel()) <= {
+        select,
+        "none",
+        *({"relaxed", "random"} & {{"relax": "relaxed"}.get(on_short, on_short)}),
+    }
+    assert same(mined, mine(queries, corpus, known, 4, **asked, **options))
+    if on_short == "drop":
+        assert set(np.count_nonzero(mined.mask, axis=1)) <= {0, 4}
+    scores = plain_scores(queries, corpus)
+    assert (mined.scores[mined.mask] == np.take_along_axis(scores, mined.ids, 1)[mined.mask]).all()
+
+
+def test_the_same_bytes_whatever_the_engine_and_the_threads():
+    first = mine(QUERIES, CORPUS, WORLD.known, 5, select="random", seed=4)
+    for count, engine in ((1, "float64"), (2, "float32")):
+        set_threads(count)
+        assert same(first, mine(QUERIES, CORPUS, WORLD.known, 5, select="random", seed=4, engine=engine))
+    assert not same(first, mine(QUERIES, CORPUS, WORLD.known, 5, select="random", seed=5))
+    assert same(
+        first, mine(torch.from_numpy(QUERIES), torch.from_numpy(CORPUS), WORLD.known, 5, select="random", seed=4)
+    )
+
+
+def test_files_do_as_well(tmp_path):
+    np.save(tmp_path / "corpus.npy", CORPUS)
+    np.save(tmp_path / "queries.npy", QUERIES)
+    found = mine(tmp_path / "queries.npy", str(tmp_path / "corpus.npy"), WORLD.known, 3, select="mmr")
+    assert same(found, mine(QUERIES, CORPUS, WORLD.known, 3, select="mmr"))
+
+
+@pytest.mark.parametrize("judge", [None, "auto"])
+def test_no_queries(judge):
+    mined = mine(QUERIES[:0], CORPUS, None, 3, judge=judge)
+    assert mined.ids.shape == (0, 3)
+    assert mined.ids.dtype == np.int64
+    assert mined.scores.dtype == np.float32
+    str(mined)
+
+
+# ---- the rule it takes by itself ------------------------------------------------------------------------
+
+
+def test_auto_is_calibrated_where_labels_can_hold_the_bound():
+    mined = mine(QUERIES, CORPUS, WORLD.known, 5)
+    assert isinstance(mined.judge, Calibrated)
+    assert (mined.judge.alpha, mined.judge.n) == (0.05, 120)
+    assert mined.rule == mined.judge.describe()
+    assert mined.rule in str(mined)
+    assert (mined.thresholds == mined.judge.high).all()
+    assert (mined.scores[mined.mask] < mined.judge.high).all()
+    scores = SCORES
+    own = WORLD.known.indices[: WORLD.known.indptr[1]]
+    assert mined.positive_scores[0] == scores[0, own].min()
+    for row in (0, 7, 60):  # the best below the line, however deep
+        free = [i for i in range(300) if not WORLD.known.contains([row], [i])[0] and scores[row, i] < mined.judge.high]
+        free.sort(key=lambda i, row=row: (-scores[row, i], i))
+        assert mined.ids[row].tolist() == free[:5]
+    false = WORLD.is_false_negative(np.arange(120), mined.ids)
+    plain = mine(QUERIES, CORPUS, WORLD.known, 5, judge=None)
+    assert false.mean() < 0.2 * WORLD.is_false_negative(np.arange(120), plain.ids).mean()
+
+
+def test_eighteen_labelled_anchors_are_too_few_and_nineteen_are_not():
+    few, enough = (mine(QUERIES, CORPUS, (np.arange(n), np.arange(n)), 2) for n in (18, 19))
+    assert isinstance(few.judge, Bands)
+    assert "18 anchors with a positive cannot hold a bound of 5% (19 can)" in few.rule
+    assert isinstance(enough.judge, Calibrated)
+
+
+def test_bands_by_the_shares_of_all_pairs():
+    known = ns.Positives.from_pairs([0, 1], [0, 1], 120, 300).with_ignored([2], [2])
+    mined = mine(QUERIES, CORPUS, known, 2)
+    scores = SCORES
+    free = np.ones(scores.shape, bool)
+    free[[0, 1, 2], [0, 1, 2]] = False
+    chosen = ns.detectors.choose_thresholds(scores[free], n_positives=2)
+    assert (mined.judge.low, mined.judge.high) == (chosen.low, chosen.high)
+    assert mined.rule.startswith(f"Suspected from {chosen.high:.4g} on, so that 0.1% of 35,999 pairs are: a guess")
+
+
+def test_a_sample_stands_for_all_pairs(monkeypatch):
+    monkeypatch.setattr(auto, "SAMPLE", 20_000)
+    mined = mine(QUERIES, CORPUS, None, 2)
+    assert "of 20,000 random pairs" in mined.rule
+    share = (mined.judge.high <= SCORES).mean()
+    assert 0.0003 < share < 0.002
+    assert same(mined, mine(QUERIES, CORPUS, None, 2))
+    assert mine(QUERIES, CORPUS, None, 2, seed=1).judge.high != mined.judge.high
+
+
+def test_scores_that_tell_nothing_apart_suspect_nobody():
+    mined = mine(np.ones((3, 2)), np.ones((4, 2)), [0, 1, 2], 2)
+    assert mined.rule == "Nothing is suspected: the scores of all pairs are equal."
+
+
+def test_a_calibrated_judge_is_fitted_here_and_left_alone_if_it_is_fitted():
+    loose = Calibrated(0.2)
+    mined = mine(QUERIES, CORPUS, WORLD.known, 2, judge=loose)
+    assert loose.n == 0
+    assert mined.judge.alpha == 0.2
+    assert mined.judge.high > mine(QUERIES, CORPUS, WORLD.known, 2).judge.high
+    fitted = Calibrated(0.05).fit(np.linspace(0.2, 0.9, 40))
+    assert mine(QUERIES, CORPUS, WORLD.known, 2, judge=fitted).judge is fitted
+
+
+def test_any_detector_judges():
+    lowest = mine(QUERIES, CORPUS, WORLD.known, 2, judge=None).positive_scores
+    mined = mine(QUERIES, CORPUS, WORLD.known, 4, judge={"margin": Margin(0.05, lowest), "high": Absolute(0.5)})
+    assert (np.where(mined.mask, mined.scores, -1) <= np.minimum(lowest - 0.05, 0.5)[:, None]).all()
+    assert set(mined.dropped) >= {"suspicious: margin", "suspicious: high"}
+    assert np.isnan(mined.thresholds).all()
+    asked = []
+    guide = Guide(lambda anchors, ids: asked.extend(ids) or np.zeros(len(ids)), line=0.5)
+    assert mine(QUERIES, CORPUS, WORLD.known, 4, judge=guide, depth=6).mask.all()
+    assert len(asked) == 120 * 6
+    own = Margin(0.0, lambda query: (query.vectors * CORPUS[query.positives]).sum(axis=1))
+    assert "Margin" in mine(QUERIES, CORPUS, WORLD.known, 4, judge=own).rule
+
+
+# ---- how deep, how many ---------------------------------------------------------------------------------
+
+
+def test_it_searches_on_where_all_are_above_the_line(monkeypatch):
+    line = float(np.quantile(SCORES, 0.3))
+    expected = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line), depth=300)
+    assert not expected.short.any()
+    monkeypatch.setattr(requests, "LEAST_DEPTH", 5)
+    monkeypatch.setattr(deepen, "_SLOTS", 999)  # a few rows at a time
+    mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line))
+    assert mined.candidates.ids.shape == (120, 12)
+    for name in ("ids", "scores", "rank", "suspicion"):
+        assert (getattr(mined, name) == getattr(expected, name)).all()
+    total = sum(mined.dropped.values())
+    assert (mined.dropped["suspicious"] == expected.dropped["suspicious"]).all()
+    assert (total <= 300).all()
+    check_counts(mined.candidates)
+    assert mined.notes == ()
+    monkeypatch.setattr(deepen, "DEEPEST", 24)
+    short = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line))
+    assert short.short.any()
+    assert "Search deeper: depth=" in short.notes[0]
+
+
+def test_a_stated_depth_is_one_search(monkeypatch):
+    mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(-0.9), depth=10)
+    assert mined.depth == 10
+    assert mined.candidates.ids.shape == (120, 10)
+    assert mined.notes == ("120 anchors are short, by 360 negatives. Search deeper: depth=40.",)
+    everything = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(-0.9), depth=1000)
+    assert everything.depth == 300
+    assert everything.notes == ("120 anchors are short, by 360 negatives.",)
+    assert mine(QUERIES, CORPUS, None, 30, judge=None).depth == 120
+    assert mine(QUERIES, CORPUS, None, 3, judge=None).depth == 100
+    assert mine(QUERIES, CORPUS, None, 3, judge=None, ranks=(11, None)).depth == 110
+    assert mine(QUERIES, CORPUS, None, 3, judge=None, ranks=(11, 40)).depth == 40
+
+
+def test_auto_k_is_what_lies_between_floor_and_ceiling():
+    scores = SCORES
+    bands = Bands(0.35, 0.5)
+    mined = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=bands, most=7)
+    free = ~WORLD.known.contains(np.arange(120), np.tile(np.arange(300), (120, 1)))
+    between = ((scores >= np.float32(0.35)) & (scores < np.float32(0.5)) & free).sum(axis=1)
+    assert mined.counts.tolist() == np.minimum(between, 7).tolist()
+    assert not mined.short.any()
+    assert mined.ids.shape == (120, mined.counts.max())
+    assert mined.mask.sum(axis=1).tolist() == mined.counts.tolist()
+    stated = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.45), floor=0.35, most=100)
+    between = ((scores >= np.float32(0.35)) & (scores <= np.float32(0.45)) & free).sum(axis=1)
+    assert stated.counts.tolist() == between.tolist()
+    by_shares = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.9), most=300, depth=300)
+    low = np.sort(scores[free])[-round(0.051 * scores.size) :].min()
+    assert by_shares.counts.tolist() == ((scores >= low) & (scores <= 0.9) & free).sum(axis=1).tolist()
+    none = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.2), floor=0.3)
+    assert none.ids.shape == (120, 0)
+    assert none.notes == ("k is 0 for 120 anchors.",)
+
+
+def test_a_k_for_each_anchor():
+    counts = np.arange(120) % 4
+    mined = mine(QUERIES, CORPUS, WORLD.known, counts)
+    assert mined.ids.shape == (120, 3)
+    assert mined.mask.sum(axis=1).tolist() == counts.tolist()
+
+
+# ---- twins, sources, windows, rescoring -----------------------------------------------------------------
+
+
+def test_the_vector_of_a_positive_is_a_twin():
+    corpus = np.concatenate([CORPUS, CORPUS[:50]])
+    anchors = np.arange(50)
+    judged = mine(QUERIES, corpus, (anchors, anchors), 5, judge=Absolute(1.1))
+    assert judged.dropped["twin"][:50].sum() >= 1
+    assert not (judged.ids[:50] == anchors[:, None] + 300).any()
+    pure = mine(QUERIES, corpus, (anchors, anchors), 350, judge=None)
+    assert (pure.ids[:50] == anchors[:, None] + 300).any(axis=1).all()
+    copies = mine(corpus[:300], corpus[:300], None, 3, same_ids=True, judge=Absolute(1.1))
+    assert "twin" not in copies.dropped
+    doubled = np.concatenate([CORPUS[:20], CORPUS[:20]])
+    assert mine(doubled, doubled, None, 3, same_ids=True, judge=Absolute(1.1)).dropped["twin"].tolist() == [1] * 40
+
+
+def test_twins_by_texts():
+    texts = [f"text {i // 2}" for i in range(300)]
+    words = [f"question {i}" for i in range(119)] + ["Text 7!"]
+    known = (np.arange(120), np.arange(120))
+    for twins in (texts, (texts, words), Twins(item_texts=texts, positives=ns.Positives.from_pairs(*known, 120, 300))):
+        mined = mine(QUERIES, CORPUS, known, 298, judge=Absolute(1.1), twins=twins, depth=300)
+        assert not (mined.ids == (np.arange(120) ^ 1)[:, None]).any()
+        assert mined.dropped["twin"][0] == 1
+        assert ((mined.ids[119] == 14) | (mined.ids[119] == 15)).any() == (not isinstance(twins, tuple))
+
+
+def test_other_sources_are_scored_and_ranked_by_themselves():
+    other = np.stack([np.random.default_rng(row).permutation(300)[:20] for row in range(120)])
+    other[0, 5:] = -1
+    mined = mine(
+        QUERIES, CORPUS, WORLD.known, 6, judge=None, sources={"words": other}, quotas={"search": 4, "words": 2}, depth=4
+    )
+    assert mined.source_names == ("search", "words")
+    assert not WORLD.known.contains(np.arange(120), mined.ids).any()
+    scores = SCORES
+    for row in range(120):
+        for slot in range(6):
+            i, source = mined.ids[row, slot], mined.source[row, slot]
+            if i >= 0:
+                assert mined.scores[row, slot] == scores[row, i]
+            if source == 1:
+                assert other[row, mined.rank[row, slot] - 1] == i
+                assert i not in mined.ids[row][mined.source[row] == 0]
+    assert (np.count_nonzero(mined.source == 0, axis=1) == 4).all()
+    assert mined.dropped["positive"].sum() > 0
+    assert mined.dropped["repeated"].sum() > 0
+
+
+def test_a_floor_and_a_window():
+    low = float(np.sort(SCORES, axis=1)[:, -15].mean())
+    mined = mine(QUERIES, CORPUS, WORLD.known, 30, judge=None, ranks=(3, 20), floor=low)
+    assert ((mined.rank >= 3) & (mined.rank <= 20) | ~mined.mask).all()
+    assert (mined.scores[mined.mask] >= np.float32(low)).all()
+    assert {"too near", "too easy"} <= set(mined.dropped)
+
+
+def test_a_rescored_job_is_judged_by_the_new_scores():
+    truth = WORLD.scores(np.arange(120), np.tile(np.arange(300), (120, 1)))
+    asked = []
+
+    def model(anchors, ids):
+        asked.append(len(ids))
+        return truth[anchors, ids] * 10
+
+    mined = mine(QUERIES, CORPUS, WORLD.known, 4, rescore=model, depth=20, rescore_batch=500)
+    assert isinstance(mined.judge, Calibrated)
+    assert mined.judge.n == 120
+    assert (mined.scores[mined.mask] < mined.judge.high).all()
+    assert asked == [500] * 5 + [20]  # 120 positives, 120 x 20 candidates
+    assert mined.known_scores is None
+    bounded = mine(QUERIES, CORPUS, WORLD.known, 4, judge=None, rescore=model, depth=20, rescore_budget=480)
+    assert bounded.dropped["not rescored"].tolist() == [17] * 120
+    random = mine(QUERIES, CORPUS, WORLD.known, 8, judge=Absolute(2.0), rescore=model, depth=4, on_short="random")
+    marks = np.array([*random.kept_names, ""])[random.kept_by]
+    chosen = marks == "random"
+    assert chosen.any()
+    rows = np.nonzero(chosen)[0]
+    assert (random.scores[chosen] == np.float32(truth[rows, random.ids[chosen]] * 10)).all()
+
+
+def test_random_ones_are_judged_too():
+    line = float(np.quantile(SCORES, 0.5))
+    mined = mine(QUERIES, CORPUS, WORLD.known, 10, judge=Absolute(line), depth=10, on_short="random")
+    assert (mined.scores[mined.mask] <= line).all()
+    assert 0 < mined.short.sum() < 1200
+    assert "negatives are random." in mined.notes[0]
+    assert mine(QUERIES, CORPUS, WORLD.known, 10, judge=None, depth=3, on_short="random").mask.all()
+
+
+# ---- what comes of it -----------------------------------------------------------------------------------
+
+
+def test_another_line_without_another_search(monkeypatch):
+    mined = mine(QUERIES, CORPUS, WORLD.known, 5, depth=150, select="random", on_short="relax")
+    expected = mine(
+        QUERIES, CORPUS, WORLD.known, 5, depth=150, select="random", on_short="relax", judge=Calibrated(0.2)
+    )
+    monkeypatch.setattr(import_module("naysay.mining.mine"), "search", None)
+    assert same(mined.rethreshold(alpha=0.2), expected)
+    assert mined.rethreshold(alpha=0.2).rule == expected.rule
+    assert same(mined.rethreshold(alpha=0.2).rethreshold(alpha=0.05), mined)
+    by_line = mined.rethreshold(mined.judge.line_at(0.2))
+    assert (by_line.ids == expected.ids).all()
+    assert by_line.rule.endswith("on.")
+    assert np.isnan(by_line.thresholds).all()
+    assert same(mined.rethreshold(0.5), mined)
+    other = mined.rethreshold(judge=Absolute(0.3))
+    assert other.rule == "Suspected by Absolute(high=0.3)."
+    assert (other.thresholds == 0.3).all()
+
+
+def test_auto_k_is_counted_anew():
+    mined = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.4), floor=0.3, depth=150)
+    again = mined.rethreshold(judge=Absolute(0.5))
+    assert same(again, mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.5), floor=0.3, depth=150))
+    assert (again.counts >= mined.counts).all()
+    assert (again.counts > mined.counts).any()
+
+
+def test_suspects_that_were_passed_over_are_named():
+    mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge=Absolute(-0.05))
+    assert mined.notes == ()
+    note = mined.rethreshold(judge=Absolute(0.5)).notes[-1]
+    assert note.endswith("anchors were searched past their suspects: these cannot come back.")
+
+
+def test_everything_is_explained():
+    mined = mine(QUERIES, CORPUS, WORLD.known, 3, depth=150)
+    for row in (0, 50):
+        said = mined.explain(row)
+        assert [fate.id for fate in said.negatives] == mined.ids[row].tolist()
+        assert [fate.rank for fate in said.negatives] == mined.rank[row].tolist()
+        assert {fate.by for fate in said.negatives} == {"top"}
+        assert sorted(fate.id for fate in (*said.negatives, *said.candidates)) == sorted(
+            mined.candidates.ids[row].tolist()
+        )
+        assert said.positive_score == mined.positive_scores[row]
+        assert said.threshold == mined.judge.high
+        counted = {}
+        for fate in said.candidates:
+            assert not fate.kept
+            assert (fate.by == "suspicious") == (fate.score >= said.threshold)
+            counted[fate.by] = counted.get(fate.by, 0) + 1
+        inside = {reason: count for reason, count in said.dropped.items() if reason != "positive"}
+        assert counted == inside
+        scores = [fate.score for fate in said.candidates]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_an_explanation_in_words():
+    corpus = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1], [0.5, 0.5]], np.float32)
+    mined = mine(corpus[:1], corpus, [0], 2, judge=Absolute(0.97), ignore=([0], [3]))
+    assert str(mined.explain(0)) == (
+        "anchor 0: 2 of 2 negatives, positive 1.0000, threshold 0.9700\n"
+        "Suspected by Absolute(high=0.97).\n"
+        "        id   rank     score suspicion  source     fate\n"
+        "         2      3    0.9363      0.48  search     kept: top\n"
+        "         4      4    0.7071      0.40  search     kept: top\n"
+        "         1      2    0.9939      0.51  search     dropped: suspicious\n"
+        "left out: positive 1, ignored 1, suspicious 1"
+    )
+    assert str(mined) == (
+        "2 negatives for 1 anchors, of 2 asked for\n"
+        "Suspected by Absolute(high=0.97).\n"
+        "positive                            1\n"
+        "ignored                             1\n"
+        "suspicious                          1"
+    )
+    long = mine(QUERIES[:1], CORPUS, None, 1, judge=None)
+    assert str(long.explain(0)).endswith("and 87 more\nleft out: not selected 99")
+
+
+def test_as_negatives():
+    mined = mine(QUERIES, CORPUS, WORLD.known, 5, depth=20, judge=None)
+    found = mined.negatives()
+    assert (found.ids == mined.ids).all()
+    assert found.dropped["not selected"] == mined.dropped["not selected"].sum()
+    assert np.isfinite(found.scores).all()
+
+
+def test_written(tmp_path):
+    mined = mine(QUERIES, CORPUS, WORLD.known, 2)
+    written = mined.write(tmp_path / "train.jsonl", format="triplet")
+    assert written.rows == 2 * len(WORLD.known)
+    texts = [f"d{i}" for i in range(300)]
+    mined.write(tmp_path / "ids.parquet", "n-tuple", corpus_texts=texts, query_texts=[f"q{i}" for i in range(120)])
+
+
+def test_mined_is_frozen():
+    mined = mine(QUERIES[:2], CORPUS, None, 2, judge=None)
+    with pytest.raises(AttributeError):
+        mined.ids = None
+    assert {field.name for field in fields(mined)} >= set(ARRAYS)

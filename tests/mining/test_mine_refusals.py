@@ -1,0 +1,198 @@
+"""What mine refuses, before it searches."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from naysay.detectors import Absolute, Calibrated, Margin, RankWindow
+from naysay.errors import NaysayError
+from naysay.mining.mine import mine
+
+CORPUS = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)
+QUERIES = CORPUS[:4] + 1
+ONE = [0, 1, 2, 3]
+
+
+def refused(*, queries=QUERIES, corpus=CORPUS, positives=ONE, k=2, judge=None, **given):
+    return lambda: mine(queries, corpus, positives, k, judge=judge, **given)
+
+
+def fast(anchors, ids):
+    return ids * 1.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (refused(queries=QUERIES[:, :2]), r"^mine: `queries` must be of width 3, like corpus, got 2\.$"),
+        (
+            refused(queries=QUERIES[0]),
+            r"^mine: `queries` must be of shape \(n, d\), a vector per row, got shape \(3,\)",
+        ),
+        (refused(corpus=CORPUS[:0], positives=None), r"^mine: `corpus` must be of at least one vector, got none\.$"),
+        (refused(corpus="nowhere.npy"), r"^mine: `corpus` must be an existing file, got 'nowhere\.npy'"),
+        (refused(corpus=CORPUS * np.nan), r"`corpus` must be finite, got nan at row 0 \(8 such rows\)"),
+        (refused(queries=QUERIES * 0), r"`queries` must be .*at row 0 \(4 such rows\)"),
+        (refused(metric="cosin"), r"^mine: `metric` must be one of 'dot', 'cosine', 'l2', got 'cosin'\. Did you mean"),
+        (
+            refused(positives=[0, 1, 2, 8]),
+            r"^mine: `positives` must be between -1 and 7 \(8 corpus rows\), got 8 at row 3",
+        ),
+        (
+            refused(ignore=[0, 1]),
+            r"^mine: `ignore` must be a Positives, two arrays \(anchors, items\), or \(4,\) the one",
+        ),
+        (
+            refused(same_ids=True),
+            r"^mine: `same_ids` must be False unless queries are the 8 corpus rows, got 4 queries\.",
+        ),
+        (refused(k=-1), r"^mine: `k` must be at least 0, got -1\.$"),
+        (refused(k=1.5), r"^mine: `k` must be a whole number, got 1\.5\.$"),
+        (refused(k="aut"), r"^mine: `k` must be one of 'auto', got 'aut'\. Did you mean 'auto'\?$"),
+        (
+            refused(k="auto"),
+            r"^mine: `k` must be a number without a judge, got 'auto'\. Without a line there is no ceil",
+        ),
+        (refused(k=[1, 2]), r"^mine: `k` must be one number, or one for each of the 4 anchors, got 2 numbers\.$"),
+        (refused(k=[1, -2, 1, 1]), r"^mine: `k` must be at least 0, got -2 at row 1 \(1 such row\)\.$"),
+        (refused(most=0), r"^mine: `most` must be at least 1, got 0\.$"),
+        (refused(judge="none"), r"^mine: `judge` must be one of 'auto', got 'none'\.$"),
+        (
+            refused(judge=RankWindow(10)),
+            r"that does not rank what is left over, got RankWindow\. .* ranks=\(11, None\)\.$",
+        ),
+        (
+            refused(judge=3),
+            r"^mine: `judge` must be a detector with a method suspicion\(query, negatives\), got int\.$",
+        ),
+        (
+            refused(judge=Calibrated(0.1)),
+            r"^mine: `judge` must be fitted, or 9 anchors must have a positive, got 4 that ha",
+        ),
+        (
+            refused(judge=Calibrated(0.1, standardise=True)),
+            r"^mine: `judge` must be fitted, where it is standardised, got none\. Call fit",
+        ),
+        (
+            refused(judge=Calibrated(0.3), corpus=np.ones((8, 3), np.float32), queries=np.ones((4, 3), np.float32)),
+            r"^mine: `judge` must be another, where all positives score the same, got 4 equal scores\.$",
+        ),
+        (
+            refused(judge="auto", rescore=fast),
+            r"`judge` must be a detector where fewer than 19 anchors have .* 'auto' with 4",
+        ),
+        (
+            refused(twins=["a"] * 8),
+            r"^mine: `twins` must be None without a judge, got list\. judge=Twins\(\.\.\.\) drops",
+        ),
+        (
+            refused(judge=Absolute(1), twins="abcdefgh"),
+            r"`twins` must be a detector, the texts of the corpus, or \(corpus t",
+        ),
+        (refused(judge=Absolute(1), twins=["a"] * 7), r"^mine: `twins` must be 8 corpus texts, got 7\.$"),
+        (refused(judge=Absolute(1), twins=(["a"] * 8, ["b"])), r"^mine: `twins` must be 4 query texts, got 1\.$"),
+        (refused(depth=0), r"^mine: `depth` must be at least 1, got 0\.$"),
+        (refused(depth=3, ranks=(5, None)), r"^mine: `depth` must be at least 5, got 3\.$"),
+        (refused(ranks=(0, 5)), r"^mine: `ranks` must be at least 1, got 0\.$"),
+        (refused(ranks=(5, 4)), r"^mine: `ranks` must be at least 5, got 4\.$"),
+        (refused(ranks=5), r"^mine: `ranks` must be \(first, last\), last may be None, got 5\.$"),
+        (refused(floor="low"), r"^mine: `floor` must be one number, got 'low'\.$"),
+        (refused(rescore=3), r"^mine: `rescore` must be a function score_pairs\(anchors, ids\), got int\.$"),
+        (refused(rescore_budget=9), r"^mine: `rescore_budget` must be None without rescore, got 9\.$"),
+        (
+            refused(rescore=fast, rescore_budget=3),
+            r"`rescore_budget` must be at least 4, one positive of each anchor, got 3",
+        ),
+        (refused(rescore_batch=0), r"^mine: `rescore_batch` must be at least 1, got 0\.$"),
+        (refused(select="best"), r"^mine: `select` must be one of 'top', .*, got 'best'\.$"),
+        (refused(select="softmax"), r"^mine: `temperature` must be given for 'softmax', got None\.$"),
+        (refused(select="softmax", temperature=-1), r"^mine: `temperature` must be a number above 0, got -1\.$"),
+        (refused(temperature=1), r"^mine: `temperature` must be None for 'top', got 1\. It is for 'softmax'\.$"),
+        (
+            refused(select="groups", groups=[1, 2]),
+            r"^mine: `groups` must be \(8,\), the group of each corpus row, got \(2,\)",
+        ),
+        (refused(quotas={"words": 2}), r"^mine: `quotas` must be one of 'search', got 'words'\.$"),
+        (refused(quotas={"search": 3}), r"^mine: `quotas` must be 2 in all, like k, got 3\.$"),
+        (
+            refused(k="auto", judge=Absolute(1), quotas={"search": 3}),
+            r"^mine: `quotas` must be None with k='auto', got",
+        ),
+        (refused(sources=[[1]]), r"^mine: `sources` must be a dictionary \{name: ids\}, got \[\[1\]\]\.$"),
+        (
+            refused(sources={"random": [[1]]}),
+            r"^mine: `sources` must be named other than 'search' and 'random', got 'ra",
+        ),
+        (refused(sources={"words": [[1]]}), r"^mine: `sources` must be of 4 rows, like queries, got 1 of 'words'\.$"),
+        (
+            refused(sources={"words": [[9]] * 4}),
+            r"^mine: `sources` must be between -1 and 7 \(8 corpus rows\), got \[9\] at row 0",
+        ),
+        (refused(sources={"words": [[0.5]] * 4}), r"^mine: `sources` must be whole numbers, got dtype float64"),
+        (
+            refused(on_short="fill"),
+            r"^mine: `on_short` must be one of 'pad', 'drop', 'relax', 'random', 'raise', got 'fill",
+        ),
+        (
+            refused(k=8, on_short="raise"),
+            r"^backfill: anchor 0 has 7 negatives left of the 8 asked for \(4 such anchors\)",
+        ),
+        (refused(seed=-1), r"^rng_for: `seed` must be at least 0, got -1"),
+        (refused(engine="gpu"), r"`engine` must be one of .* got 'gpu'"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(NaysayError, match=message):
+        call()
+
+
+MINED = mine(QUERIES, CORPUS, ONE, 2, judge=None)
+JUDGED = mine(QUERIES, CORPUS, ONE, 2, judge=Absolute(0.5))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: MINED.explain(4), r"^Mined\.explain: `anchor` must be below 4, the number of queries, got 4\.$"),
+        (lambda: MINED.explain(-1), r"^Mined\.explain: `anchor` must be at least 0, got -1\.$"),
+        (
+            lambda: MINED.rethreshold(),
+            r"^Mined\.rethreshold: `line` must be given, or alpha, or judge: one of them, got n",
+        ),
+        (lambda: MINED.rethreshold(0.5, alpha=0.1), r"or judge: one of them, got line and alpha\.$"),
+        (
+            lambda: MINED.rethreshold(0.5),
+            r"^Mined\.rethreshold: `line` must be None where nothing was judged, got 0\.5\.",
+        ),
+        (lambda: JUDGED.rethreshold(1.5), r"^rejudged: `line` must be a number from 0 to 1, got 1\.5\.$"),
+        (
+            lambda: JUDGED.rethreshold(alpha=0.1),
+            r"`alpha` must be None unless the judge is Calibrated, got 0\.1\. Pass line",
+        ),
+        (
+            lambda: JUDGED.rethreshold(judge="auto"),
+            r"^judge: `detector` must be a detector with a method .* got 'auto'",
+        ),
+    ],
+)
+def test_refusals_of_what_was_mined(call, message):
+    with pytest.raises(NaysayError, match=message):
+        call()
+
+
+def test_nothing_is_searched_before_a_refusal(monkeypatch):
+    def searched(*parts, **given):
+        raise AssertionError
+
+    monkeypatch.setattr(import_module("naysay.mining.mine"), "search", searched)
+    for given in (
+        {"on_short": "fill"},
+        {"select": "softmax"},
+        {"seed": "a"},
+        {"sources": 3},
+        {"depth": 0},
+        {"judge": Margin(0.1, [0.5, np.nan, 0.5, 0.5])},
+    ):
+        with pytest.raises(NaysayError):
+            mine(QUERIES, CORPUS, ONE, 2, **given)

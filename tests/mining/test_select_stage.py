@@ -1,0 +1,256 @@
+"""Select: each way against plain loops; seeded, the same whatever else is in the row, and the rest is counted."""
+
+import math
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_search import candidates_from, check_counts, kept_ids
+from scipy.stats import chi2
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.kernels.threads import set_threads
+from naysay.mining.draws import uniform
+from naysay.mining.join import join
+from naysay.mining.select import select
+
+N, M, ITEMS = 4, 8, 12
+VECTORS = np.random.default_rng(0).integers(-2, 3, (ITEMS, 3)).astype(np.float32)
+GROUPS = np.array([0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 0, 1])
+WAYS = {
+    "top": {},
+    "random": {"rng": 0},
+    "softmax": {"rng": 0, "temperature": 0.3},
+    "spread": {},
+    "groups": {"groups": GROUPS},
+    "mmr": {"similar": lambda ids: VECTORS[ids], "balance": 0.6},
+}
+
+
+def options(how, seed=0):
+    return {name: ns.rng_for(seed) if name == "rng" else value for name, value in WAYS[how].items()}
+
+
+def lists(seed, name="search", items=ITEMS, width=M):
+    """Lists with equal scores, empty slots, and some dropped."""
+    rng = np.random.default_rng(seed)
+    ids = np.stack([rng.permutation(items)[:width] for _ in range(N)])
+    ids[1, 5:] = -1
+    ids[3] = -1
+    return candidates_from(ids, rng.integers(0, 5, (N, width)) / 4, name)
+
+
+def in_order(found, row):
+    """The slots in play of a row, best first."""
+    slots = np.flatnonzero(found.kept[row]).tolist()
+    return sorted(slots, key=lambda slot: (-found.scores[row, slot], found.ids[row, slot]))
+
+
+def plain(found, row, k, how, key):
+    """The slots that are taken, in loops."""
+    slots = in_order(found, row)
+    ids = {slot: int(found.ids[row, slot]) for slot in slots}
+    scores = {slot: float(found.scores[row, slot]) for slot in slots}
+    if how == "top":
+        return slots[:k]
+    draws = uniform(key, found.ids)[row]
+    if how == "random":
+        return sorted(slots, key=lambda slot: -draws[slot])[:k]
+    if how == "softmax":
+        noisy = {slot: scores[slot] / 0.3 - math.log(-math.log(draws[slot])) for slot in slots}
+        return sorted(slots, key=lambda slot: -noisy[slot])[:k]
+    if how == "spread":
+        wanted = min(k, len(slots))
+        return [slots[(2 * j + 1) * len(slots) // (2 * wanted)] for j in range(wanted)]
+    turns = []  # groups
+    for place, slot in enumerate(slots):
+        before = sum(GROUPS[ids[other]] == GROUPS[ids[slot]] for other in slots[:place])
+        turns.append((before, place, slot))
+    return [slot for _, _, slot in sorted(turns)][:k]
+
+
+@pytest.mark.parametrize("how", [how for how in WAYS if how != "mmr"])
+@settings(max_examples=30)
+@given(seed=st.integers(0, 100), k=st.integers(0, 10))
+def test_as_in_loops(how, seed, k):
+    found = lists(seed)
+    found = found.drop(found.ids == 2, "gone")
+    taken = select(found, k, how, **options(how, seed))
+    check_counts(taken)
+    key = ns.rng.key_from("x", ns.rng_for(seed))
+    for row in range(N):
+        chosen = plain(found, row, k, how, key)
+        assert np.flatnonzero(taken.kept[row]).tolist() == sorted(chosen)
+        assert taken.dropped.get("not selected", np.zeros(N))[row] == found.kept[row].sum() - len(chosen)
+    assert (taken.kept_by[taken.kept] == 0).all()
+    assert taken.kept_names == (how,)
+    assert not taken.kept[found.ids == 2].any()
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 1000), k=st.integers(0, 8), balance=st.sampled_from([0.0, 0.3, 0.7, 1.0]))
+def test_mmr_as_in_loops(seed, k, balance):
+    rng = np.random.default_rng(seed)
+    space = rng.standard_normal((ITEMS, 5))
+    found = candidates_from([rng.permutation(ITEMS)[:M] for _ in range(3)], rng.standard_normal((3, M)))
+    found = found.drop(found.ids == 5, "gone")
+    taken = select(found, k, "mmr", similar=lambda ids: space[ids], balance=balance)
+    unit = space / np.linalg.norm(space, axis=1, keepdims=True)
+    for row in range(3):
+        slots, chosen = in_order(found, row), []
+        for _ in range(min(k, len(slots))):
+
+            def value(slot, chosen=tuple(chosen), row=row):
+                i = found.ids[row, slot]
+                close = max((unit[i] @ unit[found.ids[row, other]] for other in chosen), default=0.0)
+                return balance * float(found.scores[row, slot]) - (1 - balance) * close
+
+            chosen.append(max((slot for slot in slots if slot not in chosen), key=value))
+        assert np.flatnonzero(taken.kept[row]).tolist() == sorted(chosen)
+
+
+def test_mmr_does_not_depend_on_blocks_or_threads(monkeypatch):
+    found = lists(3)
+    whole = select(found, 3, "mmr", **options("mmr"))
+    monkeypatch.setattr("naysay.mining.diverse._NUMBERS", 1)
+    for count in (1, 2):
+        set_threads(count)
+        assert (select(found, 3, "mmr", **options("mmr")).kept == whole.kept).all()
+
+
+def test_one_k_for_each_anchor():
+    found = lists(0)
+    counts = np.array([2, 0, 5, 3])
+    assert select(found, counts).kept.sum(axis=1).tolist() == [2, 0, 5, 0]
+
+
+@pytest.mark.parametrize("how", ["random", "softmax"])
+def test_a_seed_is_all_that_it_depends_on(how):
+    found = lists(1)
+    first = select(found, 3, how, **options(how))
+    assert (select(found, 3, how, **options(how)).why == first.why).all()
+    assert any((select(found, 3, how, **options(how, seed)).why != first.why).any() for seed in range(1, 5))
+    turned = candidates_from(found.ids[:, ::-1], np.where(found.filled, found.scores, 0)[:, ::-1])
+    again = select(turned, 3, how, **options(how))
+    assert [sorted(row) for row in kept_ids(again)] == [sorted(row) for row in kept_ids(first)]
+
+
+def frequencies(how, draws=4000, **given):
+    """How often each ordered pair of the three items is taken, and each set."""
+    found = candidates_from(np.tile([0, 1, 2], (draws, 1)), np.tile([0.6, 0.3, 0.0], (draws, 1)))
+    taken = select(found, 2, how, rng=ns.rng_for(5), **given)
+    return Counter(frozenset(row) for row in kept_ids(taken))
+
+
+def chi_square(seen, chances, draws=4000):
+    statistic = sum((seen[key] - draws * chance) ** 2 / (draws * chance) for key, chance in chances.items())
+    return chi2.sf(statistic, len(chances) - 1)
+
+
+def test_random_takes_each_set_as_often():
+    assert chi_square(frequencies("random"), {frozenset(p): 1 / 3 for p in ((0, 1), (0, 2), (1, 2))}) > 1e-4
+
+
+def test_softmax_takes_sets_in_proportion():
+    weights = np.exp(np.array([0.6, 0.3, 0.0]) / 0.3)
+    chances = Counter()
+    for first, second in permutations(range(3), 2):
+        chances[frozenset((first, second))] += (
+            weights[first] / weights.sum() * weights[second] / (weights.sum() - weights[first])
+        )
+    assert sum(chances.values()) == pytest.approx(1)
+    assert chi_square(frequencies("softmax", temperature=0.3), chances) > 1e-4
+    assert chi_square(frequencies("random"), chances) < 1e-6  # the test can fail
+
+
+def test_the_draws_are_uniform_and_apart():
+    drawn = uniform(np.uint64(7), np.tile(np.arange(500), (200, 1)))
+    assert 0 < drawn.min() < drawn.max() < 1
+    counts = np.bincount((drawn.ravel() * 50).astype(int), minlength=50)
+    assert chi2.sf(((counts - 2000) ** 2 / 2000).sum(), 49) > 1e-4
+    assert len(np.unique(drawn)) == drawn.size
+    assert (uniform(np.uint64(7), np.array([[499]])) == drawn[0, 499]).all()
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_quotas_take_so_many_of_each_source(how):
+    one, two = lists(0, "dense"), lists(1, "words")
+    found = join(one, two)
+    taken = select(found, 5, how, quotas={"words": 2, "dense": 3}, **options(how))
+    check_counts(taken)
+    for place, most in ((0, 3), (1, 2)):
+        mask = found.kept & (found.source == place)
+        assert ((taken.kept & mask).sum(axis=1) == np.minimum(mask.sum(axis=1), most)).all()
+    if how == "top":
+        for row in range(N):
+            own = [slot for slot in in_order(found, row) if found.source[row, slot] == 1][:2]
+            assert set(own) == set(np.flatnonzero(taken.kept[row] & (found.source[row] == 1)).tolist())
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+def test_nothing_to_select(how, shape):
+    found = candidates_from(np.empty(shape, int), np.empty(shape))
+    assert select(found, 2, how, **options(how)).ids.shape == shape
+
+
+FOUND = lists(0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: select([1], 2), r"^select: `candidates` must be a Candidates"),
+        (
+            lambda: select(FOUND, 2, "tops"),
+            r"^select: `how` must be one of 'top', .*, got 'tops'\. Did you mean 'top'\?$",
+        ),
+        (lambda: select(FOUND, -1), r"^select: `k` must be at least 0, got -1\.$"),
+        (lambda: select(FOUND, 2, "random"), r"^select: `rng` must be given for 'random', got None\.$"),
+        (lambda: select(FOUND, 2, "random", rng=3), r"^select: `rng` must be a numpy Generator, got 3"),
+        (
+            lambda: select(FOUND, 2, rng=ns.rng_for(0)),
+            r"`rng` must be None for 'top'.* It is for 'random' and 'softmax'\.$",
+        ),
+        (
+            lambda: select(FOUND, 2, temperature=1.0),
+            r"`temperature` must be None for 'top', got 1\.0\. It is for 'softmax'",
+        ),
+        (lambda: select(FOUND, 2, balance=1.0), r"`balance` must be None for 'top', got 1\.0\. It is for 'mmr'\.$"),
+        (
+            lambda: select(FOUND, 2, "softmax", rng=ns.rng_for(0), temperature=0),
+            r"^select: `temperature` must be a number above 0, got 0\.$",
+        ),
+        (
+            lambda: select(FOUND, 2, "groups", groups=[0, 1]),
+            r"`candidates` must be between -1 and 1 \(2 groups of items\)",
+        ),
+        (lambda: select(FOUND, 2, "groups", groups=["a"]), r"^select: `groups` must be whole numbers, got dtype <U1"),
+        (
+            lambda: select(FOUND, 2, "mmr", similar=lambda ids: ids),
+            r"^select: `similar` must be a function that answers with vectors of shape \(1, 8, d\), got shape \(1, 8\)",
+        ),
+        (
+            lambda: select(FOUND, 2, "mmr", similar=lambda ids: np.full((*ids.shape, 2), np.nan)),
+            r"`similar` must be a function that answers with finite vectors, got NaN or infinity",
+        ),
+        (
+            lambda: select(FOUND, 2, "mmr", similar=lambda ids: ids, balance=2),
+            r"^select: `balance` must be a number from 0 to 1, got 2\.$",
+        ),
+        (lambda: select(FOUND, 2, quotas={"search": 1}), r"^select: `quotas` must be 2 in all, like k, got 1\.$"),
+        (
+            lambda: select(FOUND, 2, quotas={"serch": 2}),
+            r"must be one of 'search', got 'serch'\. Did you mean 'search'\?$",
+        ),
+        (lambda: select(FOUND, 2, quotas={"search": 2.0}), r"`quotas` must be a whole number, got 2\.0"),
+        (lambda: select(FOUND, 2, quotas=[2]), r"`quotas` must be a dictionary \{source name: how many\}, got \[2\]"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(NaysayError, match=message):
+        call()
