@@ -82,11 +82,36 @@ def _passing(line: Any, a: Any, b: Any, c: Any, sides: Any, first: Any, limit: A
     return found
 
 
+@inlined
+def _at_place(values: Any, place: Any) -> Any:
+    """The value at a place of the ascending order, by halving what is left; `values` are moved about."""
+    low, high = 0, len(values) - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            break
+    return values[place]
+
+
 @compiled
 def _settle(count: Any, wanted: Any, limit: Any, ids: Any, uppers: Any, lowers: Any) -> Any:
     """The limit by the lower bounds that there are, and how many pairs stay open; their order is kept."""
     if count >= wanted:
-        limit = max(limit, np.partition(lowers[:count], count - wanted)[count - wanted])
+        limit = max(limit, _at_place(lowers[:count].copy(), count - wanted))
     kept = 0
     for slot in range(count):
         ids[kept], uppers[kept], lowers[kept] = ids[slot], uppers[slot], lowers[slot]
@@ -186,8 +211,8 @@ def best(start: Any, stop: Any, counts: Any, ids: Any, scores: Any, out_ids: Any
         keys[:count].sort()
         found = min(count, wanted)
         for place in range(found):
-            slot = np.int64(keys[place] & np.uint64(0xFFFFFFFF))
-            out_ids[row, place] = ids[row, slot]
-            out_scores[row, place] = scores[row, slot]
+            from_slot = np.int64(keys[place] & np.uint64(0xFFFFFFFF))
+            out_ids[row, place] = ids[row, from_slot]
+            out_scores[row, place] = scores[row, from_slot]
         out_ids[row, found:] = -1
         out_scores[row, found:] = -np.inf
