@@ -1,5 +1,6 @@
 """BM25 against its formula in plain loops, and against the scores of bm25s itself."""
 
+import importlib
 import math
 import re
 import sys
@@ -90,7 +91,7 @@ def test_threads_and_blocks_do_not_show(monkeypatch):
     for count, answers in ((1, one), (3, many)):
         set_threads(count)
         answers.append(bm25(queries, corpus, 20))
-    monkeypatch.setattr("naysay.mining.bm25._BLOCK", 7)
+    monkeypatch.setattr(importlib.import_module("naysay.mining.bm25"), "_BLOCK", 7)
     known = Positives.from_pairs(np.arange(400), one[0].ids[:, 0], 400, 2000)
     many.append(bm25(queries, corpus, 20))
     for found in many:

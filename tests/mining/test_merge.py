@@ -1,5 +1,6 @@
 """Merging sources, against plain loops."""
 
+import importlib
 import math
 
 import numpy as np
@@ -8,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
-from naysay.mining import merge as module
 from naysay.mining.found import Found
 from naysay.mining.merge import merge
 
@@ -157,7 +157,8 @@ def test_blocks_of_anchors_do_not_show(rule, monkeypatch):
         sources[name] = Found(ids, scores)
     arguments = {"quotas": {"a": 2, "b": 1, "c": 3}} if rule == "quota" else {"depth": 6}
     whole = merge(sources, rule=rule, **arguments)
-    monkeypatch.setattr(module, "_CELLS", 1)
+    # The package's name `merge` is the function; its module is asked for by its whole name.
+    monkeypatch.setattr(importlib.import_module("naysay.mining.merge"), "_CELLS", 1)
     parts = merge(sources, rule=rule, **arguments)
     for name in ("ids", "scores", "source", "ranks"):
         assert np.array_equal(getattr(whole, name), getattr(parts, name))
