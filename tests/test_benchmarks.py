@@ -78,3 +78,30 @@ def test_published_estimates_are_quick():
     for row in result("estimate")["rows"]:
         if row["points"] <= 1000 and row["k_max"] <= 1000:
             assert row["seconds"] < 0.010
+
+
+def test_published_cost_of_hard_samplers():
+    """One thread: at most 15 % of a step beside scoring, and five times the steps of RecBole's dynamic sampling."""
+    found = result("dynamic")["threads_1"]
+    assert found["cost"]["highest"]["share"] <= 0.15
+    ours, peer = (found["against_recbole"][name] for name in ("naysay, scored in blocks", "recbole_train"))
+    assert ours["steps_per_second"] >= 5 * peer["steps_per_second"]
+
+
+def test_published_updates_of_incremental_take_less_than_twenty_seconds():
+    assert result("incremental")["paper"]["update_seconds"] < 20
+
+
+def test_published_thresholds_hold_their_rank_error_in_constant_memory():
+    growth = result("thresholds")["growth"]
+    assert growth[-1]["scores"] == 10**9
+    for row in growth:
+        assert row["grid"]["peak_extra_bytes"] < 50e6
+        assert row["sketch"]["peak_extra_bytes"] < 50e6
+        assert row["sketch"]["rank_error"] <= row["sketch"]["stated_rank_error"] <= 1e-5
+
+
+def test_published_search_costs_less_than_faiss():
+    for row in result("search")["speed"]:
+        assert row["engines_agree"]
+        assert row["cpu_of_faiss"]["auto"] <= 0.85
