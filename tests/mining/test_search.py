@@ -131,7 +131,7 @@ def test_a_small_budget_takes_the_queries_in_parts(engine, tmp_path, monkeypatch
     monkeypatch.setattr(
         open_pairs.OpenPairs, "__init__", lambda self, n, *rest: (rows.append(n), made(self, n, *rest))[1]
     )
-    for budget in (9_300_000, 20_000_000, None):
+    for budget in (17_700_000, 30_000_000, None):
         same(search(queries, tmp_path / "corpus.npy", 8, engine=engine, budget=budget, threads=2), right)
     assert rows[0] < 150
     assert rows[1:] == [300, 300]

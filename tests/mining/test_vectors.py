@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from naysay.errors import NaysayError
+from naysay.mining import vector_files
 from naysay.mining.vectors import open_vectors
 
 ROWS = np.random.default_rng(0).normal(size=(11, 4))
@@ -105,6 +106,15 @@ def test_the_copy_of_a_column_is_deleted(tmp_path, monkeypatch):
     pq.write_table(pa.table({"v": pa.array([[1.0, 2.0], [1.0]])}), tmp_path / "short.parquet")
     refused("vectors of one width, 2 like the first, got 1 at row 1", tmp_path / "short.parquet")
     assert not list(tmp_path.glob("naysay-*"))
+
+
+def test_rows_are_taken_from_small_parts_of_a_file(tmp_path, monkeypatch):
+    np.save(tmp_path / "v.npy", ROWS)
+    for window in (1, 64, 100, 320):
+        monkeypatch.setattr(vector_files, "WINDOW", window)
+        for ids in (IDS, np.arange(11), np.array([10]), IDS[:0]):
+            taken = open_vectors("mine", "corpus", tmp_path / "v.npy").take(ids)
+            assert taken.tolist() == ROWS[ids].tolist()
 
 
 def test_no_rows(tmp_path):

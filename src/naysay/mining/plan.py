@@ -9,6 +9,7 @@ import numpy as np
 
 from naysay.checks import check_whole, refuse
 from naysay.mining.engines import Engine
+from naysay.mining.vector_files import WINDOW
 from naysay.mining.vectors import Vectors
 
 BUDGET = 1 << 30
@@ -45,8 +46,8 @@ def plan(
     room = min(corpus.n, 6 * wanted + 256)
     wide = 8 if corpus.dtype == np.float64 else 4
     code = np.dtype(engine.codes).itemsize
-    norms = 8 * corpus.n if corpus.whole is not None else 0
-    fixed = queries.n * depth * 12 + norms + _OWN + room * width * 3 * wide
+    beside = 8 * corpus.n if corpus.whole is not None else threads * WINDOW  # norms, or a part of the file
+    fixed = queries.n * depth * 12 + beside + _OWN + room * width * 3 * wide
     per_row = room * _PAIR + width * (8 + 8 + code) + 96
     strip, columns = _STRIP, _COLUMNS
     while True:

@@ -15,6 +15,7 @@ from naysay.checks import check_one_of, refuse
 
 DTYPES = ("float16", "float32", "float64")
 _STORED = {"F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16"}
+WINDOW = 1 << 22  # bytes of a file that are mapped at once
 _MOST_HEADER = 100_000_000  # bytes: what the safetensors format itself allows
 
 
@@ -53,9 +54,17 @@ class RawFile:
         return self._floats(array)
 
     def take(self, ids: NDArray[np.int64]) -> NDArray[Any]:
-        """The rows of ascending ids, by a map of the file that is let go again."""
-        shape = (self.n, self.width)
-        return self._floats(np.asarray(np.memmap(self.path, self.stored, "r", self.offset, shape)[ids]))
+        """The rows of ascending ids, by maps of parts of the file that are let go again: few pages are held at once."""
+        out = np.empty((len(ids), self.width), self.stored)
+        size = self.width * self.stored.itemsize
+        step = max(1, WINDOW // size)
+        edges = np.searchsorted(ids, np.arange(0, self.n + step, step))
+        for part in np.flatnonzero(edges[1:] > edges[:-1]):
+            start, inside = int(part) * step, slice(edges[part], edges[part + 1])
+            shape = (min(step, self.n - start), self.width)
+            rows = np.memmap(self.path, self.stored, "r", self.offset + start * size, shape)
+            out[inside] = rows[ids[inside] - start]
+        return self._floats(out)
 
     def _floats(self, array: NDArray[Any]) -> NDArray[Any]:
         return (array.astype(np.uint32) << np.uint32(16)).view(np.float32) if self.half else array
