@@ -61,6 +61,11 @@ class Timed:
         with self.clock.times("draw"):
             return self.pool.draw(query, n, rng=rng)
 
+    def draw_candidates(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
+        """As the pool's."""
+        with self.clock.times("draw"):
+            return self.pool.draw_candidates(query, n, rng=rng)
+
 
 class Training:
     """A model and its loop: `steps` steps at a call."""

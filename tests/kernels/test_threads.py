@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -35,7 +36,7 @@ def parts(rows, steps, count):
 @pytest.mark.parametrize("rows", [1, 2, 3, 10, 1001])
 def test_the_parts_cover_all_rows_once(rows, count):
     found = parts(rows, LARGE, count)
-    assert len(found) == min(rows, count)
+    assert len(found) == (1 if count == 1 else min(rows, 4 * count))
     assert [row for start, stop in found for row in range(start, stop)] == list(range(rows))
 
 
@@ -66,13 +67,34 @@ def test_an_exception_reaches_the_caller(bad):
     set_threads(4)
 
     def loop(start, stop):
-        if start == bad * 100 // 4:
+        if start == bad * 25:
             message = f"row {start}"
             raise RuntimeError(message)
 
     with pytest.raises(RuntimeError, match=f"row {bad * 25}"):
         in_rows(loop, 100, LARGE)
     assert parts(4, LARGE, 4) == [(0, 1), (1, 2), (2, 3), (3, 4)]  # and the threads live on
+
+
+def test_a_thread_that_is_held_up_holds_nobody_up():
+    """Whoever is done takes the next part: a slow one does less, and one that never comes does nothing."""
+    set_threads(2)
+    begun, caller, seen = threading.Event(), threading.get_ident(), []
+
+    def loop(start, stop):
+        seen.append((threading.get_ident() == caller, start, stop))
+        if threading.get_ident() != caller:
+            begun.set()
+            done.wait(60)
+
+    done = threading.Event()
+    busy = threads._THREADS.executor().submit(done.wait, 60)  # the other thread has something else to do
+    in_rows(loop, 80, LARGE)
+    assert [place for *_, place in sorted(seen)] == list(range(10, 81, 10))
+    assert all(here for here, *_ in seen)
+    assert not begun.is_set()
+    done.set()
+    assert busy.result()
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,19 @@ def test_shapes_of_nothing_and_one(weighted, distinct):
     assert draw(pool, [], np.empty(0, np.int64)).ids.shape == (0, 0)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("distinct", [False, True])
+def test_candidates_are_the_same_draw_without_log_q(weighted, distinct):
+    known = ns.Positives.from_pairs([0, 0, 1, 2, 2, 2], [0, 1, 2, 0, 1, 2], 3, 4)
+    pool = ns.pools.Everything(known, [1, 2, 3, 4] if weighted else None, distinct=distinct)
+    query = ns.Query([0, 1, 2, 1])
+    drawn, candidates = pool.draw(query, 3, rng=ns.rng_for(0)), pool.draw_candidates(query, 3, rng=ns.rng_for(0))
+    assert np.array_equal(drawn.ids, candidates.ids)
+    assert drawn.dropped == candidates.dropped
+    assert drawn.log_q is not None
+    assert candidates.log_q is None
+
+
 def test_n_for_each_row_and_in_every_form():
     pool = Everything(world([{0}, {1}, set()], 9))
     whole = draw(pool, [0, 1, 2], 4).ids

@@ -15,6 +15,9 @@ from naysay.checks import check_whole, refuse
 
 # Below this many elementary steps (about 5 ns each) a second thread costs more than it brings.
 _WORTH_A_THREAD = 16_384
+# Parts for each thread. Whoever is done takes the next: torch's threads wait for work by spinning, for milliseconds
+# after each of its calls, and one of ours that shares a core with them gets half as far.
+_PARTS = 4
 
 
 class _Threads:
@@ -71,13 +74,23 @@ def in_rows(loop: Callable[..., Any], rows: int, steps: int, *arguments: Any) ->
     rows       how many rows there are
     steps      the elementary steps of the whole call, for the decision to split
     """
-    parts = min(threads(), max(1, steps // _WORTH_A_THREAD), max(1, rows))
-    if parts == 1:
+    most = min(max(1, steps // _WORTH_A_THREAD), max(1, rows))
+    workers = min(threads(), most)
+    if workers == 1:
         loop(0, rows, *arguments)
         return
-    edges = [rows * part // parts for part in range(parts + 1)]
+    parts = min(_PARTS * workers, most)
+    left = iter([(rows * part // parts, rows * (part + 1) // parts) for part in range(parts)])
+
+    def work() -> None:
+        for start, stop in left:  # each part is given out once: taking the next is one step of the interpreter
+            loop(start, stop, *arguments)
+
     pool = _THREADS.executor()
-    others = [pool.submit(loop, edges[i], edges[i + 1], *arguments) for i in range(1, parts)]
-    loop(edges[0], edges[1], *arguments)
-    for other in others:
-        other.result()
+    others = [pool.submit(work) for _ in range(workers - 1)]
+    try:
+        work()
+    finally:
+        late = [other for other in others if not other.cancel()]  # one that never began has nothing left to do
+        for other in late:
+            other.result()

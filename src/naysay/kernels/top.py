@@ -10,8 +10,11 @@ from naysay.kernels.compile import compiled, inlined
 
 
 @inlined
-def lower_limit(line: Any, maxima: Any) -> Any:
-    """A number that at least len(maxima) scores of the line reach: the lowest of the maxima of as many groups."""
+def lower_limit(line: Any, maxima: Any, width: Any) -> Any:
+    """A number that at least `width` scores of the line reach: of the maxima of some groups, the highest such one.
+
+    maxima   room for as many groups as are wanted, at least `width`: with twice as many few other scores reach it
+    """
     groups = len(maxima)
     for group in range(groups):
         maxima[group] = line[group]
@@ -19,38 +22,69 @@ def lower_limit(line: Any, maxima: Any) -> Any:
         for group in range(groups):
             value = line[first + group]
             maxima[group] = value if value > maxima[group] else maxima[group]
-    lowest = maxima[0]
-    for group in range(1, groups):
-        lowest = maxima[group] if maxima[group] < lowest else lowest
-    return lowest
+    limit = line.dtype.type(-np.inf)
+    for group in range(groups):
+        value, reached = maxima[group], np.int32(0)
+        for other in range(groups):
+            reached += np.int32(maxima[other] >= value)
+        limit = value if reached >= width and value > limit else limit
+    return limit
 
 
-@compiled
-def highest(start: Any, stop: Any, scores: Any, order: Any) -> None:
-    """order[row] = the slots of the row's highest scores, highest first; of equal scores the earlier slot comes first.
+@inlined
+def order_line(line: Any, order: Any, values: Any, maxima: Any, kept: Any) -> None:
+    """Put in `order` the slots of the line's highest scores, highest first; of equal ones the earlier comes first.
+
+    values, maxima, kept   room for len(order) and twice as many scores, and for a slot more than the line has
 
     Scores below a limit that enough of them reach are left out, several at a time and without a branch; the others go
     through a list kept in order. There are at least as many scores as places, and none is NaN.
     """
+    width, slots = len(order), len(line)
+    limit = lower_limit(line, maxima, width) if width > 1 and 4 * width <= slots else line.dtype.type(-np.inf)
+    found = 0
+    for slot in range(slots):
+        kept[found] = slot
+        found += line[slot] >= limit
+    for i in range(found):
+        slot = kept[i]
+        value = line[slot]
+        if i >= width and not value > values[width - 1]:
+            continue
+        place = min(i, width - 1)
+        while place > 0 and values[place - 1] < value:
+            values[place] = values[place - 1]
+            order[place] = order[place - 1]
+            place -= 1
+        values[place] = value
+        order[place] = slot
+
+
+@compiled
+def highest(start: Any, stop: Any, scores: Any, order: Any) -> None:
+    """order[row] = the slots of the row's highest scores, as `order_line` has them."""
     width, slots = order.shape[1], scores.shape[1]
-    values, maxima = np.empty(width, scores.dtype), np.empty(width, scores.dtype)
+    values, maxima = np.empty(width, scores.dtype), np.empty(2 * width, scores.dtype)
     kept = np.empty(slots + 1, np.int64)
     for row in range(start, stop):
-        line = scores[row]
-        limit = lower_limit(line, maxima) if 1 < width <= slots // 2 else line.dtype.type(-np.inf)
-        found = 0
-        for slot in range(slots):
-            kept[found] = slot
-            found += line[slot] >= limit
-        for i in range(found):
-            slot = kept[i]
-            value = line[slot]
-            if i >= width and not value > values[width - 1]:
-                continue
-            place = min(i, width - 1)
-            while place > 0 and values[place - 1] < value:
-                values[place] = values[place - 1]
-                order[row, place] = order[row, place - 1]
-                place -= 1
-            values[place] = value
-            order[row, place] = slot
+        order_line(scores[row], order[row], values, maxima, kept)
+
+
+@compiled
+def take_highest(
+    start: Any, stop: Any, values: Any, scores: Any, ids: Any, counts: Any, order: Any, out: Any, out_scores: Any
+) -> None:
+    """The ids and scores of the slots whose values are highest, counts[row] of them; then -1 and 0.
+
+    A slot without an id is not taken; its value is -inf. `order` is filled as `highest` does.
+    """
+    width, slots = order.shape[1], values.shape[1]
+    best, maxima = np.empty(width, values.dtype), np.empty(2 * width, values.dtype)
+    kept = np.empty(slots + 1, np.int64)
+    for row in range(start, stop):
+        order_line(values[row], order[row], best, maxima, kept)
+        for place in range(width):
+            slot = order[row, place]
+            held = place < counts[row] and ids[row, slot] >= 0
+            out[row, place] = ids[row, slot] if held else -1
+            out_scores[row, place] = scores[row, slot] if held else 0

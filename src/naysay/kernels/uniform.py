@@ -214,7 +214,10 @@ def distinct(
     out: Any,
     log_q: Any,
 ) -> None:
-    """Distinct uniform draws, and log_q = -log(free - slot): the chance given the row's earlier slots."""
+    """Distinct uniform draws, and log_q = -log(free - slot): the chance given the row's earlier slots.
+
+    log_q is of the shape of out, or (B, 0) where nobody asks for it.
+    """
     width = out.shape[1]
     line, one, other = np.empty(width, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
     marked = np.empty(width + 1, np.int64)
@@ -249,7 +252,8 @@ def distinct(
                 )
         for slot in range(width):
             out[row, slot] = line[slot] if slot < wanted else -1
-        fill_log_q(log_q[row], wanted, free)
+        if log_q.shape[1] > 0:
+            fill_log_q(log_q[row], wanted, free)
 
 
 @inlined

@@ -59,5 +59,5 @@ def guided(
         check_finite("guided", "guide_negatives", guided_by, ready.kept, "Mask the slots that are empty.")
     threshold = guide - margin * (guide.abs() if relative else 1.0)
     kept = ready.kept & (guided_by <= threshold[:, None])  # K_b stays: a slot left out was drawn
-    ready = replace(ready, kept=kept, weights=ready.weights.masked_fill(~kept, 0.0))
+    ready = replace(ready, kept=kept, whole=False, weights=ready.weights.masked_fill(~kept, 0.0))
     return ready.answer(softplus(ready.log_sum(ready.negatives / scale) - ready.positive / scale))

@@ -27,8 +27,9 @@ class Slots:
     positive   (B,)
     negatives  (B, K), 0 in a slot that does not count, so that no value of a model's can reach a gradient
     kept       (B, K) bool: valid and of a weight above 0
+    whole      whether every row has slots and all are kept, which spares the passes that see to the others
     weights    (B, K), 0 where not kept. A weight of 2 is as good as the slot twice
-    log_drawn  (B,) log K_b, of the number of valid slots, also those of weight 0
+    valid      (B, K) bool: what the mask lets through, also slots of weight 0
     log_q      (B, K), or None
     dtype      what the answer is given in; float16 and bfloat16 are computed in float32
     """
@@ -36,10 +37,16 @@ class Slots:
     positive: Tensor
     negatives: Tensor
     kept: Tensor
+    whole: bool
     weights: Tensor
-    log_drawn: Tensor
+    valid: Tensor
     log_q: Tensor | None
     dtype: torch.dtype
+
+    @property
+    def log_drawn(self) -> Tensor:
+        """(B,) log K_b, of the number of valid slots."""
+        return self.valid.sum(dim=1).clamp_min(1).to(self.positive.dtype).log()
 
     @property
     def empty(self) -> Tensor:
@@ -65,7 +72,7 @@ class Slots:
 
     def answer(self, values: Tensor) -> Tensor:
         """The loss (B,) in the caller's dtype, 0 for rows with no negatives."""
-        return values.masked_fill(self.empty, 0.0).to(self.dtype)
+        return (values if self.whole else values.masked_fill(self.empty, 0.0)).to(self.dtype)
 
     def weighted_sum(self, terms: Tensor) -> Tensor:
         """(B,) sum_j w_j terms_j."""
@@ -81,21 +88,25 @@ def slots(owner: str, positive: Any, negatives: Any, mask: Any, weights: Any, lo
     valid = torch.ones(shape, dtype=torch.bool, device=device) if mask is None else as_mask(owner, mask, shape, device)
     check_finite(owner, "positive", positive)
     check_finite(owner, "negatives", negatives, valid, "Mask the slots that are empty.")
-    kept, counts = valid, torch.ones(shape, dtype=dtype, device=device)
+    kept, counts = valid, None
     if weights is not None:
         counts = as_weights(owner, weights, shape, negatives, valid)
         kept = valid & (counts > 0)
+    whole = shape[1] > 0 and bool(kept.all())
     return Slots(
         positive=positive.to(dtype),
-        negatives=negatives.to(dtype).masked_fill(~kept, 0.0),
+        negatives=negatives.to(dtype) if whole else negatives.to(dtype).masked_fill(~kept, 0.0),
         kept=kept,
-        weights=counts.masked_fill(~kept, 0.0),
-        log_drawn=valid.sum(dim=1).clamp_min(1).to(dtype).log(),
+        whole=whole,
+        weights=kept.to(dtype) if counts is None else counts.masked_fill(~kept, 0.0),
+        valid=valid,
         log_q=None if log_q is None else as_log_q(owner, log_q, shape, negatives, valid),
         dtype=negatives.dtype,
     )
 
 
 def softplus(values: Tensor) -> Tensor:
-    """log(1 + e^x), exact for every x: torch's own is x above 20, which is 2e-9 off in float64."""
+    """log(1 + e^x), exact for every x: torch's own, cheaper one is x above 20, which is 2e-9 off in float64."""
+    if values.dtype == torch.float32:
+        return torch.nn.functional.softplus(values)
     return torch.logaddexp(values, values.new_zeros(()))

@@ -66,16 +66,29 @@ class Everything:
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
-        anchors = anchors_of("Everything.draw", query, self.positives.n_anchors)
-        counts, width = asked("Everything.draw", n, len(anchors))
-        key = key_from("Everything.draw", rng)
+        return self._drawn("Everything.draw", query, n, rng, with_log_q=True)
+
+    def draw_candidates(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
+        """The same ids without log_q: for samplers that choose among them, whose choice has another probability."""
+        return self._drawn("Everything.draw_candidates", query, n, rng, with_log_q=False)
+
+    def _drawn(self, owner: str, query: Query, n: Any, rng: np.random.Generator, *, with_log_q: bool) -> Negatives:
+        anchors = anchors_of(owner, query, self.positives.n_anchors)
+        counts, width = asked(owner, n, len(anchors))
+        key = key_from(owner, rng)
         ids = np.empty((len(anchors), width), np.int64)
-        log_q = self._fill(anchors, counts, key, ids)
-        return Negatives(ids, log_q=log_q, dropped=shortfall("Everything.draw", self.on_short, ids, counts))
+        log_q = self._fill(anchors, counts, key, ids, with_log_q=with_log_q)
+        return Negatives(ids, log_q=log_q, dropped=shortfall(owner, self.on_short, ids, counts))
 
     def _fill(
-        self, anchors: NDArray[np.int64], counts: NDArray[np.int64], key: np.uint64, ids: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+        self,
+        anchors: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        key: np.uint64,
+        ids: NDArray[np.int64],
+        *,
+        with_log_q: bool,
+    ) -> NDArray[np.float64] | None:
         known = self.positives
         rows = (known.indptr, known.indices, known.filter)
         steps = ids.size + 4 * len(ids)
@@ -84,14 +97,16 @@ class Everything:
             tables = self._tables.arrays
             asked_for = (key, uniform.TRIES, not self.distinct, anchors, counts)
             in_rows(weighted.draw, len(ids), 4 * steps, *asked_for, *rows, *tables, ids, chance)
-            return logs(chance)
+            return logs(chance) if with_log_q else None
         settings = (key, uniform.TRIES, anchors, counts)
         if self.distinct:
-            log_q = np.empty(ids.shape)
+            log_q = np.empty(ids.shape if with_log_q else (len(ids), 0))
             in_rows(uniform.distinct, len(ids), steps, *settings, *rows, known.n_items, ids, log_q)
-            return log_q
+            return log_q if with_log_q else None
         chance = np.empty((len(ids), 1))
         in_rows(uniform.with_replacement, len(ids), steps, *settings, *rows, known.n_items, ids, chance[:, 0])
+        if not with_log_q:
+            return None
         logs(chance)
         if all_filled(ids):
             return np.broadcast_to(chance, ids.shape)  # one number a row: nothing is written out

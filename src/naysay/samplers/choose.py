@@ -12,7 +12,7 @@ from naysay.kernels.top import highest
 from naysay.types import Array
 
 # How many places a list kept in order may have; a partial sort is quicker beyond.
-_SHORT = 32
+SHORT = 32
 
 
 def gather(values: Array, order: Array) -> Array:
@@ -40,7 +40,7 @@ def _highest(scores: Any, width: int) -> Any:
     """`top` of a NumPy array: a list kept in order if it is short; else a partial sort, whole where rows are tied."""
     if not 0 < width < scores.shape[1]:
         return np.argsort(-scores, axis=1, kind="stable")[:, :width]
-    if width <= _SHORT:
+    if width <= SHORT:
         held = np.ascontiguousarray(scores, np.result_type(scores.dtype, np.float32))  # a loop knows no half precision
         order = np.empty((len(scores), width), np.int64)
         in_rows(highest, len(scores), scores.size, held, order)

@@ -10,7 +10,8 @@ from naysay.checks import check_one_of, check_whole, refuse, shown
 from naysay.pools.slots import ON_SHORT
 from naysay.samplers.curriculum import at_step
 from naysay.samplers.draw import check_is_pool
-from naysay.samplers.pick import pick_softly
+from naysay.samplers.highest import take_highest
+from naysay.samplers.pick import pick_softly, softened
 from naysay.samplers.scored import Score, candidates_of, check_score, score_slots, take, wanted_slots
 from naysay.types import Negatives, Pool, Query, check_query
 
@@ -84,8 +85,11 @@ class Dynamic:
             refuse(owner, "k", f"at most among, {among}", shown(k))
         drawn = candidates_of(owner, self.pool, query, size, rng)
         scores = score_slots(owner, self.score, query, drawn.ids, drawn.side)
+        if among is None:
+            values = softened(owner, scores, temperature, rng)
+            return take_highest(owner, drawn, values, counts, width, self.on_short, scores)
         there = scores > -np.inf
-        order, kept = pick_softly(owner, scores, there, width, among=among, temperature=temperature, rng=rng)
+        order, kept = pick_softly(owner, scores, there, width, among=among, temperature=0.0, rng=rng)
         return take(owner, drawn, order, kept, counts, width, self.on_short, scores)
 
     def __repr__(self) -> str:

@@ -48,12 +48,16 @@ def pick_softly(
         highest, held = pick(values, may, among)
         place, kept = pick_any(held, width, key_from(owner, rng), values)
         return gather(highest, place), kept
-    if temperature > 0:
-        noise = gumbel(tuple(values.shape), key_from(owner, rng), values)
-        # The same order twice, and each form is finite where the other may not be.
-        soft = values + temperature * noise if temperature < 1 else values * (1 / temperature) + noise
-        return pick(soft, may, width)
-    return pick(values, may, width)
+    return pick(softened(owner, values, temperature, rng), may, width)
+
+
+def softened(owner: str, values: Array, temperature: float, rng: np.random.Generator) -> Array:
+    """Values whose k highest are k draws without repeats from softmax(values / temperature); at 0 as they are."""
+    if temperature == 0:
+        return values
+    noise = gumbel(tuple(values.shape), key_from(owner, rng), values)
+    # The same order twice, and each form is finite where the other may not be.
+    return values + temperature * noise if temperature < 1 else values * (1 / temperature) + noise
 
 
 def one_after_other(first: tuple[Array, Array], then: tuple[Array, Array]) -> tuple[Array, Array]:

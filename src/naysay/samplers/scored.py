@@ -30,10 +30,14 @@ def check_score(owner: str, score: object) -> None:
 
 
 def candidates_of(owner: str, pool: Pool, query: Query, n: Any, rng: np.random.Generator) -> Negatives:
-    """(B, n) candidates of the pool in the query's array type."""
+    """(B, n) candidates of the pool in the query's array type, to choose among.
+
+    A pool may have draw_candidates(query, n, *, rng) beside draw: the same without log_q, which no choice can keep.
+    """
     check_query(owner, query)
     check_whole(owner, "candidates", n, 1)
-    return pool.draw(query, n, rng=rng).like(query)
+    draw: Callable[..., Negatives] = getattr(pool, "draw_candidates", pool.draw)
+    return draw(query, n, rng=rng).like(query)
 
 
 def score_slots(owner: str, score: Score, query: Query, ids: Array, side: Array = None) -> Array:
@@ -45,8 +49,7 @@ def score_slots(owner: str, score: Score, query: Query, ids: Array, side: Array 
     Half precision is read as float32, so that noise can be added; whole numbers as float64.
     """
     torch = need_torch(owner) if is_torch(ids) else None
-    empty = ids < 0
-    short = bool(empty.any())
+    short = ids.shape[0] * ids.shape[1] > 0 and bool(ids.min() < 0)
     shown = ids if not short else ids.clamp(min=0) if torch is not None else np.maximum(ids, 0)
     # An empty list of anchors is an array of floats, which no model looks up.
     anchors = query.anchors if len(query) else ids[:, :0].reshape(query.anchors.shape)
@@ -54,12 +57,12 @@ def score_slots(owner: str, score: Score, query: Query, ids: Array, side: Array 
         scores = score(anchors, shown if side is None else corrupted_triples(anchors, shown, side))
     found = _as_scores(owner, scores, ids)
     if short:
-        found = found.masked_fill(empty, -np.inf) if torch is not None else np.where(empty, -np.inf, found)
+        found = found.masked_fill(ids < 0, -np.inf) if torch is not None else np.where(ids < 0, -np.inf, found)
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(found.sum())
     # NaN and infinity do not leave a sum finite: one pass, and a second look only if it is not.
     if not math.isfinite(total):
-        bad = ~(found.isfinite() if torch is not None else np.isfinite(found)) & ~empty
+        bad = ~(found.isfinite() if torch is not None else np.isfinite(found)) & (ids >= 0)
         if bad.any():
             rule = "a function that answers with finite numbers"
             refuse(owner, "score", rule, first_bad(to_numpy(scores), to_numpy(bad)))
@@ -104,6 +107,12 @@ def wanted_slots(owner: str, k: Any, rows: int, rng: np.random.Generator) -> tup
     return counts, max(width, int(np.ceil(float(to_numpy(k))))) if np.ndim(to_numpy(k)) == 0 else width
 
 
+def per_slot(drawn: Negatives) -> dict[str, Array]:
+    """{name: (B, n, ...)} what a pool says of each candidate beside its id: its side, its source."""
+    names = (field.name for field in fields(Negatives) if field.name not in _NOT_PER_SLOT)
+    return {name: getattr(drawn, name) for name in names if getattr(drawn, name) is not None}
+
+
 def take(
     owner: str,
     drawn: Negatives,
@@ -134,11 +143,10 @@ def take(
         kept = kept & (np.arange(width) < counts[:, None])
     where = torch.where if torch is not None else np.where
     chosen: dict[str, Array] = {}
-    for name in (field.name for field in fields(Negatives) if field.name not in _NOT_PER_SLOT):
-        if getattr(drawn, name) is not None:
-            values = gather(getattr(drawn, name), order)
-            filled = kept.reshape(*kept.shape, *(1,) * (values.ndim - 2))
-            chosen[name] = where(filled, values, EMPTY.get(name, 0))
+    for name, given in per_slot(drawn).items():
+        values = gather(given, order)
+        filled = kept.reshape(*kept.shape, *(1,) * (values.ndim - 2))
+        chosen[name] = where(filled, values, EMPTY.get(name, 0))
     ids = where(kept, gather(drawn.ids, order), -1)
     found = None if scores is None else where(kept, gather(scores, order), 0.0)
     dropped = shortfall(owner, on_short, to_numpy(ids), counts)
