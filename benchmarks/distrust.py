@@ -25,6 +25,7 @@ runs on one thread.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -37,13 +38,13 @@ import distrust_text
 import distrust_triples
 import torch
 from distrust_readers import FILES, check_files
-from harness import write
+from harness import RESULTS, write
 
 import naysay as ns
 from naysay.checks import check_whole
 from naysay.errors import NaysayError
 
-MODELS, ANCHORS, STEPS = 3, 3000, 400
+MODELS, ANCHORS, STEPS = 3, 3000, 800
 _SAYINGS = {"debian": 24}  # how often a part reports, about
 
 
@@ -79,7 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the parts asked for and write results/distrust.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA")
-    parser.add_argument("--only", nargs="+", choices=list(FILES), default=list(FILES), help="these parts")
+    parser.add_argument(
+        "--only", nargs="+", choices=list(FILES), default=list(FILES), help="these parts; others stay in the file"
+    )
     parser.add_argument("--seeds", type=int, default=5, help="ways to hide; at most 3 models of triples are trained")
     parser.add_argument("--anchors", type=int, default=ANCHORS, help="packages that are asked about")
     parser.add_argument("--steps", type=int, default=STEPS, help="of each model of triples")
@@ -95,7 +98,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except NaysayError as refused:
         print(refused, file=sys.stderr)
         sys.exit(2)
-    write("distrust", {"seeds": args.seeds, **found}, args.out)
+    write("distrust", {"seeds": args.seeds, **kept(args.out), **found}, args.out)
+
+
+def kept(out: Path | None) -> dict[str, Any]:
+    """The parts of an earlier run in the same file; those that ran now take their place."""
+    target = out or RESULTS / "distrust.json"
+    earlier = json.loads(target.read_text()) if target.is_file() else {}
+    return {part: earlier[part] for part in FILES if part in earlier}
 
 
 if __name__ == "__main__":

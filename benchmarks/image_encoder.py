@@ -47,45 +47,54 @@ def pictures(folder: Path, part: str) -> Pictures:
 
 
 class Encoder(nn.Module):
-    """Three convolutions of stride 2, features (n, 128), and a projection of two layers, (n, 64) of length 1."""
+    """Three convolutions of stride 2 and a layer to features (n, 128); a projection of two layers, (n, 64) of length 1.
+
+    The convolutions are flattened, not averaged: so small an encoder has to know where in the picture it looks.
+    """
 
     def __init__(self, width: int, seed: int) -> None:
         """Weights by a generator of its own: the global one decides nothing."""
         super().__init__()
-        sizes = (1, width, 2 * width, FEATURES)
+        sizes = (1, width, 2 * width, 4 * width)
         layers: list[nn.Module] = []
         for before, after in pairwise(sizes):
             layers += [nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU()]
-        self.body = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        last = 4 * width * (SIDE // 7) ** 2  # 28, 14, 7, 4
+        layers += [nn.Flatten(), nn.Linear(last, FEATURES, bias=False), nn.BatchNorm1d(FEATURES), nn.ReLU()]
+        self.body = nn.Sequential(*layers).to(memory_format=torch.channels_last)  # which processors like
         self.head = nn.Sequential(nn.Linear(FEATURES, FEATURES), nn.ReLU(), nn.Linear(FEATURES, PROJECTED))
         generator = torch.Generator().manual_seed(seed)
         for module in self.modules():
             if isinstance(module, nn.Conv2d | nn.Linear):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
-            if isinstance(module, nn.Linear):
+            if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
 
     def forward(self, images: Tensor) -> Tensor:
         """(n, 64) what the losses see."""
-        return normalize(self.head(self.body(images)), dim=1)
+        return normalize(self.head(self.body(_channels_last(images))), dim=1)
 
     @torch.no_grad()
     def features(self, images: Tensor, block: int = 2000) -> Tensor:
         """(n, 128) of pictures as they are, for clusters and for the probe."""
         self.eval()
-        found = torch.cat([self.body(part) for part in images.split(block)])
+        found = torch.cat([self.body(_channels_last(part)) for part in images.split(block)])
         self.train()
         return found
 
 
+def _channels_last(images: Tensor) -> Tensor:
+    return images.contiguous(memory_format=torch.channels_last)
+
+
 def view(images: Tensor, generator: torch.Generator) -> Tensor:
-    """A random view of each: a crop of 35 to 100 % of the area, mirrored or not, of other brightness and contrast."""
+    """A random view of each: a crop of 50 to 100 % of the area, mirrored or not, of other brightness and contrast."""
     rows = len(images)
 
     def between(low: float, high: float) -> Tensor:
         return low + (high - low) * torch.rand(rows, generator=generator)
 
-    side = between(0.35, 1.0).sqrt()
+    side = between(0.5, 1.0).sqrt()
     shape = between(0.85, 1.18).sqrt()
     wide, high = (side * shape).clamp(max=1), (side / shape).clamp(max=1)
     mirror = (torch.rand(rows, generator=generator) < 0.5) * -2.0 + 1.0

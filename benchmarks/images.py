@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--train", type=int, default=10_000)
     parser.add_argument("--batch", type=int, default=512)
-    parser.add_argument("--width", type=int, default=16)
+    parser.add_argument("--width", type=int, default=32)
     parser.add_argument("--temperature", type=float, default=0.2)
     parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--clusters", type=int, nargs="+", default=[10, 30, 100])

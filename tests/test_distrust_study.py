@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -338,14 +339,22 @@ def test_packages_are_asked_about_once_a_source_and_searched_exactly():
         np.testing.assert_allclose(scores[row], [short[anchor] @ long[place] for place in best[:5]])
 
 
-def test_complex_scores_are_those_of_complex_numbers():
+def test_complex_scores_are_log_probabilities_of_complex_products():
     model = distrust_triples.ComplEx(5, 2, 0)
     entity, relation = (part.detach().double().numpy() for part in (model.entity, model.relation))
     width = distrust_triples.WIDTH
+    vectors, between = (array[:, :width] + 1j * array[:, width:] for array in (100 * entity, relation))
+    with torch.no_grad():
+        model.entity *= 100  # far from equal probabilities
     triples = np.array([[0, 1, 2], [4, 0, 3], [1, 1, 1]])
-    for (head, between, tail), score in zip(triples, model.scores(triples), strict=True):
-        parts = [array[:width] + 1j * array[width:] for array in (entity[head], relation[between], entity[tail])]
-        assert score == pytest.approx((parts[0] * parts[1] * parts[2].conj()).sum().real, abs=1e-6)
+
+    def log_probability(head, relation, tail):
+        every = [(vectors[head] * between[relation] * one.conj()).sum().real for one in vectors]
+        return every[tail] - np.log(np.exp(every).sum())
+
+    for (head, which, tail), score in zip(triples.tolist(), model.scores(triples), strict=True):
+        both = log_probability(head, which, tail) + log_probability(tail, which + 2, head)
+        assert score == pytest.approx(both, abs=1e-4)
     every = model.tails(triples[:, 0], triples[:, 1])
     np.testing.assert_allclose(every[np.arange(3), triples[:, 2]], model.scores(triples), atol=1e-6)
 
