@@ -38,8 +38,8 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
     name = None if format is None else format_called(_OWNER, format)
     table = opened_table(_OWNER, target)
     if name is None:
-        name = _told(table)
-    _check_fit(name, table)
+        name = format_told(table)
+    check_fit(name, table)
     into = Collector(_OWNER)
     for numbers, rows in table.blocks:
         READERS[name](Rows(_OWNER, table.names, numbers, rows, table.where), into)
@@ -47,7 +47,7 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
     return into.finished(target, name, are_texts=name in _TEXT_ONLY)
 
 
-def _told(table: Table) -> str:
+def format_told(table: Table) -> str:
     """The format, by the first row."""
     if table.first is None and not table.names:
         refuse(_OWNER, "path", "a file with rows", f"none in {str(table.path)!r}", "Pass format for an empty one.")
@@ -68,7 +68,7 @@ def _told(table: Table) -> str:
     refuse(_OWNER, "path", "a file of a known format", got, "Pass format.")
 
 
-def _check_fit(name: str, table: Table) -> None:
+def check_fit(name: str, table: Table) -> None:
     """Refuse a file whose columns are not those of the format."""
     is_array = name.startswith("colbert")
     if table.first is None and not table.names:

@@ -1,0 +1,123 @@
+"""The command `naysay audit`: read, encode if asked to, audit, print, write; whether the set passes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from naysay.audit.audit import audit
+from naysay.audit.reported import report_audit
+from naysay.audit.result import Audit
+from naysay.audit.show import print_audit
+from naysay.audit.text import percent
+from naysay.audit.training_set import OWNER, TrainingSet, training_set
+from naysay.checks import refuse
+from naysay.quantity.outputs import check_target
+
+_SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
+
+
+def audit_command(
+    negatives: Path,
+    *,
+    format: str = "",
+    query_vectors: Path | None = None,
+    corpus_vectors: Path | None = None,
+    query_ids: Path | None = None,
+    corpus_ids: Path | None = None,
+    model: str = "",
+    query_prompt: str = "",
+    corpus_prompt: str = "",
+    encoded: Path | None = None,
+    metric: str = "cosine",
+    temperature: float = 0.05,
+    alpha: float = 0.05,
+    fail_above: str = "",
+    top: int = 10,
+    seed: int = 0,
+    json: Path | None = None,
+    report: Path | None = None,
+    console: Console | None = None,
+) -> bool:
+    """Audit a training file; print, write, and say whether it passes.
+
+    It fails if `fail_above` is given ("2%", or 0.02) and the *estimate* of the share of false negatives is above. Not
+    the lower end of the interval: that counts only what is proven, and would not move if somebody mined without a
+    judge. The estimate is an upper one, so a gate by it errs by stopping; set it by a run that you have looked at.
+    """
+    out = console or Console()
+    limit = _limit(fail_above)
+    for parameter, path in (("--json", json), ("--report", report)):
+        if path is not None:
+            check_target(OWNER, parameter, path)
+    vectors: dict[str, Any] = {"query_vectors": query_vectors, "corpus_vectors": corpus_vectors}
+    vectors |= {"query_ids": query_ids, "corpus_ids": corpus_ids}
+    if model and any(given is not None for given in vectors.values()):
+        refuse(OWNER, "--model", "left out where vectors are given", repr(model))
+    for parameter, given in (
+        ("--query-prompt", query_prompt),
+        ("--corpus-prompt", corpus_prompt),
+        ("--encoded", encoded),
+    ):
+        if given and not model:
+            refuse(OWNER, parameter, "left out without --model", repr(str(given)))
+    errors = Console(stderr=True)
+    with errors.status("reading", spinner="line") as status:
+        found = training_set(negatives, format or None)
+        if model:
+            status.stop()
+            prompts = (query_prompt or None, corpus_prompt or None)
+            folder = encoded or negatives.parent / f".{negatives.name}.vectors"
+            vectors = _encoded(found, model, folder, prompts)
+            status.start()
+        status.update("auditing")
+        result = audit(found, **vectors, metric=metric, temperature=temperature, alpha=alpha, top=top, seed=seed)
+    print_audit(result, out)
+    if json is not None:
+        result.write(json)
+    if report is not None:
+        report_audit(result, report)
+    return _passes(result, limit, out)
+
+
+def _limit(text: str) -> float | None:
+    """The largest share that passes, from "2%" or "0.02"; None without one."""
+    if not text:
+        return None
+    read = _SHARE.fullmatch(text)
+    share = float(read[1]) / (100 if read[2] else 1) if read else -1.0
+    if not 0 <= share <= 1:
+        refuse(OWNER, "--fail-above", "a share from 0 to 1, or 0% to 100%", repr(text))
+    return share
+
+
+def _passes(result: Audit, limit: float | None, out: Console) -> bool:
+    """Whether the estimate is within the limit; a sentence either way."""
+    if limit is None:
+        return True
+    passes = result.false.estimate <= limit
+    verb = "passes" if passes else "fails"
+    known = result.false.estimate > result.false.low or result.false.high < 1
+    only = "" if known else " Only what is proven could be counted."
+    out.print()
+    out.print(f"It {verb}: {percent(result.false.estimate)} against --fail-above {percent(limit)}.{only}")
+    return passes
+
+
+def _encoded(found: TrainingSet, model: str, folder: Path, prompts: tuple[str | None, str | None]) -> dict[str, Any]:
+    """Vectors of all texts of the set, in its order, by a model; kept in `folder` for the next time."""
+    from naysay.mining.encode import encode_texts
+    from naysay.mining.encode_model import load_model
+
+    texts = (found.query_texts, found.corpus_texts)
+    for name, given in zip(("queries", "documents"), texts, strict=True):
+        if given is None:
+            refuse(OWNER, "--model", f"left out where the set has no texts of {name}", repr(model), "Pass vectors.")
+    encoder = load_model(model)
+    paths = [
+        encode_texts(encoder, each, folder=folder, prompt=prompt) for each, prompt in zip(texts, prompts, strict=True)
+    ]
+    return {"query_vectors": paths[0], "corpus_vectors": paths[1]}

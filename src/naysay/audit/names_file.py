@@ -1,0 +1,21 @@
+"""The names of vectors' rows, in a file: one a line, or the only column of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from naysay.checks import refuse
+from naysay.mining.job_tables import batches, column_names
+
+
+def read_names(owner: str, parameter: str, path: Path) -> list[str]:
+    """The names in order: the lines of a .txt file, or the column of a .parquet, .jsonl, .csv or .tsv file."""
+    if path.suffix.lower() != ".txt":
+        columns = column_names(owner, parameter, path)
+        if len(columns) != 1:
+            refuse(owner, parameter, "a file with one column", f"{len(columns)} in {str(path)!r}")
+        return [str(value) for (values,) in batches(owner, parameter, path, columns) for value in values]
+    if not path.is_file():
+        refuse(owner, parameter, "an existing file", repr(str(path)))
+    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]

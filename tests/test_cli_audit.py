@@ -1,0 +1,71 @@
+"""The command line of `naysay audit`: output, exit codes 0, 1 and 2, never a traceback."""
+
+import json
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import naysay as ns
+from naysay import cli
+
+
+def naysay(*arguments):
+    command = [sys.executable, "-W", "error", "-m", "naysay.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sets")
+    world = ns.planted_world(100, 300, per_anchor=4, known_share=0.25, noise=0.1, spread=1.0)
+    mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4, judge=None)
+    mined.write(folder / "a.parquet", "ids")
+    mined.write(folder / "t.parquet", "triplet")
+    np.save(folder / "q.npy", world.anchor_vectors)
+    np.save(folder / "c.npy", world.item_vectors)
+    return folder
+
+
+def test_it_prints_writes_and_passes(files):
+    vectors = ("--query-vectors", files / "q.npy", "--corpus-vectors", files / "c.npy")
+    done = naysay("audit", files / "a.parquet", *vectors, "--json", files / "out.json", "--top", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "400 negatives of 100 anchors" in done.stdout
+    assert len(json.loads((files / "out.json").read_text())["worst"]) == 3
+
+
+def test_its_commands_can_be_pasted(files):
+    vectors = ("--query-vectors", files / "q.npy", "--corpus-vectors", files / "c.npy")
+    naysay("audit", files / "t.parquet", *vectors, "--json", files / "t.json")
+    commands = json.loads((files / "t.json").read_text())["commands"]
+    assert [shlex.split(command)[1] for command in commands] == ["mine", "audit", "howmany"]
+    for command in commands:
+        done = naysay(*shlex.split(command)[1:])
+        assert done.returncode == 0, done.stderr
+
+
+def test_it_fails_with_1_above_the_limit(files):
+    vectors = ("--query-vectors", files / "q.npy", "--corpus-vectors", files / "c.npy")
+    done = naysay("audit", files / "a.parquet", *vectors, "--fail-above", "2%")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "It fails: " in done.stdout
+    assert naysay("audit", files / "a.parquet", *vectors, "--fail-above", "100%").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["lost.parquet"], "naysay: audit: `path` must be an existing file, got 'lost.parquet'.\n"),
+        (
+            ["lost.parquet", "--fail-above", "much"],
+            "naysay: audit: `--fail-above` must be a share from 0 to 1, or 0% to 100%, got 'much'.\n",
+        ),
+        (["lost.parquet", "--json", "no/a"], "naysay: audit: `--json` must be in an existing folder, got 'no/a'.\n"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_exit_2(arguments, sentence):
+    done = naysay("audit", *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
