@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import difficulty_tables
 import distrust_tables
 import loss_tables
 import sampler_tables
@@ -149,6 +150,7 @@ def page() -> str:
         *sampler_tables.dynamic(result("dynamic"), table),
         *study_tables.recommendation(result("recommendation"), table),
         *distrust_tables.sections(result, table),
+        *difficulty_tables.difficulty(result("difficulty"), table),
         *loss_tables.losses(result("losses"), table),
         *loss_tables.estimate(result("estimate"), table),
         *loss_tables.online(result("online"), table),
@@ -182,7 +184,7 @@ def main() -> None:
         sys.exit(f"out of date: {', '.join(stale)}; run python benchmarks/tables.py" if stale else 0)
     for path, text in made.items():
         path.write_text(text)
-    for name in PICTURES:
+    for name in (*PICTURES, *difficulty_tables.PICTURES):
         shutil.copyfile(RESULTS / name, PAGE.parent / name)
 
 

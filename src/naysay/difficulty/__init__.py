@@ -1,0 +1,43 @@
+"""WHAT THEY DID: how hard negatives are, what the hard ones are like, and whether it is always the same ones."""
+
+from naysay.difficulty.class_pairs import ClassPair, ClassPairs, class_pairs
+from naysay.difficulty.consistency import Consistency, Dispersion, consistency
+from naysay.difficulty.curves import Curve, Gap
+from naysay.difficulty.drift import Drift, Mean, drift
+from naysay.difficulty.hierarchy import common_depth
+from naysay.difficulty.measures import (
+    ancestor_depth,
+    bands,
+    below_zero_share,
+    gradient_mass,
+    mean_score,
+    percentiles,
+    same_class_share,
+)
+from naysay.difficulty.result import Profile, Study
+from naysay.difficulty.study import study
+
+__all__ = [
+    "ClassPair",
+    "ClassPairs",
+    "Consistency",
+    "Curve",
+    "Dispersion",
+    "Drift",
+    "Gap",
+    "Mean",
+    "Profile",
+    "Study",
+    "ancestor_depth",
+    "bands",
+    "below_zero_share",
+    "class_pairs",
+    "common_depth",
+    "consistency",
+    "drift",
+    "gradient_mass",
+    "mean_score",
+    "percentiles",
+    "same_class_share",
+    "study",
+]

@@ -1,0 +1,119 @@
+"""Scores by pair of classes: which are close, which are opposite, and which have nothing to do with each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_whole
+from naysay.difficulty.consistency import class_sums
+from naysay.difficulty.inputs import HARD, check_hard, read_labels, read_scores
+from naysay.difficulty.ranked import Floats, rank
+from naysay.kernels import percentiles as kernels
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClassPair:
+    """One class of anchors and one of negatives.
+
+    mean, below_zero, hard   the mean score, the share of pairs below 0, and the share of pairs that are hard
+    """
+
+    anchor: int
+    negative: int
+    mean: float
+    below_zero: float
+    hard: float
+    pairs: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassPairs:
+    """A table of classes of anchors by classes of negatives.
+
+    classes                  (c,) the labels, ascending
+    pairs                    (c, c) int64: how many, a row for each class of anchors
+    mean, below_zero, hard   (c, c): the mean score, the share below 0, the share that is hard; NaN where no pair is
+    """
+
+    classes: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+    mean: Floats
+    below_zero: Floats
+    hard: Floats
+
+    def correlated(self, many: int = 10) -> list[ClassPair]:
+        """The pairs of different classes with the highest mean score, the highest first."""
+        return self._first("correlated", -self.mean, many)
+
+    def anti_correlated(self, many: int = 10) -> list[ClassPair]:
+        """The pairs of different classes with the lowest mean score, the lowest first."""
+        return self._first("anti_correlated", self.mean, many)
+
+    def orthogonal(self, many: int = 10) -> list[ClassPair]:
+        """The pairs of different classes with a mean score nearest to 0."""
+        return self._first("orthogonal", np.abs(self.mean), many)
+
+    def _first(self, owner: str, key: Floats, many: Any) -> list[ClassPair]:
+        count = check_whole(f"ClassPairs.{owner}", "many", many, 1)
+        usable = ~np.isnan(key) & ~np.eye(len(key), dtype=np.bool_)
+        order = np.argsort(np.where(usable, key, np.inf), axis=None, kind="stable")[: min(count, int(usable.sum()))]
+        rows, columns = np.unravel_index(order, key.shape)
+        return [
+            ClassPair(
+                int(self.classes[row]),
+                int(self.classes[column]),
+                float(self.mean[row, column]),
+                float(self.below_zero[row, column]),
+                float(self.hard[row, column]),
+                int(self.pairs[row, column]),
+            )
+            for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
+        ]
+
+
+@final
+class PairSums:
+    """The table's sums over blocks of anchors."""
+
+    def __init__(self, classes: NDArray[np.int64]) -> None:
+        """The labels, ascending."""
+        self.classes = classes
+        self.totals = np.zeros((len(classes), 4, len(classes)))
+
+    def add(self, names: NDArray[np.int64], sums: Floats) -> None:
+        """A block: places of its anchors' classes (B,), and its `class_sums` (B, 4, c)."""
+        kernels.add_rows(names, sums, self.totals)
+
+    def result(self) -> ClassPairs:
+        """The means."""
+        pairs, hard, scores, below = self.totals.transpose(1, 0, 2)
+        with np.errstate(invalid="ignore"):
+            return ClassPairs(self.classes, pairs.astype(np.int64), scores / pairs, below / pairs, hard / pairs)
+
+
+def class_pairs(scores: Any, labels: Any, negative_labels: Any, mask: Any = None, *, hard: float = HARD) -> ClassPairs:
+    """Mean scores of all pairs of classes (Tables A3 to A5 of Cai et al. 2020). O(B m + classes^2).
+
+    scores            (B, m), where column j is the same negative for all anchors
+    labels            (B,) and negative_labels (m,): their classes
+
+    >>> found = class_pairs([[0.9, -0.5], [-0.3, 0.2]], [0, 1], [0, 1])
+    >>> [(pair.anchor, pair.negative, pair.mean) for pair in found.anti_correlated()]
+    [(0, 1, -0.5), (1, 0, -0.3)]
+    """
+    owner = "class_pairs"
+    top = check_hard(owner, hard)
+    ranked = rank(*read_scores(owner, scores, mask))
+    rows, width = ranked.order.shape
+    own = read_labels(owner, "labels", labels, rows, "anchors")
+    theirs = read_labels(owner, "negative_labels", negative_labels, width, "negatives")
+    classes, places = np.unique(np.concatenate([own, theirs]), return_inverse=True)
+    sums = PairSums(classes)
+    sums.add(places[:rows], class_sums(ranked, places[rows:], len(classes), top))
+    return sums.result()

@@ -1,0 +1,163 @@
+"""Whether the same negatives are hard for many anchors, against what chance would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_whole
+from naysay.difficulty.inputs import HARD, check_hard, read_labels, read_scores
+from naysay.difficulty.ranked import Floats, Ranked, cut, rank
+from naysay.kernels import percentiles as kernels
+from naysay.kernels.threads import in_rows
+from naysay.rows import frozen
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dispersion:
+    """A chi-square test of counts that should be alike.
+
+    ratio       statistic / degrees: 1 by chance, more where some negatives are hard again and again
+    statistic   sum over negatives of (m - 1) / m (count - expected)^2 / variance
+    degrees     of freedom, m - 1 (of classes: their sum)
+    p_value     the chance of a statistic this large
+    """
+
+    ratio: float
+    statistic: float
+    degrees: int
+    p_value: float
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Consistency:
+    """How often each negative is hard.
+
+    counts         (m,) int64: for how many anchors it is hard
+    expected       (m,) and variance (m,): of its count, if every anchor's hard negatives were shuffled among all that
+                   it has. Where all anchors have all m, the shuffled count is Binomial(n, floor(hard m) / m), exactly
+    anchors        n, of which `counts / anchors` is the rate of a negative; its mean is the hard share by definition
+    hard           the share that was asked for
+    shuffled       the test against that null: anchors choose their hard negatives at random, each for itself
+    within_class   the same, where an anchor's hard negatives are shuffled only among those of the same class: what is
+                   left when an anchor prefers some classes. None without labels
+    """
+
+    counts: NDArray[np.int64]
+    expected: Floats
+    variance: Floats
+    anchors: int
+    hard: float
+    shuffled: Dispersion
+    within_class: Dispersion | None
+
+    @property
+    def rates(self) -> Floats:
+        """(m,) the share of anchors for which each negative is hard."""
+        return self.counts / max(self.anchors, 1)
+
+    def always_hard(self, many: int = 10) -> NDArray[np.int64]:
+        """The negatives that are hard most often, the first in order of equal ones first."""
+        return np.argsort(-self.counts, kind="stable")[: check_whole("Consistency.always_hard", "many", many, 1)]
+
+
+@final
+class HardCounts:
+    """Hard negatives counted over blocks of anchors; classes (m,) from 0 on, all 0 where there are none."""
+
+    def __init__(self, classes: NDArray[np.int64], many: int, hard: float) -> None:
+        """`many` classes, and the hard share."""
+        self.classes, self.hard = classes, hard
+        self.sizes = np.bincount(classes, minlength=many)
+        self.tally = np.zeros(len(classes), np.int64)
+        self.chances = np.zeros((1, 2, many + 1))  # sums of p and p (1 - p) by class; the last column is of all
+        self.missing = np.zeros((4, len(classes)))  # the same of pairs that do not count: of all, and of its class
+        self.anchors = 0
+
+    def add(self, ranked: Ranked, sums: Floats) -> None:
+        """A block, and its `class_sums` (B, 4, classes)."""
+        kernels.add_hard(ranked.order, ranked.counts, self.hard, self.tally)
+        every = cut(ranked.counts, self.hard) / np.maximum(ranked.counts, 1)
+        chance = np.concatenate([sums[:, 1] / np.maximum(sums[:, 0], 1), every[:, None]], axis=1)
+        both = np.stack([chance, chance * (1 - chance)], axis=1)
+        kernels.add_rows(np.zeros(len(both), np.int64), both, self.chances)
+        self.anchors += int(np.count_nonzero(ranked.counts))
+        if ranked.kept is not None:
+            rows, slots = np.nonzero(~ranked.kept)
+            for line, values in enumerate((both[rows, 0, -1], both[rows, 1, -1])):
+                np.add.at(self.missing[line], slots, values)
+            for line, values in enumerate(both[rows, :, self.classes[slots]].T, start=2):
+                np.add.at(self.missing[line], slots, values)
+
+    def result(self, *, labelled: bool) -> Consistency:
+        """What was counted; `labelled`: with the test within classes."""
+        of_class, of_all = self.chances[0, :, :-1], self.chances[0, :, -1:]
+        expected, variance = of_all - self.missing[:2]
+        one = np.zeros(len(self.classes), np.int64)
+        shuffled = dispersion(self.tally, expected, variance, one, np.array([len(one)]))
+        inner = of_class[:, self.classes] - self.missing[2:]
+        within = dispersion(self.tally, inner[0], inner[1], self.classes, self.sizes) if labelled else None
+        tally, mean, spread = (frozen(part) for part in (self.tally, expected, variance))
+        return Consistency(tally, mean, spread, self.anchors, self.hard, shuffled, within)
+
+
+def consistency(scores: Any, mask: Any = None, *, negative_labels: Any = None, hard: float = HARD) -> Consistency:
+    """How often each negative is among an anchor's hardest, and a test of whether that is chance.
+
+    scores            (B, m), where column j is the same negative for all anchors
+    negative_labels   (m,) classes of the negatives, for the second test, or None
+
+    Null: each anchor's floor(hard m) hard negatives are a uniform choice among its m, apart from the other anchors.
+    Then a count has mean n p and variance n p (1 - p), p = floor(hard m) / m, and two counts have the covariance
+    -n p (1 - p) / (m - 1); so the statistic of `Dispersion` has the mean m - 1 exactly, and for many anchors is
+    chi-square of m - 1 degrees. Counts spread wider where some negatives are hard for many anchors and others for none.
+    A class with more anchors than others is enough for that: `within_class` leaves it out. The MEAN rate is the hard
+    share by definition; the paper, below its Fig. 6, says so of the median. O(B m).
+
+    >>> import numpy as np
+    >>> found = consistency(np.tile([0.9, 0.1, 0.0, -0.3], (50, 1)), hard=0.25)
+    >>> found.counts.tolist(), found.shuffled.ratio, found.shuffled.p_value < 1e-9
+    ([50, 0, 0, 0], 50.0, True)
+    """
+    owner = "consistency"
+    top = check_hard(owner, hard)
+    ranked = rank(*read_scores(owner, scores, mask))
+    width = ranked.order.shape[1]
+    classes = np.zeros(width, np.int64)
+    if negative_labels is not None:
+        given = read_labels(owner, "negative_labels", negative_labels, width, "negatives")
+        classes = np.unique(given, return_inverse=True)[1]
+    many = int(classes.max(initial=0)) + 1
+    counts = HardCounts(classes, many, top)
+    counts.add(ranked, class_sums(ranked, classes, many, top))
+    return counts.result(labelled=negative_labels is not None)
+
+
+def class_sums(ranked: Ranked, classes: NDArray[np.int64], many: int, hard: float) -> Floats:
+    """(B, 4, classes) of each row and class of negatives: how many, how many hard, sum of scores, how many below 0."""
+    rows, width = ranked.order.shape
+    out = np.empty((rows, 4, many))
+    arguments = (ranked.scores, ranked.order, ranked.counts, hard, classes, out)
+    in_rows(kernels.class_sums, rows, rows * (width + many), *arguments)
+    return out
+
+
+def dispersion(
+    counts: NDArray[np.int64], expected: Floats, variance: Floats, classes: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> Dispersion:
+    """The test; negatives that can vary by nothing, and those alone in their class, say nothing."""
+    from scipy.special import chdtrc
+
+    free = (variance > 1e-9) & (sizes[classes] > 1)
+    size = np.bincount(classes[free], minlength=len(sizes))
+    gaps = (counts[free] - expected[free]) ** 2 / variance[free]
+    statistic = float((gaps * (1 - 1 / size[classes[free]])).sum())
+    degrees = int(np.maximum(size - 1, 0).sum())
+    if not degrees:
+        return Dispersion(np.nan, np.nan, 0, np.nan)
+    return Dispersion(statistic / degrees, statistic, degrees, float(chdtrc(degrees, statistic)))

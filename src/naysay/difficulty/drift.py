@@ -1,0 +1,98 @@
+"""How far difficulty moves between two checkpoints of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import refuse
+from naysay.difficulty.inputs import HARD, check_hard, read_scores
+from naysay.difficulty.ranked import Floats, Ranked, rank
+from naysay.kernels import percentiles as kernels
+from naysay.kernels.threads import in_rows
+from naysay.rows import frozen
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over anchors, its interval of 95 % by Student's t, and over how many anchors."""
+
+    mean: float
+    low: float
+    high: float
+    anchors: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Drift:
+    """What two checkpoints agree on.
+
+    correlations   (n,) Spearman's rank correlation of an anchor's two rows of scores, equal scores at the middle of
+                   their places; NaN where a row is constant
+    overlaps       (n,) the share of an anchor's hard negatives that are hard for both; NaN where there are none
+    correlation    the mean of the first over anchors, with its interval
+    overlap        the mean of the second
+    by_chance      what the overlap would be if one checkpoint were shuffled: the hard share
+    """
+
+    correlations: Floats
+    overlaps: Floats
+    correlation: Mean
+    overlap: Mean
+    by_chance: float
+
+
+def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> Drift:
+    """Rank correlation and overlap of hard negatives, for each anchor, between two checkpoints.
+
+    scores, other   (B, K) of the same pairs by one model and by another
+
+    O(B K).
+
+    >>> found = drift([[0.1, 0.2, 0.3, 0.4]], [[0.2, 0.1, 0.3, 0.4]], hard=0.5)
+    >>> found.correlations.round(6).tolist(), found.overlaps.tolist(), found.by_chance
+    ([0.8], [1.0], 0.5)
+    """
+    owner = "drift"
+    top = check_hard(owner, hard)
+    first, kept = read_scores(owner, scores, mask)
+    second, _ = read_scores(owner, other, mask if np.shape(other) == first.shape else None, parameter="other")
+    if first.shape != second.shape:
+        refuse(owner, "other", f"of shape {first.shape}, like the scores", f"shape {second.shape}")
+    one, two = rank(first, kept), rank(second, kept)
+    return summary(*agreement(one, two, top), one.counts, top)
+
+
+def agreement(one: Ranked, two: Ranked, hard: float) -> tuple[Floats, Floats]:
+    """(B,) correlations and (B,) overlaps of a block."""
+    rows, width = one.order.shape
+    correlations, overlaps = np.empty(rows), np.empty(rows)
+    arguments = (one.scores, one.order, two.scores, two.order, one.counts, hard, correlations, overlaps)
+    in_rows(kernels.compare_orders, rows, 4 * rows * width, *arguments)
+    return correlations, overlaps
+
+
+def summary(correlations: Floats, overlaps: Floats, counts: NDArray[np.int64], hard: float) -> Drift:
+    """All anchors together."""
+    known = ~np.isnan(overlaps)
+    chance = np.floor(hard * counts[known] + kernels.ROUNDING) / counts[known]
+    by_chance = float(chance.mean()) if len(chance) else np.nan
+    return Drift(frozen(correlations), frozen(overlaps), mean_of(correlations), mean_of(overlaps), by_chance)
+
+
+def mean_of(values: Floats) -> Mean:
+    """The mean of what is not NaN."""
+    from scipy.special import stdtrit
+
+    known = values[~np.isnan(values)]
+    size = len(known)
+    if not size:
+        return Mean(np.nan, np.nan, np.nan, 0)
+    middle = float(known.mean())
+    half = float(stdtrit(size - 1, 0.975) * known.std(ddof=1) / size**0.5) if size > 1 else np.nan
+    return Mean(middle, middle - half, middle + half, size)

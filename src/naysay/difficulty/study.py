@@ -1,0 +1,172 @@
+"""study: all measures of difficulty in one pass over anchors, in a stated memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_one_of, check_whole
+from naysay.difficulty.class_pairs import PairSums
+from naysay.difficulty.consistency import HardCounts, class_sums
+from naysay.difficulty.curves import CurveSums, GapSums
+from naysay.difficulty.drift import agreement, summary
+from naysay.difficulty.inputs import BINS, HARD, HARDEST, TEMPERATURE, check_shares, check_temperature
+from naysay.difficulty.measures import even, softmax_weights
+from naysay.difficulty.ranked import Ranked, rank
+from naysay.difficulty.result import Profile, Study
+from naysay.difficulty.sources import METRICS, Source, source_of
+from naysay.difficulty.study_inputs import (
+    Classes,
+    check_exclude,
+    classes_of,
+    kept_pairs,
+    names_of,
+    other_source,
+    rows_of,
+)
+from naysay.positives import Positives
+
+_OWNER = "study"
+_BUDGET = 1 << 28
+
+
+def study(
+    anchors: Any,
+    negatives: Any,
+    *,
+    labels: Any = None,
+    negative_labels: Any = None,
+    hierarchy: Any = None,
+    names: Sequence[str] | None = None,
+    exclude: Positives | None = None,
+    other: tuple[Any, Any] | None = None,
+    metric: str = "cosine",
+    temperature: float = TEMPERATURE,
+    bins: int = BINS,
+    hard: float = HARD,
+    hardest: float = HARDEST,
+    budget: int = _BUDGET,
+) -> Study:
+    """All measures of difficulty, of every anchor against every negative.
+
+    anchors           (n, d) vectors; NumPy, also mapped from a file, or torch
+    negatives         (m, d) vectors, or a function of a block of `anchors` (b, ...) that answers with scores (b, m)
+    labels            (n,) classes of the anchors, and negative_labels (m,) of the negatives, from 0 on
+    hierarchy         (nodes,) the parent of each class and group of classes, -1 for the root (`common_depth`)
+    names             of the classes, by label
+    exclude           pairs (anchor, negative) that do not count, ignored ones included: an anchor that is among the
+                      negatives, and its positives
+    other             (anchors, negatives) of another checkpoint, for the drift
+    metric            "cosine" or "dot", of vectors
+    temperature       of InfoNCE, for the gradient
+    bins              how many intervals of percentiles
+    hard, hardest     the shares that bound the bands
+    budget            bytes of memory that the call may take beside its arguments; decides how many anchors are
+                      scored at a time and nothing else
+
+    A score of vectors is the float64 sum over the coordinates in order, rounded to float32, and all sums run in one
+    order: the result is the same for every budget and number of threads (of a function, if its rows are).
+
+    Cost: O(n m d) for scores and O(n m) for the rest; each row is sorted once.
+
+    Cai, Frankle, Schwab, Morcos. Are All Negatives Created Equal in Contrastive Instance Discrimination? 2020.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> found = study(rng.standard_normal((50, 8)), rng.standard_normal((40, 8)), hard=0.1, hardest=0.025, bins=4)
+    >>> found.by_band.score.mean.round(2).tolist(), found.by_band.score.pairs.tolist()
+    ([-0.07, 0.54, 0.7], [1800, 150, 50])
+    """
+    check_one_of(_OWNER, "metric", metric, METRICS)
+    top, very = check_shares(_OWNER, hard, hardest)
+    heat, parts = check_temperature(_OWNER, temperature), check_whole(_OWNER, "bins", bins, 1)
+    memory = check_whole(_OWNER, "budget", budget, 1)
+    first = source_of(_OWNER, anchors, negatives, metric, memory)
+    second = other_source(first, other, metric, memory)
+    classes = classes_of(first, labels, negative_labels, hierarchy)
+    called = names_of(names, classes)
+    check_exclude(exclude, first)
+    rows = rows_of(memory, first, second, classes, parts)
+    sums = _Sums.empty(first, classes, parts, top, very, heat)
+    correlations, overlaps, counts = np.empty(first.n), np.empty(first.n), np.empty(first.n, np.int64)
+    for start in range(0, first.n, rows):
+        stop = min(start + rows, first.n)
+        kept = kept_pairs(exclude, start, stop, first.m)
+        ranked = rank(first.block(start, stop), kept)
+        sums.add(ranked, slice(start, stop))
+        counts[start:stop] = ranked.counts
+        if second is not None:
+            again = rank(second.block(start, stop), kept)
+            correlations[start:stop], overlaps[start:stop] = agreement(ranked, again, top)
+    drift = None if second is None else summary(correlations, overlaps, counts, top)
+    return Study(
+        anchors=first.n,
+        negatives=first.m,
+        pairs=int(counts.sum()),
+        hard=top,
+        hardest=very,
+        temperature=heat,
+        metric="given" if callable(negatives) else metric,
+        by_band=sums.profile(slice(parts, parts + 3)),
+        by_percentile=sums.profile(slice(0, parts)),
+        gaps={name: gap.gap() for name, gap in sums.gaps.items()},
+        consistency=sums.hard.result(labelled=classes is not None),
+        class_pairs=None if sums.pairs is None else sums.pairs.result(),
+        drift=drift,
+        names=called,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sums:
+    """All that is kept while blocks go by."""
+
+    classes: Classes | None
+    depths: NDArray[np.int64] | None
+    curves: dict[str, CurveSums]
+    gaps: dict[str, GapSums]
+    hard: HardCounts
+    pairs: PairSums | None
+    temperature: float
+
+    @classmethod
+    def empty(
+        cls, source: Source, classes: Classes | None, bins: int, hard: float, hardest: float, heat: float
+    ) -> _Sums:
+        bands = [(0.0, 1 - hard), (1 - hard, 1 - hardest), (1 - hardest, 1.0), (1 - hard, 1.0)]
+        groups = [*even(bins), *bands]
+        depths = None if classes is None else classes.depths()
+        known = [] if classes is None else ["same_class"] if depths is None else ["same_class", "depth"]
+        curves = {name: CurveSums(groups) for name in ("score", "below_zero", *known)}
+        curves["gradient"] = CurveSums(groups, shares=True)
+        gaps = {name: GapSums(bins, bins + 3) for name in known}
+        theirs = np.zeros(source.m, np.int64) if classes is None else classes.theirs
+        counts = HardCounts(theirs, 1 if classes is None else len(classes.labels), hard)
+        return cls(classes, depths, curves, gaps, counts, None if classes is None else PairSums(classes.labels), heat)
+
+    def add(self, ranked: Ranked, block: slice) -> None:
+        """A block of anchors."""
+        self.curves["score"].add(ranked, ranked.scores)
+        self.curves["below_zero"].add(ranked, ranked.scores < 0)
+        self.curves["gradient"].add(ranked, softmax_weights(ranked, self.temperature))
+        by_class = class_sums(ranked, self.hard.classes, len(self.hard.sizes), self.hard.hard)
+        self.hard.add(ranked, by_class)
+        if self.classes is None or self.pairs is None:
+            return
+        own = self.classes.own[block]
+        self.pairs.add(own, by_class)
+        values: dict[str, Any] = {"same_class": own[:, None] == self.classes.theirs}
+        if self.depths is not None:
+            values["depth"] = self.depths[own].take(self.classes.theirs, axis=1)
+        for name, given in values.items():
+            self.gaps[name].add(*self.curves[name].add(ranked, given))
+
+    def profile(self, groups: slice) -> Profile:
+        found = {name: sums.curve(groups) for name, sums in self.curves.items()}
+        same, depth = found.get("same_class"), found.get("depth")
+        return Profile(found["score"], found["below_zero"], found["gradient"], same, depth)

@@ -1,0 +1,437 @@
+"""Each measure against plain loops over small worlds, laws of percentiles and bands, and numbers worked by hand."""
+
+import math
+
+import numpy as np
+import plain_study as plain
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naysay import NaysayError
+from naysay.difficulty import (
+    ancestor_depth,
+    bands,
+    below_zero_share,
+    class_pairs,
+    common_depth,
+    consistency,
+    drift,
+    gradient_mass,
+    mean_score,
+    percentiles,
+    same_class_share,
+)
+from naysay.difficulty.ranked import Intervals
+from naysay.kernels.percentiles import ROUNDING
+from naysay.samplers import ring
+
+TREE = [5, 5, 6, 6, 7, 8, 8, 9, 9, -1]  # classes 0 to 4; 5 and 6 are below 8, 4 is alone below 7
+
+
+@st.composite
+def worlds(draw, most=6):
+    """(scores, kept or None, labels, negative labels): scores of few values, -0 among them, or of many."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    shape = (draw(st.integers(1, most)), draw(st.integers(1, 30)))
+    few = draw(st.booleans())
+    scores = rng.choice([-0.9, -0.25, -0.0, 0.0, 0.125, 0.5], shape) if few else rng.uniform(-1, 1, shape)
+    kept = rng.random(shape) < draw(st.sampled_from([0.2, 0.9])) if draw(st.booleans()) else None
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    return scores.astype(dtype), kept, rng.integers(0, 5, shape[0]), rng.integers(0, 5, shape[1])
+
+
+def even(bins):
+    return [(i / bins, (i + 1) / bins) for i in range(bins)]
+
+
+def agree(found, wanted):
+    """A Curve against [(mean, error, pairs)]."""
+    assert found.pairs.tolist() == [pairs for _, _, pairs in wanted]
+    assert found.mean.tolist() == pytest.approx([mean for mean, _, _ in wanted], abs=1e-9, nan_ok=True)
+    assert found.error.tolist() == pytest.approx([error for _, error, _ in wanted], abs=1e-6, nan_ok=True)
+
+
+# ---- percentiles and bands ------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(worlds())
+def test_percentiles_are_the_share_that_is_easier(world):
+    scores, kept, _, _ = world
+    found = percentiles(scores, kept)
+    for row, line in enumerate(scores.tolist()):
+        slots = plain.hardest_first(line, None if kept is None else kept[row])
+        wanted = [math.nan] * len(line)
+        for place, slot in enumerate(slots):
+            wanted[slot] = (len(slots) - 1 - place) / len(slots)
+        assert found[row].tolist() == pytest.approx(wanted, nan_ok=True)
+
+
+@settings(deadline=None)
+@given(st.permutations(range(17)), st.integers(0, 5))
+def test_a_shuffled_row_has_the_same_percentiles(order, seed):
+    scores = np.random.default_rng(seed).standard_normal((1, 17))
+    assert (percentiles(scores[:, order]) == percentiles(scores)[:, order]).all()
+
+
+@settings(deadline=None)
+@given(worlds(), st.floats(0.01, 0.99), st.floats(0, 0.99))
+def test_bands_part_what_counts(world, hard, part):
+    scores, kept, _, _ = world
+    hardest = hard * part
+    found = bands(scores, kept, hard=hard, hardest=hardest)
+    assert found.dtype == np.int8
+    for row, line in enumerate(scores.tolist()):
+        slots = plain.hardest_first(line, None if kept is None else kept[row])
+        top, very = (math.floor(share * len(slots) + 1e-9) for share in (hard, hardest))
+        assert (found[row] == 2).sum() == very
+        assert (found[row] == 1).sum() == top - very
+        assert (found[row] == 0).sum() == len(slots) - top
+        assert [int(found[row, slot]) for slot in slots] == sorted((found[row][slots]).tolist(), reverse=True)
+
+
+@given(st.integers(0, 3000), st.sampled_from([0.0, 0.001, 0.05, 0.1, 0.25, 0.3, 0.9, 0.95, 0.999, 1.0]))
+def test_the_rule_is_that_of_ring(size, end):
+    """Which keeps (low, high) = the places from floor((1 - high) m) to floor((1 - low) m)."""
+    assert ring._cuts(size, end)[size] == math.floor((1 - end) * size + ROUNDING)
+
+
+@given(st.integers(1, 200), st.integers(0, 2_000_000))
+def test_intervals_part_every_size(parts, size):
+    """Ends that are no decimals, too: of 30,000 negatives a third is 10,000 and not one fewer."""
+    ends = [(i / parts, (i + 1) / parts) for i in range(parts)]
+    found = Intervals.of([*ends, (1 - 1 / parts, 1.0)]).sizes(np.array([size]))[0].tolist()
+    wanted = [math.floor((1 - low) * size + 1e-9) - math.floor((1 - high) * size + 1e-9) for low, high in ends]
+    assert found == [*wanted, wanted[-1]]
+    assert found[-1] == size // parts
+    assert sum(found[:-1]) == size
+
+
+def test_by_hand():
+    """20 negatives with scores 0.00 to 0.95: the hardest 5 % is one, the hardest 0.1 % none."""
+    line = np.arange(20) / 20
+    assert percentiles(line[None])[0].tolist() == pytest.approx((np.arange(20) / 20).tolist())
+    assert bands(line[None])[0].tolist() == [0] * 19 + [1]
+    assert bands(np.arange(1000)[None] / 1000)[0, 945:].tolist() == [0] * 5 + [1] * 49 + [2]
+    assert bands(np.zeros((1, 40)))[0, :4].tolist() == [1, 1, 0, 0]  # of equal scores the earlier
+
+
+# ---- curves ---------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(worlds(), st.integers(1, 7))
+def test_curves_against_loops(world, bins):
+    scores, kept, own, theirs = world
+    given_kept = None if kept is None else kept.tolist()
+    lines = scores.tolist()
+    means = {
+        "same": (same_class_share(scores, own, theirs, kept, bins=bins), lambda i, j: own[i] == theirs[j]),
+        "depth": (
+            ancestor_depth(scores, own, theirs, TREE, kept, bins=bins),
+            lambda i, j: plain.common_depth(TREE, own[i], theirs[j]),
+        ),
+        "score": (mean_score(scores, kept, bins=bins), lambda i, j: lines[i][j]),
+        "below": (below_zero_share(scores, kept, bins=bins), lambda i, j: lines[i][j] < 0),
+    }
+    for found, value in means.values():
+        agree(found, plain.curve(lines, given_kept, value, even(bins)))
+    mass = gradient_mass(scores, kept, temperature=0.3, bins=bins)
+    agree(mass, plain.shares(lines, given_kept, lambda i, j: math.exp(lines[i][j] / 0.3), even(bins)))
+    if mass.pairs.any():
+        assert mass.mean.sum() == pytest.approx(1)
+
+
+@given(st.integers(0, 20))
+@settings(max_examples=10, deadline=None)
+def test_labels_of_slots(seed):
+    """(B, K) labels: the same as one row at a time."""
+    rng = np.random.default_rng(seed)
+    scores, own, theirs = rng.standard_normal((4, 12)), rng.integers(0, 5, 4), rng.integers(0, 5, (4, 12))
+    for measure in (same_class_share, lambda *parts, bins: ancestor_depth(*parts, TREE, bins=bins)):
+        rows = [measure(scores[i : i + 1], own[i : i + 1], theirs[i], bins=3).mean for i in range(4)]
+        assert measure(scores, own, theirs, bins=3).mean.tolist() == pytest.approx(np.mean(rows, axis=0).tolist())
+
+
+def test_the_gradient_is_that_of_the_loss():
+    """The derivative of InfoNCE by each score, from torch, whatever the positive is."""
+    from naysay.losses import info_nce
+
+    rng = np.random.default_rng(1)
+    scores = torch.tensor(rng.standard_normal((3, 8)), requires_grad=True)
+    info_nce(torch.tensor([0.3, -0.5, 2.0], dtype=torch.float64), scores, temperature=0.4).sum().backward()
+    gradient = scores.grad.numpy()
+    order = np.argsort(scores.detach().numpy(), axis=1)
+    wanted = np.take_along_axis(gradient, order, 1) / gradient.sum(1, keepdims=True)
+    assert gradient_mass(scores, temperature=0.4, bins=8).mean.tolist() == pytest.approx(wanted.mean(0).tolist())
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 30))
+def test_depths_by_walking_up(seed, size):
+    rng = np.random.default_rng(seed)
+    parents = [-1, *(int(rng.integers(0, i)) for i in range(1, size))]
+    swap = rng.permutation(size)  # so that parents do not stand before their children
+    tree = np.empty(size, int)
+    tree[swap] = [-1 if parent < 0 else swap[parent] for parent in parents]
+    found = common_depth(tree, np.arange(size), np.arange(size))
+    for one in range(size):
+        for two in range(size):
+            assert found[one, two] == plain.common_depth(tree.tolist(), one, two)
+
+
+# ---- tables of classes, consistency, drift --------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(worlds(), st.sampled_from([0.05, 0.2, 0.5]))
+def test_class_pairs_against_loops(world, hard):
+    scores, kept, own, theirs = world
+    found = class_pairs(scores, own, theirs, kept, hard=hard)
+    assert found.classes.tolist() == sorted({*own.tolist(), *theirs.tolist()})
+    hard_ones = [
+        plain.hard_slots(line, None if kept is None else kept[i], hard) for i, line in enumerate(scores.tolist())
+    ]
+    wanted = {}
+    for i in range(len(scores)):
+        for j in range(scores.shape[1]):
+            if kept is None or kept[i, j]:
+                wanted.setdefault((own[i], theirs[j]), []).append((float(scores[i, j]), j in hard_ones[i]))
+    for a, one in enumerate(found.classes):
+        for b, two in enumerate(found.classes):
+            pairs = wanted.get((one, two), [])
+            assert found.pairs[a, b] == len(pairs)
+            if pairs:
+                values = [score for score, _ in pairs]
+                assert found.mean[a, b] == pytest.approx(sum(values) / len(pairs))
+                assert found.below_zero[a, b] == pytest.approx(sum(v < 0 for v in values) / len(pairs))
+                assert found.hard[a, b] == pytest.approx(sum(is_hard for _, is_hard in pairs) / len(pairs))
+            else:
+                assert np.isnan(found.mean[a, b])
+    means = [found.mean[a, b] for a in range(len(found.mean)) for b in range(len(found.mean)) if a != b]
+    means = sorted(mean for mean in means if not np.isnan(mean))
+    assert [pair.mean for pair in found.anti_correlated(100)] == means
+    assert [pair.mean for pair in found.correlated(3)] == means[::-1][:3]
+    assert [abs(pair.mean) for pair in found.orthogonal(100)] == sorted(map(abs, means))
+    for pair in found.correlated(100):
+        assert pair.pairs == len(wanted[pair.anchor, pair.negative])
+
+
+@settings(deadline=None)
+@given(worlds(most=8), st.sampled_from([0.05, 0.2, 0.5]))
+def test_consistency_against_loops(world, hard):
+    scores, kept, _, theirs = world
+    found = consistency(scores, kept, negative_labels=theirs, hard=hard)
+    given_kept, lines = (None if kept is None else kept.tolist()), scores.tolist()
+    for labels, test in (([0] * len(theirs), found.shuffled), (theirs.tolist(), found.within_class)):
+        counts, expected, variance, statistic, degrees = plain.dispersion(lines, given_kept, labels, hard)
+        assert found.counts.tolist() == counts
+        if test is found.shuffled:
+            assert found.expected.tolist() == pytest.approx(expected, abs=1e-9)
+            assert found.variance.tolist() == pytest.approx(variance, abs=1e-9)
+        assert test.degrees == degrees
+        if degrees:
+            assert test.statistic == pytest.approx(statistic)
+            assert test.ratio == pytest.approx(statistic / degrees)
+        else:
+            assert math.isnan(test.p_value)
+    assert consistency(scores, kept, hard=hard).within_class is None
+
+
+def test_the_test_holds_its_level_and_finds_what_is_there():
+    """400 worlds of chance: p-values are uniform, their statistic has the mean m - 1; one with popular negatives."""
+    rng = np.random.default_rng(5)
+    p_values, ratios, inner = [], [], []
+    for _ in range(400):
+        found = consistency(rng.standard_normal((60, 40)), negative_labels=np.arange(40) % 4, hard=0.2)
+        p_values.append(found.shuffled.p_value)
+        ratios.append(found.shuffled.ratio)
+        inner.append(found.within_class.ratio)
+    assert np.mean(ratios) == pytest.approx(1, abs=0.04)  # the error of the mean is 0.011
+    assert np.mean(inner) == pytest.approx(1, abs=0.04)
+    assert np.mean(np.array(p_values) < 0.05) < 0.09
+    assert np.mean(np.array(p_values) < 0.5) == pytest.approx(0.5, abs=0.1)
+    popular = rng.standard_normal((60, 40)) + np.linspace(0, 1, 40)
+    found = consistency(popular, hard=0.2)
+    assert found.shuffled.p_value < 1e-6
+    assert found.rates.mean() == pytest.approx(0.2)  # the mean, by definition
+    assert set(found.always_hard(5).tolist()) <= set(range(25, 40))
+
+
+def test_classes_alone_do_not_pass_for_popular_negatives():
+    """Anchors of one class like the negatives of one class, any of them alike."""
+    rng = np.random.default_rng(6)
+    theirs = np.arange(60) % 3
+    scores = rng.standard_normal((300, 60)) + 3 * (theirs == 1)
+    found = consistency(scores, negative_labels=theirs, hard=0.2)
+    assert found.shuffled.ratio > 10
+    assert 0.5 < found.within_class.ratio < 1.7
+
+
+@settings(deadline=None)
+@given(worlds(), st.integers(0, 99), st.sampled_from([0.05, 0.2, 0.5]))
+def test_drift_against_loops(world, seed, hard):
+    scores, kept, _, _ = world
+    other = np.round(np.random.default_rng(seed).standard_normal(scores.shape), 1)
+    found = drift(scores, other, kept, hard=hard)
+    correlations, overlaps, chances = [], [], []
+    for i in range(len(scores)):
+        mine = [True] * scores.shape[1] if kept is None else kept[i].tolist()
+        one, two = ([value for value, here in zip(line, mine, strict=True) if here] for line in (scores[i], other[i]))
+        correlations.append(plain.spearman(one, two))
+        first, second = (set(plain.hard_slots(line.tolist(), mine, hard)) for line in (scores[i], other[i]))
+        overlaps.append(len(first & second) / len(first) if first else math.nan)
+        chances += [len(first) / sum(mine)] if first else []
+    assert found.correlations.tolist() == pytest.approx(correlations, abs=1e-9, nan_ok=True)
+    assert found.overlaps.tolist() == pytest.approx(overlaps, nan_ok=True)
+    assert found.by_chance == pytest.approx(np.mean(chances) if chances else math.nan, nan_ok=True)
+    for mean, values in ((found.correlation, correlations), (found.overlap, overlaps)):
+        known = [value for value in values if not math.isnan(value)]
+        assert mean.anchors == len(known)
+        if known:
+            assert mean.mean == pytest.approx(np.mean(known), abs=1e-9)
+        if len(known) > 1:
+            assert mean.high - mean.mean == pytest.approx(mean.mean - mean.low, abs=1e-9)
+
+
+def test_the_interval_of_a_mean_is_students():
+    rng = np.random.default_rng(2)
+    scores = rng.standard_normal((9, 30))
+    found = drift(scores, scores + rng.standard_normal((9, 30)))
+    middle, half = found.correlations.mean(), 2.306004135 * found.correlations.std(ddof=1) / 3  # t of 8 degrees
+    assert (found.correlation.low, found.correlation.high) == pytest.approx((middle - half, middle + half))
+
+
+# ---- what is handed in ----------------------------------------------------------------------------------------------
+
+
+def test_torch_numpy_and_lists_are_one():
+    scores = np.random.default_rng(0).standard_normal((3, 20)).astype(np.float32)
+    for given_scores in (torch.tensor(scores), scores.tolist(), torch.tensor(scores).requires_grad_()):
+        assert percentiles(given_scores).tolist() == percentiles(scores).tolist()
+    whole = percentiles(torch.tensor([[3, 1, 2]]), torch.tensor([[True, True, False]]))
+    assert whole[0, :2].tolist() == [0.5, 0.0]
+    assert np.isnan(whole[0, 2])
+    half = torch.tensor(scores).bfloat16()
+    assert percentiles(half).tolist() == percentiles(half.float()).tolist()
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)])
+def test_nothing_is_no_error(shape):
+    scores = np.zeros(shape)
+    assert percentiles(scores).shape == shape
+    assert bands(scores).shape == shape
+    assert mean_score(scores).pairs.sum() == 0
+    assert np.isnan(gradient_mass(scores).mean).all()
+    assert consistency(scores).shuffled.degrees == 0
+    assert math.isnan(drift(scores, scores).overlap.mean)
+
+
+def test_scores_that_do_not_count_may_be_anything():
+    scores, mask = np.array([[0.5, np.nan, -np.inf, 0.1]]), np.array([[True, False, False, True]])
+    assert percentiles(scores, mask)[0, [0, 3]].tolist() == [0.5, 0.0]
+    assert gradient_mass(scores, mask, bins=1).mean.tolist() == [1.0]
+
+
+ROW = [[0.1, 0.2]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: percentiles([0.1]),
+            r"^percentiles: `scores` must be of shape \(B, K\), a row per anchor, got shape \(1,\)\.",
+        ),
+        (lambda: percentiles([["a"]]), r"^percentiles: `scores` must be numbers, got dtype <U1\.$"),
+        (lambda: percentiles([[0.1], [0.1, 0.2]]), "^percentiles: `scores` must be rows of one length, got"),
+        (
+            lambda: bands([[0, 1], [np.nan, 1], [np.inf, 2]]),
+            r"^bands: `scores` must be finite, got nan at row 1 \(2 such rows\)\. Leave out pairs that have no score",
+        ),
+        (
+            lambda: percentiles(ROW, [[1, 0]]),
+            r"^percentiles: `mask` must be of shape \(1, 2\) and bool, .* got \(1, 2\) int",
+        ),
+        (lambda: percentiles(ROW, [True]), r"^percentiles: `mask` must be of shape \(1, 2\) and bool"),
+        (
+            lambda: bands(ROW, hard=1),
+            r"^bands: `hard` must be above 0 and below 1, got 1\.0\. 0\.05 is the hardest 5 %\.$",
+        ),
+        (lambda: bands(ROW, hardest=0.05), r"^bands: `hardest` must be at least 0 and below hard, 0\.05, got 0\.05\.$"),
+        (lambda: mean_score(ROW, bins=0), "^mean_score: `bins` must be at least 1, got 0"),
+        (
+            lambda: gradient_mass(ROW, temperature=0),
+            r"^gradient_mass: `temperature` must be above 0 and finite, got 0\.0\.$",
+        ),
+        (
+            lambda: same_class_share(ROW, [0, 1], [0, 1]),
+            "^same_class_share: `labels` must be one for each of the 1 anchors, got 2",
+        ),
+        (
+            lambda: same_class_share(ROW, [0], [0]),
+            "^same_class_share: `negative_labels` must be one for each of the 2 negatives, got 1",
+        ),
+        (
+            lambda: same_class_share(ROW, [0], [[0, -1]]),
+            r"^same_class_share: `negative_labels` must be 0 or more, got -1 at row 1 \(1 such row\)\.",
+        ),
+        (
+            lambda: same_class_share(ROW, [-1], [0, 1]),
+            r"^same_class_share: `labels` must be 0 or more, got -1 at row 0 \(1 such row\)\. Leave out what has no",
+        ),
+        (
+            lambda: same_class_share(ROW, [0.5], [0, 1]),
+            "^same_class_share: `labels` must be whole numbers, got dtype float64",
+        ),
+        (
+            lambda: ancestor_depth(ROW, [0], [0, 10], TREE),
+            r"^ancestor_depth: `negative_labels` must be between 0 and 9 \(10 classes and groups in hierarchy\), got",
+        ),
+        (
+            lambda: ancestor_depth(ROW, [0], [0, 1], []),
+            "^ancestor_depth: `hierarchy` must be the parent of each class, got nothing",
+        ),
+        (
+            lambda: common_depth([1, 2, 0, -1], [0], [3]),
+            "^common_depth: `hierarchy` must be without a cycle, got a cycle above class 0",
+        ),
+        (
+            lambda: common_depth([1, 1], [0], [1]),
+            "^common_depth: `hierarchy` must be without a cycle, got a cycle above class 0",
+        ),
+        (
+            lambda: common_depth([-1, -1], [0], [1]),
+            r"^common_depth: `hierarchy` must be one tree, with one root \(-1\), got roots \[0, 1\] \(2\)\. Give",
+        ),
+        (
+            lambda: common_depth([2, -1], [0], [1]),
+            r"^common_depth: `hierarchy` must be between -1 and 1 \(2 classes and groups\), got 2 at row 0",
+        ),
+        (lambda: common_depth([-1], [0], [1]), "^common_depth: `second` must be between 0 and 0"),
+        (lambda: consistency(ROW).always_hard(0), "^Consistency.always_hard: `many` must be at least 1, got 0"),
+        (lambda: consistency(ROW, hard=0), "^consistency: `hard` must be above 0 and below 1"),
+        (
+            lambda: consistency(ROW, negative_labels=[0]),
+            "^consistency: `negative_labels` must be one for each of the 2 negatives, got 1",
+        ),
+        (lambda: drift(ROW, [[0.1, np.nan]]), r"^drift: `other` must be finite, got nan at row 0 \(1 such row\)"),
+        (
+            lambda: drift(ROW, [[0.1]], [[True, False]]),
+            r"^drift: `other` must be of shape \(1, 2\), like the scores, got",
+        ),
+        (
+            lambda: drift(ROW, [[0.1]]),
+            r"^drift: `other` must be of shape \(1, 2\), like the scores, got shape \(1, 1\)",
+        ),
+        (
+            lambda: class_pairs(ROW, [0], [0, 1]).correlated(0),
+            "^ClassPairs.correlated: `many` must be at least 1, got 0",
+        ),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(NaysayError, match=message):
+        call()
