@@ -1,0 +1,209 @@
+"""From vectors and pairs to hard negatives by ranks, margins and bounds, a block of anchors at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import refuse
+from naysay.detectors.hold_out import one_per_anchor
+from naysay.integrations.text_pairs import TextPairs
+from naysay.kernels.threads import threads
+from naysay.mining.auto import ALPHA, calibrated
+from naysay.mining.candidates import Candidates
+from naysay.mining.judge import judge as judged
+from naysay.mining.known import rows_of
+from naysay.mining.mined import slots_of
+from naysay.mining.pair_scores import lowest_of, pair_scores
+from naysay.mining.rescore import ScorePairs, answers_of
+from naysay.mining.search import search
+from naysay.mining.select import NOT_SELECTED, select
+from naysay.mining.vectors import Vectors
+from naysay.positives import Positives
+from naysay.rng import rng_for
+from naysay.types import Query
+
+Ids = NDArray[np.int64]
+Scores = NDArray[np.float32]
+_SLOTS, _NUMBERS = 1 << 21, 1 << 24  # candidates, and numbers of query vectors, that are held at a time
+_BUDGET = 1 << 27  # bytes of a search, besides what it cannot do without
+_SPARE = 8  # candidates that a first search finds beyond twice as many as are wanted
+_PAIRS = 1 << 14  # that a cross-encoder is handed at a time
+_ONE_OF_EACH = 1 << 63  # a step of the seed that no block has
+_SKIPPED, _LOOKED = "range_min", "looked"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a negative has to satisfy, and which of those that do are taken.
+
+    first, last        ranks among what may be a negative at all, from 1, both kept; counted before anything is dropped
+    absolute_margin    drop s + margin > s+, s+ the lowest score of the anchor's positives
+    relative_margin    drop s > s+ - |s+| margin
+    max_score, min_score   drop s > max_score, s < min_score
+    count, how, temperature, seed   of the selection
+    """
+
+    first: int
+    last: int
+    absolute_margin: float | None
+    relative_margin: float | None
+    max_score: float | None
+    min_score: float | None
+    count: int
+    how: str
+    temperature: float | None
+    seed: int
+
+    def enough(self, *, choosy: bool) -> int:
+        """How deep a search is most likely enough; all the way where the selection looks at every candidate.
+
+        choosy   whether something else than these rules may drop candidates
+        """
+        if self.how != "top":
+            return self.last
+        bounds = (self.absolute_margin, self.relative_margin, self.max_score, self.min_score)
+        some_dropped = choosy or any(bound is not None for bound in bounds)
+        return self.first - 1 + self.count + (self.count + _SPARE if some_dropped else 0)
+
+    def dropped(self, candidates: Candidates) -> Candidates:
+        """The candidates without those that break a rule; each is counted for the first rule that it breaks."""
+        scores, lowest = candidates.scores, candidates.positive_scores[:, None]
+        if self.absolute_margin is not None:
+            candidates = candidates.drop(scores + np.float32(self.absolute_margin) > lowest, "absolute_margin")
+        if self.relative_margin is not None:
+            line = lowest - np.abs(lowest) * np.float32(self.relative_margin)
+            candidates = candidates.drop(scores > line, "relative_margin")
+        if self.max_score is not None:
+            candidates = candidates.drop(scores > np.float32(self.max_score), "max_score")
+        if self.min_score is not None:
+            candidates = candidates.drop(scores < np.float32(self.min_score), "min_score")
+        return candidates
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Picked:
+    """Negatives, and what became of the other candidates.
+
+    ids, scores       (n, k), the best first; -1 and -inf where there are no more
+    positive_scores   (p,) of the pairs, in their order
+    looked            how many candidates within the ranks were looked at
+    dropped           {rule: how many of them broke it}, each counted once
+    cut               whether an anchor that is short has candidates beyond the last rank
+    """
+
+    ids: Ids
+    scores: Scores
+    positive_scores: Scores
+    looked: int
+    dropped: dict[str, int]
+    cut: bool
+
+
+def pick(
+    owner: str,
+    queries: Vectors,
+    corpus: Vectors,
+    pairs: TextPairs,
+    never: Positives,
+    metric: str,
+    rules: Rules,
+    *,
+    rescore: ScorePairs | None,
+    judge: Any,
+) -> Picked:
+    """The negatives of each query.
+
+    pairs     the positives of each
+    never     pairs that the search leaves out: they have no rank
+    rescore   scores of pairs that take the place of the search's, or None
+    judge     a detector, "auto", or None
+
+    The best are looked for first, and only anchors that lose too many to the rules are searched to the last rank: what
+    is taken is the same. Memory: two million candidates, a block of query vectors and the budget of a search,
+    whatever n is, and the answer.
+    """
+    anchors, items = pairs.anchors, pairs.items
+    if rescore is None:
+        positive_scores = pair_scores(queries, corpus, anchors, items, metric)
+    else:
+        positive_scores = answers_of(owner, rescore, anchors, items, _PAIRS)
+    if isinstance(judge, str):
+        one = one_per_anchor(anchors, rng=rng_for(rules.seed, _ONE_OF_EACH))
+        judge = calibrated(ALPHA, positive_scores[one])
+        if judge is None:
+            rule = "None or a detector where all positives score the same"
+            refuse(owner, "judge", rule, f"'auto' with {len(one)} equal scores")
+    lowest = lowest_of(anchors, positive_scores, queries.n)
+    firsts = pairs.indptr[:-1]
+
+    def look(rows: Ids, depth: int) -> Candidates:
+        """What a search of some depth finds for some queries, with the negatives marked."""
+        vectors = queries.take(rows)
+        left_out, budget = rows_of(never, rows), budget_of(depth, corpus, threads())
+        found = search(vectors, corpus, depth, metric=metric, exclude=left_out, budget=budget)
+        candidates = replace(Candidates.of(found), positive_scores=lowest[rows])
+        candidates = candidates.drop(candidates.rank < rules.first, _SKIPPED)
+        if rescore is not None:
+            candidates = _rescored(owner, candidates, rescore, rows)
+        candidates = rules.dropped(candidates)
+        if judge is not None:
+            query = Query(rows, positives=items[firsts[rows]], vectors=vectors)
+            candidates = judged(candidates, judge, query=query)
+        rng = rng_for(rules.seed, int(rows[0])) if rules.how in ("random", "softmax") else None
+        return select(candidates, rules.count, rules.how, rng=rng, temperature=rules.temperature)
+
+    deep = min(rules.last, corpus.n)
+    enough = min(deep, rules.enough(choosy=judge is not None)) if rescore is None else deep
+    ids, scores = np.empty((queries.n, rules.count), np.int64), np.empty((queries.n, rules.count), np.float32)
+    tally, cut = Counter[str](), False
+    step = max(1, min(_SLOTS // deep, _NUMBERS // queries.width))
+    for start in range(0, queries.n, step):
+        waiting = np.arange(start, min(start + step, queries.n))
+        for depth in [enough, deep] if enough < deep else [deep]:
+            candidates = look(waiting, depth)
+            taken = slots_of(candidates, rules.count)
+            ids[waiting], scores[waiting] = taken["ids"], taken["scores"]
+            short = (taken["ids"][:, -1] < 0) & (candidates.ids[:, -1] >= 0)  # and there is more to be found
+            cut |= depth == deep < corpus.n and bool(short.any())
+            short &= depth < deep
+            _count(tally, candidates, ~short)
+            waiting = waiting[short]
+            if not len(waiting):
+                break
+    looked = tally.pop(_LOOKED, 0)
+    return Picked(ids, scores, positive_scores, looked, dict(tally), cut)
+
+
+def budget_of(depth: int, corpus: Vectors, count: int) -> int:
+    """Bytes for a search of that depth by `count` threads: enough for any corpus, and no more than it takes.
+
+    A search scores six times `depth` pairs of a query exactly, keeps a norm of each document, and reads a part of the
+    file in each thread.
+    """
+    rows = min(corpus.n, 6 * depth + 256)
+    return _BUDGET + 16 * corpus.n + 32 * rows * (corpus.width + 1) + (count << 24)
+
+
+def _count(tally: Counter[str], candidates: Candidates, rows: NDArray[np.bool_]) -> None:
+    """Add up, for these rows, what was looked at and what was dropped for which reason."""
+    tally[_LOOKED] += int(np.count_nonzero(candidates.filled[rows]))
+    for reason, counts in candidates.dropped.items():
+        if reason == _SKIPPED:
+            tally[_LOOKED] -= int(counts[rows].sum())
+        elif reason != NOT_SELECTED and counts[rows].any():
+            tally[reason] += int(counts[rows].sum())
+
+
+def _rescored(owner: str, candidates: Candidates, rescore: ScorePairs, anchors: Ids) -> Candidates:
+    """The candidates in play with the scores of a better model; asked about many anchors at a time, and no padding."""
+    rows, slots = np.nonzero(candidates.kept)
+    scores = candidates.scores.copy()
+    scores[rows, slots] = answers_of(owner, rescore, anchors[rows], candidates.ids[rows, slots], _PAIRS)
+    return replace(candidates, scores=scores)

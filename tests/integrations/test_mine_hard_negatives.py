@@ -1,0 +1,331 @@
+"""mine_hard_negatives without its peer: against plain loops, and its laws."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_mining import cosine, plain_negatives, plain_table
+from stand_in_models import Encoder, Scorer, on_a_circle, random_table
+
+from naysay.detectors import Absolute
+from naysay.integrations import hard_negative_tables, hard_negatives
+from naysay.integrations.sentence_transformers import mine_hard_negatives
+from naysay.mining import engines
+from naysay.mining.plan import plan
+from naysay.mining.vectors import Vectors
+
+FORMATS = ["triplet", "n-tuple", "labeled-pair", "labeled-list"]
+
+
+def mined(rows, table, corpus=None, **options):
+    """The answer for a dictionary of columns, as a dictionary."""
+    columns = {"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]}
+    return mine_hard_negatives(columns, Encoder(table), corpus=corpus, verbose=False, **options).to_pydict()
+
+
+@st.composite
+def jobs(draw):
+    """Pairs, a corpus or none, and all options that decide; some texts are anchors and documents at once."""
+    n = draw(st.integers(2, 12))
+    one = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))
+    rows = [(f"text {a}", f"text {p}") for a, p in draw(st.lists(one, min_size=1, max_size=16))]
+    extra = draw(st.none() | st.lists(st.integers(0, n - 1), max_size=14))
+    k, range_min = draw(st.integers(1, 4)), draw(st.integers(0, 3))
+    options = {"num_negatives": k, "range_min": range_min, "range_max": range_min + k + draw(st.integers(0, 6))}
+    for name in ("absolute_margin", "relative_margin", "max_score", "min_score"):
+        if draw(st.booleans()):
+            options[name] = draw(st.floats(-0.5, 0.5, width=16))
+    if draw(st.booleans()):
+        options["include_positives"] = True
+    corpus = None if extra is None else [f"text {place}" for place in extra]
+    return rows, corpus, random_table([f"text {i}" for i in range(n)], draw(st.integers(0, 2**32 - 1))), options
+
+
+@settings(max_examples=120)
+@given(jobs(), st.sampled_from(FORMATS), st.booleans(), st.booleans())
+def test_against_plain_loops(job, form, with_scores, rescore):
+    rows, corpus, table, options = job
+    others = random_table(table, 11)
+    score = (lambda one, other: cosine(others[one], others[other])) if rescore else None
+    scorer = Scorer(score) if rescore else None
+    asked = {"output_format": form, "output_scores": with_scores, "cross_encoder": scorer}
+    k = options["num_negatives"]
+    given_rules = {name: value for name, value in options.items() if name != "num_negatives"}
+    expected = plain_negatives(rows, corpus, table, k, **given_rules, rescore=score)
+    form = "n-tuple" if "include_positives" in options else form
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hard_negatives, "_SPARE", -k)  # the first search finds no more than are wanted
+        found = mined(rows, table, corpus, **asked, **options)
+    wanted = plain_table(expected, k, form, with_scores)
+    assert list(found) == list(wanted)
+    assert found == wanted
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_same_in_small_pieces(monkeypatch, form):
+    table = random_table([f"q{i}" for i in range(20)] + [f"d{i}" for i in range(15)], 4)
+    rows = [(f"q{i % 20}", f"d{i * 7 % 15}") for i in range(50)]
+    options = {"output_format": form, "output_scores": True, "max_score": 0.5}
+    whole = mined(rows, table, **options)
+    monkeypatch.setattr(hard_negatives, "_SLOTS", 64)
+    monkeypatch.setattr(hard_negatives, "_PAIRS", 7)
+    monkeypatch.setattr(hard_negative_tables, "_CHUNK", 64)
+    columns = {"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]}
+    small = mine_hard_negatives(columns, Encoder(table), verbose=False, **options)
+    assert small.column(0).num_chunks > 5
+    assert small.to_pydict() == whole
+    small.validate(full=True)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("with_scores", [False, True])
+def test_types_and_an_empty_answer(form, with_scores):
+    table = random_table(["q", "d"], 0)
+    columns = {"question": ["q"], "answer": ["d"]}
+    found = mine_hard_negatives(
+        columns, Encoder(table), output_format=form, output_scores=with_scores, num_negatives=2, verbose=False
+    )
+    assert found.num_rows == (1 if form == "labeled-pair" else 0)
+    assert found.column_names[:2] == ["question", "answer"]
+    kinds = {"negative": pa.string(), "negative_1": pa.string(), "negative_2": pa.string()}
+    kinds |= {
+        "score": pa.float64(),
+        "label": pa.int64(),
+        "labels": pa.list_(pa.int64()),
+        "scores": pa.list_(pa.float64()),
+    }
+    for field in list(found.schema)[2:]:
+        assert field.type == kinds[field.name]
+    assert found.schema.field("answer").type == (pa.list_(pa.string()) if form == "labeled-list" else pa.string())
+
+
+def test_forms_of_a_data_set():
+    table = random_table(["q0", "q1", "d0", "d1"], 0)
+    columns = {"x": [1, 2], "q": ["q0", "q1"], "d": ["d0", "d1"]}
+    names = {"anchor_column_name": "q", "positive_column_name": "d", "verbose": False, "num_negatives": 1}
+    expected = {"q": ["q0", "q1"], "d": ["d0", "d1"], "negative": ["d1", "d0"]}
+    for form in (
+        columns,
+        pa.table(columns),
+        pa.table(columns).cast(pa.schema({"x": "int8", "q": pa.large_string(), "d": "string"})),
+    ):
+        assert mine_hard_negatives(form, Encoder(table), **names).to_pydict() == expected
+    assert mine_hard_negatives({"a": columns["q"], "b": columns["d"]}, Encoder(table), num_negatives=1, verbose=False)[
+        "negative"
+    ].to_pylist() == ["d1", "d0"]
+
+
+def test_prompts_go_to_their_side():
+    model = Encoder(random_table(["q", "d", "e"], 0))
+    rows = {"q": ["q"], "d": ["d"]}
+    given = {"query_prompt": "Q: ", "query_prompt_name": "unused", "corpus_prompt_name": "passage"}
+    mine_hard_negatives(rows, model, corpus=["e"], verbose=False, batch_size=7, **given)
+    asked = {tuple(texts): options for texts, options in zip(model.calls, model.options, strict=True)}
+    assert asked["q",]["prompt"] == "Q: "
+    assert "prompt_name" not in asked["q",]  # as theirs: the prompt has precedence
+    assert asked["e", "d"]["prompt_name"] == "passage"
+    assert {options["batch_size"] for options in model.options} == {7}
+
+
+class Pooled(Scorer):
+    """A cross-encoder with processes."""
+
+    def start_multi_process_pool(self, target_devices=None):
+        self.pools = [("start", target_devices)]
+        return "pool"
+
+    def stop_multi_process_pool(self, pool):
+        self.pools.append(("stop", pool))
+
+    def predict(self, pairs, pool=None, **options):
+        self.pools.append(pool)
+        return super().predict(pairs, **options)
+
+
+def test_processes():
+    class Many(Encoder):
+        start_multi_process_pool, stop_multi_process_pool = (
+            Pooled.start_multi_process_pool,
+            Pooled.stop_multi_process_pool,
+        )
+
+    model, scorer = Many(random_table(["q", "d", "e"], 0)), Pooled(lambda one, other: 0.0)
+    options = {"corpus": ["e"], "cross_encoder": scorer, "use_multi_process": ["cpu"], "verbose": False}
+    mine_hard_negatives({"q": ["q"], "d": ["d"]}, model, **options)
+    assert [given["pool"] for given in model.options] == ["pool", "pool"]
+    assert scorer.pools == [("start", ["cpu"]), "pool", "pool", ("stop", "pool")]
+
+
+def test_the_cache(tmp_path):
+    table = random_table(["q0", "q1", "d0", "d1"], 0)
+    rows = {"q": ["q0", "q1"], "d": ["d0", "d1"]}
+    first, second = Encoder(table, cache_key="a"), Encoder(table, cache_key="a")
+    answers = [mine_hard_negatives(rows, model, verbose=False, cache_folder=str(tmp_path)) for model in (first, second)]
+    assert answers[0] == answers[1]
+    assert (len(first.calls), len(second.calls)) == (2, 0)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("engine", list(engines._ENGINES))
+@pytest.mark.parametrize("count", [1, 2, 16, 256])
+def test_the_budget_of_a_search_is_never_too_small(engine, count):
+    """No data is read to plan a search, so that any size can be planned."""
+    for width in (1, 64, 4096):
+        for n in (1, 1000, 10**6, 2 * 10**9):
+            for depth in (1, 50, 2000, 100_000):
+                rows = max(1, min(hard_negatives._SLOTS // depth, hard_negatives._NUMBERS // width))
+                for dtype in (np.float32, np.float64):
+                    asked, given_corpus = (Vectors(size, width, np.dtype(dtype), None, None) for size in (rows, n))
+                    budget = hard_negatives.budget_of(depth, given_corpus, count)
+                    plan("test", asked, given_corpus, depth, engines._ENGINES[engine], count, budget)
+                    if depth == 50 and width == 64 and count <= 2 and n <= 10**6:
+                        assert budget < 1 << 28
+
+
+def test_a_fingerprint_is_of_the_contents():
+    table = random_table(["q0", "q1", "d0", "d1"], 0)
+    rows = {"q": ["q0", "q1"], "d": ["d0", "d1"]}
+    options = {"verbose": False, "num_negatives": 1}
+    one, again, other, named = (
+        hard_negative_tables.fingerprint(mine_hard_negatives(columns, Encoder(table), **given))
+        for columns, given in (
+            (rows, options),
+            (rows, options),
+            ({"q": ["q1", "q0"], "d": ["d1", "d0"]}, options),
+            ({"q": ["q0", "q1"], "e": ["d0", "d1"]}, options),
+        )
+    )
+    assert one == again
+    assert len({one, other, named}) == 3
+    assert len(one) == 16
+
+
+# ---- strategies of our own ---------------------------------------------------------------------------------
+
+
+def spread_world(n=60):
+    texts = {f"d{i}": i + 1 for i in range(n)}
+    return on_a_circle(q=0, p=0.5, **texts), list(texts)
+
+
+def test_spread_is_even_over_the_ranks():
+    table, corpus = spread_world()
+    found = mined([("q", "p")], table, corpus, sampling_strategy="spread", range_max=60)
+    assert found["negative"] == ["d10", "d30", "d50"]
+
+
+def test_softmax_lies_between_random_and_top():
+    table, corpus = spread_world()
+    rows = [(f"q{i}", "p") for i in range(200)]
+    table |= {f"q{i}": table["q"] for i in range(200)}
+    options = {"output_scores": True, "range_max": 60, "seed": 3}
+    means = []
+    for given_strategy in ({"sampling_strategy": "random"}, {"sampling_strategy": "softmax", "temperature": 0.1}, {}):
+        found = mined(rows, table, corpus, **options, **given_strategy)
+        assert len(found["negative"]) == 600
+        means.append(np.mean([negative for _, negative in found["scores"]]))
+    assert means[0] + 0.1 < means[1] < means[2] - 0.01
+
+
+def test_random_takes_each_as_often_within_its_window():
+    table, corpus = spread_world(12)
+    rows = [(f"q{i}", "p") for i in range(3000)]
+    table |= {f"q{i}": table["q"] for i in range(3000)}
+    options = {"range_min": 2, "range_max": 10, "num_negatives": 2, "sampling_strategy": "random"}
+    found = mined(rows, table, corpus, **options)["negative"]
+    names, counts = np.unique(found, return_counts=True)
+    assert sorted(names, key=lambda name: int(name[1:])) == [f"d{i}" for i in range(2, 10)]
+    expected = 6000 / 8
+    assert ((counts - expected) ** 2 / expected).sum() < 40  # chi-square of 7 degrees: one in a million
+
+
+def test_an_anchor_that_loses_many_is_searched_to_the_last_rank(capsys):
+    table, corpus = spread_world()
+    table |= {"r": table["d59"], "s": table["d58"]}
+    columns = {"q": ["q", "r"], "p": ["p", "s"]}
+    options = {"max_score": float(np.cos(np.deg2rad(40.5))), "range_max": 50, "num_negatives": 2, "twins": False}
+    found = mine_hard_negatives(columns, Encoder(table), corpus=corpus, **options)
+    assert found["negative"].to_pylist() == ["d40", "d41", "d18", "d17"]
+    # too near are d0 to d39, at 1 to 40 degrees from q, and d59 to d19, at 0 to 40 degrees from r
+    assert "Skipped 81 of 100 candidates (81.00%): max_score" in capsys.readouterr().out
+
+
+def test_a_judge():
+    table = on_a_circle(q=0, p=5, a=10, b=40, c=60)
+    line = float(np.cos(np.deg2rad(30)))
+    found = mined([("q", "p")], table, ["a", "b", "c"], judge=Absolute(line))
+    assert found["negative"] == ["b", "c"]
+
+
+def test_a_judge_that_needs_no_number():
+    """Two groups of texts: the line is drawn below the positives, and what else is above it is suspected."""
+    rng = np.random.default_rng(0)
+    table, rows = {}, []
+    for i in range(40):
+        centre = rng.standard_normal(16)
+        for name in (f"q{i}", f"p{i}", f"same{i}"):
+            table[name] = centre + 0.1 * rng.standard_normal(16)
+        rows.append((f"q{i}", f"p{i}"))
+    corpus = [f"same{i}" for i in range(40)]
+    plain = mined(rows, table, corpus, num_negatives=1)["negative"]
+    judged = mined(rows, table, corpus, num_negatives=1, judge="auto")["negative"]
+    own = [f"same{i}" for i in range(40)]
+    assert plain == own  # all false
+    assert np.mean([one == other for one, other in zip(judged, own, strict=True)]) <= 0.1
+
+
+# ---- what is printed -----------------------------------------------------------------------------------------
+
+
+def test_statistics(capsys):
+    table = on_a_circle(q=0, p=20, r=90, s=80, **{"10": 10, "30": 30, "60": 60, "85": 85})
+    columns = {"q": ["q", "r"], "p": ["p", "s"]}
+    options = {"absolute_margin": 0.0, "min_score": 0.3, "num_negatives": 2}
+    mine_hard_negatives(columns, Encoder(table), corpus=["10", "30", "60", "85"], **options)
+    assert capsys.readouterr().out == (
+        "2 anchors with 1.000 positives on average, in 2 rows; 6 documents. Ranks 1 to 21 are looked at.\n"
+        "             Positive       Negative     Difference\n"
+        "Count               2              4\n"
+        "Mean           0.9623         0.6830         0.2792\n"
+        "Std            0.0226         0.1830         0.1844\n"
+        "Min            0.9397         0.5000         0.0737\n"
+        "25%            0.9510         0.5000         0.1075\n"
+        "Median         0.9623         0.6830         0.2792\n"
+        "75%            0.9735         0.8660         0.4510\n"
+        "Max            0.9848         0.8660         0.4848\n"
+        "Skipped 2 of 10 candidates (20.00%): absolute_margin of 0.0.\n"
+        "Skipped 3 of 10 candidates (30.00%): min_score of 0.3.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "short", "missing", "advice"),
+    [
+        ({}, "2 of 2 anchors (100.00%)", 2, "There are no more documents."),
+        ({"max_score": 0.5}, "2 of 2 anchors (100.00%)", 3, "Looser bounds would find more."),
+        ({"max_score": 0.5, "range_max": 3}, "2 of 2 anchors (100.00%)", 3, "Looser bounds would find more."),
+        (
+            {"max_score": 0.5, "range_max": 1, "num_negatives": 1},
+            "1 of 2 anchors (50.00%)",
+            1,
+            "A larger range_max or looser bounds would find more.",
+        ),
+    ],
+)
+def test_a_shortage_is_counted(capsys, options, short, missing, advice):
+    table = on_a_circle(q=0, p=20, r=90, s=80, e=85)
+    mine_hard_negatives({"q": ["q", "r"], "p": ["p", "s"]}, Encoder(table), corpus=["e"], **options)
+    last = capsys.readouterr().out.splitlines()[-1]
+    wanted = options.get("num_negatives", 3)
+    assert last == f"{short} have fewer than {wanted} negatives; {missing} are missing. {advice}"
+
+
+def test_an_empty_answer_has_statistics(capsys):
+    mine_hard_negatives({"q": ["q"], "p": ["p"]}, Encoder(on_a_circle(q=0, p=20)))
+    assert "Mean           0.9397              -              -" in capsys.readouterr().out.splitlines()
+
+
+def test_quiet(capsys):
+    mined([("q", "p")], on_a_circle(q=0, p=20))
+    assert capsys.readouterr() == ("", "")
