@@ -1,0 +1,62 @@
+"""The two tables of the note on threshold selection: counts by the upper line, then by the lower one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from naysay.checks import refuse
+from naysay.detectors.threshold_rows import KINDS, Rows
+from naysay.detectors.threshold_text import number
+from naysay.detectors.thresholds import Thresholds
+from naysay.report.contents import Cell, Table
+
+_SHOWN = 15  # rows around the choice
+
+
+def threshold_tables(choice: Thresholds, *, caption: str = "") -> tuple[Table, ...]:
+    """Both tables of `choose_thresholds`, the chosen rows marked; of a long grid the 15 rows around the choice.
+
+    caption   what the pairs are that are counted
+
+    Thresholds of anchors have no such tables; there is one, of their spread.
+    """
+    if not isinstance(choice, Thresholds):
+        refuse("threshold_tables", "choice", "Thresholds, of choose_thresholds", type(choice).__name__)
+    if choice.scope == "anchor":
+        return (_of_anchors(choice, caption),)
+    notes = " ".join(choice.notes)
+    by_high = f"Pairs by the upper line high, counted at low = {choice.start_low:g}."
+    by_low = f"Pairs by the lower line low, counted at high = {number(choice.high)}."
+    return (
+        _table("The upper line: likely false from here on", choice.table["high"], choice.high, by_high, caption, notes),
+        _table("The lower line: hard from here on", choice.table["low"], choice.low, by_low, caption, notes),
+    )
+
+
+def _table(title: str, rows: Rows, chosen: float, counted: str, caption: str, notes: str) -> Table:
+    place = int(np.flatnonzero(rows["value"] == chosen)[0])
+    start = max(0, min(place - _SHOWN // 2, len(rows) - _SHOWN))
+    seen = rows[start : start + _SHOWN]
+    columns = ("line", *KINDS, "false share", "hard share")
+    cells: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            number(row["value"]),
+            *(int(row[kind]) for kind in KINDS),
+            *(f"{row[f'{kind}_share']:.4%}" for kind in KINDS[1:3]),
+        )
+        for row in seen
+    )
+    left = len(rows) - len(seen)
+    more = f"{left} other values of the grid are left out. " if left else ""
+    return Table(title, columns, cells, f"{counted} {caption}".strip(), f"{more}{notes}".strip(), (place - start,))
+
+
+def _of_anchors(choice: Thresholds, caption: str) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for name in ("high", "low"):
+        values = np.asarray(choice.table[name]["value"])
+        spread = (values.min(), np.median(values), values.max())
+        rows.append((name, *(number(float(value)) for value in spread)))
+    counted = f"Each of {len(choice.table['low']):,} anchors has its own lines; this is their spread."
+    columns = ("line", "smallest", "median", "largest")
+    return Table("Lines of the anchors", columns, tuple(rows), f"{counted} {caption}".strip(), " ".join(choice.notes))

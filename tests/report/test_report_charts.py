@@ -1,0 +1,222 @@
+"""The standard charts and tables: their data is what the library computes, and the words say the same."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_cases import sample, whole
+
+from naysay.detectors import choose_thresholds
+from naysay.errors import NaysayError
+from naysay.quantity import auc, estimate, simulated
+from naysay.report import (
+    Chart,
+    Contents,
+    Examples,
+    Scores,
+    Table,
+    difficulty_by_percentile,
+    effectiveness,
+    score_distribution,
+    threshold_tables,
+)
+from naysay.report.difficulty import percentile_bins
+
+
+def scores_of(reasons=2, *, seed=0, **changed):
+    rng = np.random.default_rng(seed)
+    why = np.repeat(np.arange(reasons), 10 * (1 + np.arange(reasons)))
+    given = {
+        "positives": rng.normal(0.8, 0.1, 50),
+        "kept": rng.normal(0.4, 0.1, 200),
+        "dropped": rng.normal(0.6, 0.1, len(why)),
+        "why": why,
+        "reasons": tuple(f"reason {n}" for n in range(reasons)),
+    }
+    return Scores(**(given | changed))
+
+
+def test_every_score_is_counted_once():
+    given = scores_of(3)
+    chart = score_distribution(given)
+    rows = chart.spec["layer"][0]["data"]["values"]
+    kinds = ["positives", "kept negatives", "dropped: reason 2", "dropped: reason 1", "dropped: reason 0"]
+    assert list(dict.fromkeys(row["kind"] for row in rows)) == kinds
+    assert [row[0] for row in chart.table.rows] == kinds
+    values = dict(
+        zip(kinds, [given.positives, given.kept, *(given.dropped[given.why == n] for n in (2, 1, 0))], strict=True)
+    )
+    width = (np.concatenate(list(values.values())).max() - np.concatenate(list(values.values())).min()) / 60
+    for row in rows:
+        low, high = row["score"] - width / 2, row["score"] + width / 2
+        plain = sum(low - 1e-9 <= value < high + 1e-9 for value in values[row["kind"]].tolist())
+        assert abs(row["scores"] - plain) <= 1  # a score may lie on an edge
+        assert row["share"] == row["scores"] / len(values[row["kind"]])
+    for kind, count, *quantiles in chart.table.rows:
+        assert count == len(values[kind]) == sum(row["scores"] for row in rows if row["kind"] == kind)
+        assert quantiles == pytest.approx(np.quantile(values[kind], [0, 0.05, 0.5, 0.95, 1]))
+    assert "half of the positives scores are above 0.8" in chart.description
+
+
+def test_many_reasons_share_a_curve():
+    chart = score_distribution(scores_of(6))
+    kinds = [row[0] for row in chart.table.rows]
+    assert kinds[2:] == ["dropped: reason 5", "dropped: reason 4", "dropped: reason 3", "dropped: other reasons"]
+    assert sum(row[1] for row in chart.table.rows[2:]) == 10 * 21
+    colours = chart.spec["layer"][0]["encoding"]["color"]["scale"]["range"]
+    assert len(set(colours)) == len(kinds)
+
+
+def test_lines_are_drawn_where_there_are_lines():
+    assert len(score_distribution(scores_of()).spec["layer"]) == 1
+    chart = score_distribution(scores_of(low=0.3, high=0.6))
+    assert [row["score"] for row in chart.spec["layer"][1]["data"]["values"]] == [0.3, 0.6]
+    assert "The high line is at 0.6." in chart.description
+    moving = score_distribution(scores_of(sample=sample()))
+    assert moving.spec["params"] == [{"name": "line", "value": 0.55}]
+    by_suspicion = sample(by="suspicion", values=np.full(1000, 0.5))
+    assert "params" not in score_distribution(scores_of(sample=by_suspicion)).spec
+
+
+@pytest.mark.parametrize("values", [[], [0.5], [0.5, 0.5]])
+def test_few_and_equal_scores_have_a_chart(values):
+    given = Scores(values, values, [], [])
+    chart = score_distribution(given)
+    assert json.loads(json.dumps(chart.spec, allow_nan=False))["width"] == 700
+    assert chart.table.rows[0][1] == len(values)
+
+
+def test_the_tables_of_the_note():
+    negatives, positives = 1_163_686, 11_540
+    high = {0.35: 1036, 0.34: 1136, 0.335: 1165, 0.33: 1682}
+    low = {0.12: 60_697, 0.121: 59_568, 0.122: 58_225, 0.123: 57_080}
+    at = {**high, **{value: count + high[0.335] for value, count in low.items()}}
+    edges = sorted(at)
+    counts = [at[one] - at[other] for one, other in pairwise(edges)] + [at[edges[-1]]]
+    scores = np.concatenate([np.repeat(edges, counts), np.full(negatives - sum(counts), 0.01)])
+    chosen = choose_thresholds(scores, n_positives=positives, grid=(list(low), list(high)))
+    first, second = threshold_tables(chosen, caption="Of the note.")
+    assert [row[:3] for row in first.rows] == [(f"{value:g}", positives, count) for value, count in high.items()]
+    assert [row[5] for row in first.rows] == ["0.0882%", "0.0967%", "0.0991%", "0.1431%"]
+    assert [row[3] for row in second.rows] == list(low.values())
+    assert (first.mark, second.mark) == ((2,), (1,))
+    assert first.caption == "Pairs by the upper line high, counted at low = 0. Of the note."
+    assert second.caption == "Pairs by the lower line low, counted at high = 0.335. Of the note."
+
+
+def test_of_a_long_grid_the_rows_around_the_choice():
+    grid = (np.linspace(0, 1, 200), np.linspace(0, 1, 200))
+    first, _ = threshold_tables(choose_thresholds(np.random.default_rng(0).random(5000), grid=grid))
+    assert len(first.rows) == 15
+    assert "185 other values of the grid are left out." in first.note
+    assert float(first.rows[first.mark[0]][0]) == pytest.approx(0.999, abs=0.006)
+
+
+def test_thresholds_of_anchors_are_a_spread():
+    chosen = choose_thresholds(np.random.default_rng(0).random((30, 200)), scope="anchor")
+    (table,) = threshold_tables(chosen)
+    assert table.columns == ("line", "smallest", "median", "largest")
+    assert float(table.rows[0][2]) == pytest.approx(np.median(chosen.high), rel=1e-5)
+    assert table.caption == "Each of 30 anchors has its own lines; this is their spread."
+
+
+def test_effectiveness_over_k():
+    found = estimate(0.75, auc(simulated(0.95)), k_max=300)
+    chart = effectiveness(found, k=8, caption="A run.")
+    layers = chart.spec["layer"]
+    assert layers[0]["data"]["values"] == [{"k": found.flat[0], "to": found.flat[1]}]
+    for row in layers[1]["data"]["values"]:
+        assert row["v"] == found.curve[row["k"] - 1]
+    assert [row["k"] for row in layers[2]["data"]["values"]] == [found.k, 8]
+    assert (found.k, float(found.curve[found.k - 1]), "best") in chart.table.rows
+    assert (8, float(found.curve[7]), "in use") in chart.table.rows
+    assert f"v is largest at k = {found.k}" in chart.description
+    assert chart.caption == "A run."
+    edge = effectiveness(estimate(1.0, [0.9], k_max=10), k=99)
+    assert "labels without noise" in edge.caption
+    assert [row["k"] for row in edge.spec["layer"][2]["data"]["values"]] == [10]  # 99 is off the curve
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10_000))
+def test_percentiles_are_those_of_loops(seed):
+    rng = np.random.default_rng(seed)
+    n, m, bins = int(rng.integers(1, 6)), int(rng.integers(1, 30)), int(rng.integers(1, 12))
+    scores, filled = rng.random((n, m)).astype(np.float32), rng.random((n, m)) < 0.7
+    flag = rng.random((n, m)) < 0.5
+    if not filled.any():
+        return
+    held = {}
+    for row in range(n):
+        order = sorted((slot for slot in range(m) if filled[row, slot]), key=lambda slot: -scores[row, slot])
+        for place, slot in enumerate(order):
+            at = min(int((1 - (place + 0.5) / len(order)) * bins), bins - 1)
+            held.setdefault(at, []).append((float(scores[row, slot]), bool(flag[row, slot])))
+    middles, means, shares = percentile_bins(scores, filled, {"flagged": flag}, bins)
+    assert middles.tolist() == pytest.approx([(at + 0.5) * 100 / bins for at in sorted(held)])
+    assert means.tolist() == pytest.approx([np.mean([one for one, _ in held[at]]) for at in sorted(held)])
+    assert shares["flagged"].tolist() == pytest.approx([np.mean([one for _, one in held[at]]) for at in sorted(held)])
+
+
+def test_difficulty_by_percentile():
+    chart = difficulty_by_percentile([5, 50, 95], [0.1, 0.4, 0.9], {"same class": [0.0, np.nan, 0.5]}, caption="All.")
+    score, shares = chart.spec["hconcat"]
+    assert score["data"]["values"][2] == {"percentile": 95.0, "score": 0.9}
+    assert [row["share"] for row in shares["data"]["values"]] == [0.0, 0.5]
+    assert chart.table.rows[0] == (5.0, 0.1, 0.0)
+    assert chart.description == (
+        "The mean score rises from 0.1 among the easiest to 0.9 among the hardest. "
+        "The share same class goes from 0.0% to 50.0%."
+    )
+    assert len(difficulty_by_percentile([1], [2]).spec["hconcat"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: difficulty_by_percentile([], []),
+            r"`percentiles` must be at least one bin, with at most 4 shares, got 0",
+        ),
+        (lambda: difficulty_by_percentile([1], [1, 2]), r"`percentiles` must be as long as its partners"),
+        (
+            lambda: difficulty_by_percentile([1], [1], {"a": [1, 1]}),
+            r"`a` must be of 1 bins, like percentiles, got 2\.$",
+        ),
+        (lambda: difficulty_by_percentile([1], [1], {"a": [2]}), r"`a` must be \(b,\) shares from 0 to 1, or NaN"),
+        (
+            lambda: effectiveness(3),
+            r"^effectiveness: `estimate` must be an Estimate, of quantity\.estimate, got int\.$",
+        ),
+        (
+            lambda: threshold_tables(3),
+            r"^threshold_tables: `choice` must be Thresholds, of choose_thresholds, got int\.$",
+        ),
+        (
+            lambda: Table("t", ("a",), ((1,), (1, 2))),
+            r"^Table: `rows` must be of 1 cells, like columns, got 2 at row 1",
+        ),
+        (lambda: Table(3, ("a",), ()), r"^Table: `title` must be a text, got 3\.$"),
+        (lambda: Table("t", (3,), ()), r"^Table: `columns\[0\]` must be a text, got 3\.$"),
+        (lambda: Chart("t", "spec", "d"), r"^Chart: `spec` must be a Vega-Lite specification, a dict, got 'spec'\.$"),
+        (lambda: Chart("t", {}, " "), r"^Chart: `description` must be what is to be seen, got nothing\."),
+        (lambda: Examples("t", "kind", (1,)), r"^Examples: `rows\[0\]` must be of type Example, got int\.$"),
+        (
+            lambda: Contents("t", ()),
+            r"^Contents: `advice` must be at least one sentence, got none\. Say first what to do",
+        ),
+        (lambda: Contents("t", "do"), r"^Contents: `advice` must be a tuple, got 'do'\.$"),
+        (lambda: Contents("t", (1,)), r"^Contents: `advice\[0\]` must be of type str, got int\.$"),
+        (lambda: whole(tables=(1,)), r"^Contents: `tables\[0\]` must be of type Table, got int\.$"),
+        (lambda: whole(charts=5), r"^Contents: `charts` must be a tuple, got 5\.$"),
+        (lambda: whole(examples=(1,)), r"^Contents: `examples\[0\]` must be of type Examples, got int\.$"),
+        (lambda: whole(scores=1), r"^Contents: `scores` must be Scores, or None, got int\.$"),
+        (lambda: whole(numbers=[1]), r"^Contents: `numbers` must be \{what: figure\}, got list\.$"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(NaysayError, match=message):
+        call()

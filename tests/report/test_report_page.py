@@ -1,0 +1,237 @@
+"""The file: one, whole, with a policy that names its scripts, and nothing of a user's text obeyed. No browser here."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from report_cases import HOSTILE, example, sample, whole
+
+from naysay.errors import NaysayError
+from naysay.report import Chart, Contents, Examples, Table, html, moved, write_report
+from naysay.report.slider import ends
+
+STAND_IN = "window.vegaEmbed = async () => ({ view: null });"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """A few letters in place of Vega."""
+    monkeypatch.setattr(html, "_library", lambda: STAND_IN)
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, in order, and the text of some."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts, self.stack = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.texts.append("")
+        if tag not in ("meta", "input", "br"):
+            self.stack.append(len(self.tags) - 1)
+
+    def handle_endtag(self, tag):
+        assert self.tags[self.stack[-1]][0] == tag, (tag, self.tags[self.stack[-1]])  # every element is closed
+        self.stack.pop()
+
+    def handle_data(self, data):
+        for place in self.stack:
+            self.texts[place] += data
+
+    def all(self, tag, **wanted):
+        return [
+            (given, text)
+            for (name, given), text in zip(self.tags, self.texts, strict=True)
+            if name == tag and wanted.items() <= given.items()
+        ]
+
+
+def written(tmp_path, contents):
+    return write_report(tmp_path / "report.html", contents).read_text(encoding="utf-8")
+
+
+def test_the_page_says_it_in_order(quick, tmp_path):
+    text = written(tmp_path, whole())
+    page = Page(text)
+    assert page.stack == []
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    titles = [text for tag in ("h2",) for _, text in page.all(tag)]
+    assert titles == [
+        "Scores",
+        "Move the line",
+        "Counts",
+        "How many negatives",
+        "Difficulty by percentile",
+        "Examples",
+        "Notes",
+        "Provenance",
+    ]
+    assert text.index("Train on it.") < text.index("Then look.") < text.index("<nav")
+    for given, _ in page.all("a"):
+        assert f'id="{given["href"][1:]}"' in text
+    names = [given["id"] for _, given in page.tags if "id" in given]
+    assert len(names) == len(set(names))
+    assert all(text for _, text in page.all("caption"))
+    assert len(page.all("caption")) == len(page.all("table"))
+    for given, _ in page.all("div", role="img"):
+        assert given["aria-label"]
+    assert page.all("html")[0][0]["lang"] == "en"
+
+
+def test_the_policy_names_the_scripts_and_nothing_else(quick, tmp_path):
+    page = Page(written(tmp_path, whole()))
+    (policy,) = [given["content"] for given, _ in page.all("meta") if "http-equiv" in given]
+    parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert parts["default-src"] == parts["base-uri"] == parts["form-action"] == "'none'"
+    assert set(parts) == {"default-src", "base-uri", "form-action", "script-src", "style-src"}
+    scripts = [text for given, text in page.all("script") if "type" not in given]
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    assert parts["script-src"].split() == [f"'sha256-{one}'" for one in hashes]
+    assert scripts[0] == STAND_IN
+    assert "unsafe-eval" not in policy
+
+
+def test_nothing_points_outside(quick, tmp_path):
+    page = Page(written(tmp_path, whole("https://example.org/x.js")))
+    for tag, given in page.tags:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base", "source", "video", "audio")
+        assert "src" not in given
+        assert given.get("href", "#").startswith("#")
+        assert not [name for name in given if name.startswith("on") or name == "style"]
+
+
+@pytest.mark.parametrize("place", range(len(HOSTILE)))
+def test_hostile_text_anywhere_is_text(quick, tmp_path, place):
+    plain, hostile = Page(written(tmp_path, whole("x"))), Page(written(tmp_path, whole(HOSTILE[place])))
+    assert [tag for tag, _ in hostile.tags if tag != "span"] == [tag for tag, _ in plain.tags if tag != "span"]
+    assert [sorted(given) for tag, given in hostile.tags if tag != "span"] == [
+        sorted(given) for tag, given in plain.tags if tag != "span"
+    ]
+    data = json.loads(hostile.all("script", id="data")[0][1])
+    assert data["sample"]["line"] == 0.55
+    assert (tmp_path / "report.html").stat().st_size < 2_000_000
+
+
+def test_texts_are_cut_and_shown(quick, tmp_path):
+    text = written(tmp_path, whole(examples=(Examples("Long", "long", (example("y" * 1_000_000),)),)))
+    assert len(re.findall("… 999,6[0-9]+ more characters", text)) == 3
+    assert len(text) < 200_000
+
+
+def test_the_figures_at_the_line_are_in_the_page_without_a_script(quick, tmp_path):
+    page = Page(written(tmp_path, whole()))
+    now = moved(sample(of_anchors=100), 0.55)
+    cells = {
+        given["data-figure"]: (given["data-value"], text) for given, text in page.all("dd") if "data-figure" in given
+    }
+    assert {name: float(value) for name, (value, _) in cells.items()} == {name: getattr(now, name) for name in cells}
+    assert len(cells) == 7
+    assert cells["suspected"][1] == f"{round(now.suspected):,}"
+    assert "Computed in this page from 1,000 candidates of 40 of 100 anchors; counts are scaled to all." in "".join(
+        text for _, text in page.all("p")
+    )
+
+
+def test_the_ends_of_the_slider():
+    given = sample()
+    low, high = ends(given)
+    assert moved(given, low).suspected == 1000
+    assert moved(given, high).suspected == 0
+    assert ends(sample(line=np.inf)) == (low, high)
+    assert ends(sample(line=5.0)) == (low, 5.0)
+    assert ends(sample(by="suspicion", values=np.full(1000, 0.3))) == (0.0, 1.0)
+
+
+def test_chosen_rows_are_said_to_be(quick, tmp_path):
+    given = Table("Lines", ("line", "share"), (("0.1", 0.5), ("0.2", 0.25)), "Two lines.", "A note.", mark=(1,))
+    page = Page(written(tmp_path, Contents("t", ("do",), tables=(given,))))
+    (row,) = page.all("tr", **{"class": "chosen"})
+    assert row[1] == "0.2 chosen0.25"
+
+
+def test_long_tables_end_with_a_count(quick, tmp_path):
+    given = Table("Long", ("n",), tuple((n,) for n in range(1200)))
+    page = Page(written(tmp_path, Contents("t", ("do",), tables=(given,))))
+    assert len(page.all("tr")) == 201
+    assert "1,000 more rows are not shown." in page.all("p", **{"class": "note"})[0][1]
+
+
+def test_a_small_report_has_only_what_it_was_given(quick, tmp_path):
+    page = Page(written(tmp_path, Contents("Small", ("Do nothing.",))))
+    assert page.all("h2") == []
+    assert page.all("form") == []
+
+
+def test_without_the_extra_there_are_tables_and_a_note(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    page = Page(written(tmp_path, whole()))
+    assert page.all("div", role="img") == []
+    assert len([1 for given, _ in page.all("script") if "type" not in given]) == 1
+    assert len([1 for given, _ in page.all("details") if "open" in given]) == 3
+    assert "pip install 'naysay[report]'" in "".join(text for _, text in page.all("li"))
+    assert "Curves of the share of scores" in "".join(text for _, text in page.all("p"))
+
+
+def test_the_same_contents_give_the_same_bytes(quick, tmp_path):
+    first = write_report(tmp_path / "a.html", whole()).read_bytes()
+    assert write_report(str(tmp_path / "b.html"), whole()).read_bytes() == first
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_report_is_written_whole_or_not_at_all(quick, tmp_path, monkeypatch, step):
+    path = tmp_path / "report.html"
+    path.write_text("before")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(
+        NaysayError, match=r"^write_report: `path` must be a file that can be written, got .*No space left"
+    ):
+        write_report(path, whole())
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (".", r"^write_report: `path` must be a file, got the folder '.*'\.$"),
+        ("none/report.html", r"^write_report: `path` must be in an existing folder, got '.*none/report\.html'\.$"),
+        ("x" * 300, r"^write_report: `path` must be a file that can be written, got "),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused(quick, tmp_path, path, message):
+    with pytest.raises(NaysayError, match=message):
+        write_report(tmp_path / path, whole())
+
+
+def test_other_things_than_contents_are_refused(tmp_path):
+    with pytest.raises(NaysayError, match=r"^write_report: `contents` must be Contents, got dict\.$"):
+        write_report(tmp_path / "a.html", {})
+
+
+def test_a_page_that_would_be_too_large_is_refused(quick, tmp_path):
+    spec = {"data": {"values": [{"x": n / 7} for n in range(100_000)]}, "mark": "point"}
+    contents = Contents("t", ("do",), charts=(Chart("c", spec, "points"),))
+    message = (
+        r"^write_report: `contents` must be of at most 2,000,000 bytes as a page, got 2,\d+,\d+\. Give charts fewer"
+    )
+    with pytest.raises(NaysayError, match=message):
+        write_report(tmp_path / "a.html", contents)
+    assert os.listdir(tmp_path) == []
