@@ -26,7 +26,20 @@ _HOMES = {
     "planted_world": "testing",
     "mine": "mining",
 }
-_FOLDERS = ("pools", "samplers", "quantity", "detectors", "losses", "mining", "testing", "catalog", "types")
+_FOLDERS = (
+    "pools",
+    "samplers",
+    "quantity",
+    "detectors",
+    "losses",
+    "difficulty",
+    "report",
+    "mining",
+    "audit",
+    "testing",
+    "catalog",
+    "types",
+)
 
 __all__ = [*_HOMES, *_FOLDERS]
 
@@ -50,7 +63,20 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from naysay import catalog, detectors, losses, mining, pools, quantity, samplers, testing, types
+    from naysay import (
+        audit,
+        catalog,
+        detectors,
+        difficulty,
+        losses,
+        mining,
+        pools,
+        quantity,
+        report,
+        samplers,
+        testing,
+        types,
+    )
     from naysay.errors import NaysayError
     from naysay.kernels.threads import set_threads
     from naysay.mining.mine import mine

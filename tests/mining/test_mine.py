@@ -374,7 +374,7 @@ def test_another_line_without_another_search(monkeypatch):
     expected = mine(
         QUERIES, CORPUS, WORLD.known, 5, depth=150, select="random", on_short="relax", judge=Calibrated(0.2)
     )
-    monkeypatch.setattr(import_module("naysay.mining.mine"), "search", None)
+    monkeypatch.setattr(import_module("naysay.mining.job_rows"), "search", None)
     assert same(mined.rethreshold(alpha=0.2), expected)
     assert mined.rethreshold(alpha=0.2).rule == expected.rule
     assert same(mined.rethreshold(alpha=0.2).rethreshold(alpha=0.05), mined)

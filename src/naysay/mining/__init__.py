@@ -1,8 +1,10 @@
 """MINING: the best negatives in a corpus, exact, explained, in bounded memory. Embeddings in, ids out."""
 
+from naysay.mining.approximate import Index
 from naysay.mining.backfill import backfill
 from naysay.mining.bm25 import bm25
 from naysay.mining.candidates import Candidates
+from naysay.mining.encode import encode_texts, load_model, weights_hash
 from naysay.mining.exclude import exclude
 from naysay.mining.explain import Explanation, Fate
 from naysay.mining.found import Found
@@ -13,6 +15,7 @@ from naysay.mining.mine import mine
 from naysay.mining.mined import Mined
 from naysay.mining.read_beir import Beir, read_beir
 from naysay.mining.read_negatives import read_negatives
+from naysay.mining.recall import Recall, check_recall
 from naysay.mining.rescore import rescore
 from naysay.mining.runs import Run, read_run, write_run
 from naysay.mining.search import search
@@ -28,18 +31,23 @@ __all__ = [
     "Explanation",
     "Fate",
     "Found",
+    "Index",
     "Merged",
     "Mined",
+    "Recall",
     "Run",
     "TrainingFile",
     "Vectors",
     "Written",
     "backfill",
     "bm25",
+    "check_recall",
+    "encode_texts",
     "exclude",
     "floor",
     "join",
     "judge",
+    "load_model",
     "merge",
     "mine",
     "open_vectors",
@@ -49,6 +57,7 @@ __all__ = [
     "rescore",
     "search",
     "select",
+    "weights_hash",
     "window",
     "write_negatives",
     "write_run",

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_generator, check_one_of, refuse
+from naysay.checks import check_generator, check_one_of, check_whole, refuse
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, Mask, check_candidates
 from naysay.mining.counts import read_counts
+from naysay.mining.draws import distinct
 from naysay.mining.judge import was_suspicious
 from naysay.mining.known import rows_of
-from naysay.pools.everything import Everything
 from naysay.positives import Positives
-from naysay.types import Query
+from naysay.rng import key_from
 
 ON_SHORT = ("pad", "drop", "relax", "random", "raise")
 # score(anchors (p,), ids (p,)) -> (p,)
@@ -32,6 +32,7 @@ def backfill(
     known: Positives | None = None,
     score: ScorePairs | None = None,
     rng: np.random.Generator | None = None,
+    first: int = 0,
 ) -> Candidates:
     """Fill rows that have fewer than k candidates in play, or say that they are short.
 
@@ -46,6 +47,7 @@ def backfill(
     known      for "random": Positives of n anchors and all items
     score      for "random": score(anchors (p,), ids (p,)) -> (p,), so that random ones have scores like the others
     rng        for "random"
+    first      the number of the first row, where these are a part of more rows: random items go by it
 
     A row that is still short then has nothing left: its corpus, or what a judge had dropped, is used up. Nothing is
     tried twice, no id comes twice, and `shortfall` counts what is missing. Cost: a sort of the rows that are short.
@@ -65,8 +67,9 @@ def backfill(
         return candidates
     if on_short == "raise":
         row = int(np.flatnonzero(short)[0])
+        left = counts[row] - missing[row]
         message = (
-            f"{owner}: anchor {row} has {counts[row] - missing[row]} negatives left of the {counts[row]} asked for "
+            f"{owner}: anchor {first + row} has {left} negatives left of the {counts[row]} asked for "
             f"({short.sum()} such anchor{'s' if short.sum() > 1 else ''}). Ask for fewer, search deeper, or take "
             "another on_short."
         )
@@ -77,7 +80,7 @@ def backfill(
         back = _least_suspicious(candidates, missing)
         return candidates.restored(back).marked(back, "relaxed")
     check_generator(owner, rng)
-    return _with_random(owner, candidates, missing, needed)
+    return _with_random(owner, candidates, missing, needed, check_whole(owner, "first", first, 0))
 
 
 def shortfall(candidates: Candidates, counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -101,7 +104,9 @@ def _least_suspicious(candidates: Candidates, missing: NDArray[np.int64]) -> Mas
     return found
 
 
-def _with_random(owner: str, candidates: Candidates, missing: NDArray[np.int64], needed: dict[str, Any]) -> Candidates:
+def _with_random(
+    owner: str, candidates: Candidates, missing: NDArray[np.int64], needed: dict[str, Any], first: int
+) -> Candidates:
     """New slots with items that the anchor's search did not list, and that are not known of it."""
     known: Positives = needed["known"]
     if not isinstance(known, Positives) or known.n_anchors != len(candidates):
@@ -111,9 +116,11 @@ def _with_random(owner: str, candidates: Candidates, missing: NDArray[np.int64],
     places, slots = np.nonzero(candidates.filled[rows])
     listed = Positives.from_pairs(places, candidates.ids[rows][places, slots], len(rows), known.n_items)
     barred = rows_of(known, rows).union(listed)
-    drawn = Everything(barred).draw(Query(np.arange(len(rows))), missing[rows], rng=needed["rng"]).ids
-    new = np.full((len(candidates), drawn.shape[1]), -1, np.int64)
-    new[rows] = drawn
+    free = known.n_items - barred.count(relation="any")
+    ranks = distinct(key_from(owner, needed["rng"]), rows + first, missing[rows], free)
+    asked, taken = np.nonzero(ranks >= 0)
+    new = np.full((len(candidates), ranks.shape[1]), -1, np.int64)
+    new[rows[asked], taken] = barred.nth_negative(asked, ranks[asked, taken])
     scores = np.full(new.shape, -np.inf, np.float32)
     filled = new >= 0
     anchors = np.nonzero(filled)[0]
@@ -121,7 +128,7 @@ def _with_random(owner: str, candidates: Candidates, missing: NDArray[np.int64],
         scores[filled] = np.asarray(needed["score"](anchors, new[filled]), np.float32)
     names = (*candidates.source_names, "random")
     empty = np.zeros(new.shape, np.int8)
-    wider = {
+    wider: dict[str, NDArray[Any]] = {
         "ids": new,
         "scores": scores,
         "rank": empty,

@@ -14,7 +14,6 @@ from naysay.mining.candidates import Candidates, canonical_order
 from naysay.mining.exclude import exclude
 from naysay.mining.found import Found
 from naysay.mining.join import join
-from naysay.mining.known import kinds_of
 from naysay.mining.pair_scores import lowest_of, pair_scores
 from naysay.mining.ranks import with_left_out
 from naysay.mining.same_vectors import same_vectors
@@ -33,6 +32,7 @@ def collect(
     known: Positives,
     known_scores: NDArray[np.float32],
     metric: str,
+    kinds: Mapping[str, NDArray[np.bool_]],
     *,
     skipped: Ids | None = None,
     same_ids: bool,
@@ -43,17 +43,21 @@ def collect(
     """All candidates, with their ranks, scored by one kernel; what is known is counted wherever it was left out.
 
     found           the search's answer without known pairs;  sources  {name: (n, m) ids} of others
-    known_scores    of known.pairs(), in order
+    known_scores    of known.pairs(), in order;  kinds  {reason: which of them}, as `kinds_of` gives it
+    query           of these rows: its anchors are their numbers among all
     skipped         (n,) how many suspects the search passed over, or None
     equal_vectors   whether what has a positive's own vector is a twin;  twins  a detector of more, or None
     """
     (anchors, items), scores = known.pairs(), known_scores
-    kinds = kinds_of(known, same_ids=same_ids)
     searched = with_left_out(Candidates.of(found), anchors, items, scores, kinds, skipped)
     positive = kinds["positive"]
     searched = replace(searched, positive_scores=lowest_of(anchors[positive], scores[positive], len(searched)))
     parts = [searched, *(listed(name, ids, queries, corpus, metric) for name, ids in sources.items())]
-    candidates = exclude(join(*parts), known, same_ids=same_ids)
+    candidates = join(*parts)
+    if same_ids:  # before `exclude` calls it ignored; of a part of the rows, row i is not item i
+        candidates = candidates.drop(known.contains(np.arange(len(searched)), candidates.ids), "positive")
+        candidates = candidates.drop(candidates.ids == query.ids("mine")[:, None], "anchor")
+    candidates = exclude(candidates, known)
     if equal_vectors:
         like = positive | kinds["anchor"]
         same = [same_vectors(part, corpus, anchors[like], items[like], scores[like]) for part in parts]

@@ -33,6 +33,7 @@ def deepened(
     query: Query,
     wanted: NDArray[np.int64],
     low: Any = None,
+    slots: int | None = None,
 ) -> tuple[Found, NDArray[np.int64]]:
     """The same, with other candidates for anchors that have too few below the line, and how many each one skips.
 
@@ -40,6 +41,7 @@ def deepened(
     detector   one by scores: what it suspects of a row are the row's first
     wanted     (n,) how many below its line an anchor should have
     low        None, or a score below which candidates are of no use: nothing deeper is searched for
+    slots      candidates that are held at a time, some 100 bytes each; 2^24 if not given
 
     An anchor that is short is searched 8 times as deep, and again, up to 16,384; then its m slots hold what comes after
     the suspected ones, and these are counted: (n,), 0 for anchors that were not short. So memory does not grow with the
@@ -51,7 +53,7 @@ def deepened(
     depth, most = width, min(n_items, max(DEEPEST, width))
     while len(short) and depth < most:
         depth = min(most, FACTOR * depth)
-        step, left = max(1, _SLOTS // depth), [short[:0]]
+        step, left = max(1, (_SLOTS if slots is None else slots) // depth), [short[:0]]
         for start in range(0, len(short), step):
             rows = short[start : start + step]
             deep = search(queries.take(rows), depth, rows_of(known, rows))

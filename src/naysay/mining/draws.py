@@ -14,11 +14,33 @@ _STEPS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uin
 _LAST, _SPARE = np.uint64(31), np.uint64(11)
 
 
-def uniform(key: np.uint64, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(n, m) numbers above 0 and below 1 for the ids of rows 0 to n - 1."""
-    rows = np.arange(len(ids), dtype=np.uint64)[:, None]
-    bits = _mixed(_mixed(_mixed(rows + _GOLDEN) ^ key) + ids.astype(np.uint64) * _GOLDEN)
+def uniform(key: np.uint64, ids: NDArray[np.int64], rows: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+    """(n, m) numbers above 0 and below 1 for the ids of some rows; without `rows` of rows 0 to n - 1."""
+    anchors = (np.arange(len(ids)) if rows is None else rows).astype(np.uint64)[:, None]
+    bits = _mixed(_mixed(_mixed(anchors + _GOLDEN) ^ key) + ids.astype(np.uint64) * _GOLDEN)
     found: NDArray[np.float64] = ((bits >> _SPARE).astype(np.float64) + 0.5) * 2.0**-53
+    return found
+
+
+def distinct(
+    key: np.uint64, rows: NDArray[np.int64], counts: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """(r, m) for each row `counts` different whole numbers from 0 to its size - 1, each set as likely; -1 beyond.
+
+    rows, counts, sizes   (r,) whose numbers, how many, and below what; of a row with fewer than it asks for, all
+
+    Floyd's way (Bentley and Floyd 1987): the j-th of c numbers below s is drawn below s - c + j + 1, and if it is there
+    already, s - c + j is taken. No draw is tried twice. O(m^2) a row.
+    """
+    wanted = np.minimum(counts, sizes)
+    found = np.full((len(rows), int(wanted.max(initial=0))), -1, np.int64)
+    steps = np.broadcast_to(np.arange(found.shape[1]), found.shape)
+    chances = uniform(key, steps, rows)
+    for step in range(found.shape[1]):
+        last = sizes - wanted + step
+        drawn = np.minimum((chances[:, step] * (last + 1)).astype(np.int64), last)
+        again = (found[:, :step] == drawn[:, None]).any(axis=1)
+        found[:, step] = np.where(step < wanted, np.where(again, last, drawn), -1)
     return found
 
 

@@ -44,10 +44,12 @@ def finish(
     query: Query,
     rescore: ScorePairs | None,
     batch: int,
+    first: int = 0,
 ) -> tuple[Candidates, NDArray[np.int64]]:
     """The candidates with the negatives marked, and k of each anchor.
 
     counts   None: as many as are in play, at most `most`. The others are what `mine` was given
+    first    the number of the first row, where these are a part of all
 
     Random ones that fill a row are scored and judged like others; a suspect is dropped, and leaves the row short.
     """
@@ -63,16 +65,17 @@ def finish(
         similar=_similar(corpus) if how == "mmr" else None,
         balance=balance,
         quotas=quotas,
+        first=first,
     )
     if on_short != "random":
-        return backfill(chosen, counts, on_short), counts
+        return backfill(chosen, counts, on_short, first=first), counts
 
     def score(anchors: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.float32]:
         if rescore is not None:
             return answers_of("mine", rescore, anchors, ids, batch)
         return pair_scores(queries, corpus, anchors, ids, metric)
 
-    filled = backfill(chosen, counts, on_short, known=known, score=score, rng=rng_for(seed, FILLED))
+    filled = backfill(chosen, counts, on_short, known=known, score=score, rng=rng_for(seed, FILLED), first=first)
     width = chosen.ids.shape[1]
     if judge is None or filled.ids.shape[1] == width:
         return filled, counts

@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, refuse
-from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import Calibrated
-from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.slots import LINE
-from naysay.mining import requests
-from naysay.mining.auto import ALPHA, Background, background, by_shares, calibrated, shares_sentence
-from naysay.mining.backfill import ON_SHORT
-from naysay.mining.collect import collect
-from naysay.mining.deepen import deepened
-from naysay.mining.finish import HELD_OUT, SAMPLED, finish
-from naysay.mining.found import Found
+from naysay.mining import job_index, job_line, requests
+from naysay.mining.job_line import Line
+from naysay.mining.job_notes import notes_of, tally_of
+from naysay.mining.job_rows import candidates_of, finish_of
+from naysay.mining.job_task import task_of
 from naysay.mining.judge import judge as judged
 from naysay.mining.judge import lines_of
-from naysay.mining.known import kinds_of, known_of, one_each
-from naysay.mining.mined import Finish, Mined, notes_of, slots_of
+from naysay.mining.known import known_of
+from naysay.mining.mined import Mined, slots_of
 from naysay.mining.pair_scores import pair_scores
 from naysay.mining.rescore import ScorePairs
 from naysay.mining.rescore import rescore as rescored
-from naysay.mining.search import search
 from naysay.mining.vectors import open_vectors
-from naysay.mining.window import floor as floored
-from naysay.mining.window import window
-from naysay.positives import Positives
-from naysay.rng import rng_for
-from naysay.types import Query
 
 
 def mine(
@@ -63,6 +50,8 @@ def mine(
     quotas: Mapping[str, int] | None = None,
     on_short: str = "pad",
     most: int = 32,
+    approximate: str | None = None,
+    min_recall: float = 0.9,
     engine: str = "auto",
     budget: int | None = None,
     threads: int | None = None,
@@ -92,6 +81,9 @@ def mine(
     select            "top", "random", "softmax" (temperature), "spread", "groups" (groups), "mmr" (balance)
     quotas            {source: how many}; the search is called "search". Their sum is k
     on_short          what an anchor with fewer than k gets: "pad", "drop", "relax", "random" or "raise"
+    approximate       None: the search is exact. "auto", "ivf" or "hnsw": an index answers, which may miss some
+                      candidates; its recall is measured on 500 of the queries, is a note, and below `min_recall` the
+                      job is refused
     engine, budget, threads   of the search
 
     What happens, in order; each stage is a function of its own, and counts what it drops:
@@ -123,123 +115,79 @@ def mine(
     owner = "mine"
     asking, held = open_vectors(owner, "queries", queries), open_vectors(owner, "corpus", corpus)
     requests.check_vectors(owner, asking, held, metric)
+    job_index.check_approximate(owner, approximate, min_recall)
     known = known_of(owner, positives, ignore, asking.n, held.n, same_ids=same_ids)
-    counts = requests.read_k(owner, k, asking.n, most)
-    requests.check_judge(owner, judge, twins, rescore, known, auto_k=counts is None)
-    lists = requests.read_sources(owner, sources, asking.n, held.n)
-    options: dict[str, Any] = {"temperature": temperature, "groups": groups, "balance": balance}
-    names = (requests.SEARCH, *lists)
-    requests.check_selection(owner, select, options, quotas, counts, names, held.n)
-    labelled = int(np.count_nonzero(known.count()))
-    requests.check_stages(owner, ranks, floor, rescore, rescore_budget, rescore_batch, labelled)
-    check_one_of(owner, "on_short", on_short, ON_SHORT)
-    twin_detector = requests.read_twins(owner, twins, known, same_ids=same_ids)
-    width = most if counts is None else int(k if np.ndim(k) == 0 else counts.max(initial=0))
-    deep = requests.read_depth(owner, depth, width, held.n, ranks)
-    pick = rng_for(seed, HELD_OUT)
-    vectors = asking.rows(0, asking.n) if twin_detector is not None or not isinstance(judge, str | None) else None
-    query = Query(np.arange(asking.n), positives=one_each(known), vectors=vectors)
-    if not (judge is None or isinstance(judge, str) or (isinstance(judge, Calibrated) and judge.n == 0)):
-        lines_of(judge, query)  # a judge that lacks an anchor's positive refuses now, not after the search
-
-    def look(rows: Any, deep: int, exclude: Positives) -> Found:
-        return search(rows, held, deep, metric=metric, exclude=exclude, engine=engine, budget=budget, threads=threads)
-
-    found = look(asking, deep, Positives(known.indptr, known.indices, held.n, filter=known.filter))
-    whose, which = known.pairs()
-    known_scores = pair_scores(asking, held, whose, which, metric)
-    positive = kinds_of(known, same_ids=same_ids)["positive"]
-    one = np.flatnonzero(positive)[one_per_anchor(whose[positive], rng=pick)] if labelled else np.empty(0, np.int64)
-    least, sample = floor, None
-    by_share = isinstance(judge, str) and rescore is None and calibrated(ALPHA, known_scores[one]) is None
-    if by_share or (counts is None and floor is None and not isinstance(judge, Bands)):
-        sample = background(asking, held, known, metric, rng_for(seed, SAMPLED))
-    if counts is None and floor is None:
-        least = judge.low if isinstance(judge, Bands) or sample is None else by_shares(sample).low
-    detector, rule, skipped = None, "", None
-    if rescore is None:
-        detector, rule = _decided(owner, judge, known_scores[one], sample)
-        if detector is not None and depth is None and ranks is None and not np.isnan(lines_of(detector, query)).any():
-            wanted = np.full(asking.n, most) if counts is None else counts
-            found, skipped = deepened(found, look, asking, known, detector, query, wanted, least)
-    candidates = collect(
-        found,
-        lists,
+    task = task_of(
+        owner,
         asking,
         held,
         known,
-        known_scores,
-        metric,
-        skipped=skipped,
+        k,
+        requests.read_sources(owner, sources, asking.n, held.n),
+        metric=metric,
+        judge=judge,
+        seed=seed,
         same_ids=same_ids,
-        equal_vectors=judge is not None,
-        twins=twin_detector,
-        query=query,
+        twins=twins,
+        depth=depth,
+        ranks=ranks,
+        floor=floor,
+        rescore=rescore,
+        rescore_budget=rescore_budget,
+        rescore_batch=rescore_batch,
+        select=select,
+        temperature=temperature,
+        groups=groups,
+        balance=balance,
+        quotas=quotas,
+        on_short=on_short,
+        most=most,
+        engine=engine,
+        budget=budget,
+        threads=threads,
     )
-    if ranks is not None:
-        candidates = window(candidates, *ranks)
-    if least is not None:
-        candidates = floored(candidates, least)
+    auto_k = task.counts is None
+    one = task.held_out()
+    whole = task.rows(0, asking.n, np.zeros(len(known), np.float32))
+    if not (judge is None or isinstance(judge, str) or (isinstance(judge, Calibrated) and judge.n == 0)):
+        lines_of(judge, whole.query)  # a judge that lacks an anchor's positive refuses now, not after the search
+    requests.check_numbers(owner, asking, held, metric, threads)
+    whose, which = known.pairs()
+    known_scores = pair_scores(asking, held, whose, which, metric)
+    sample = None
+    if job_line.needs_sample(judge, known_scores[one], floor, auto_k=auto_k, rescored=rescore is not None):
+        sample = job_line.sample_of(task)
+    low = job_line.floor_of(judge, floor, sample, auto_k=auto_k)
+    line = Line(None, "", low)
+    if rescore is None:
+        line = Line(*job_line.decide(owner, judge, known_scores[one], sample), low)
+    task, notes = job_index.with_index(owner, task, approximate, min_recall)
+    rows = task.rows(0, asking.n, known_scores)
+    candidates = candidates_of(task, rows, line)
     if rescore is not None:
         pairs = whose[one], which[one]
         candidates = rescored(candidates, rescore, positives=pairs, budget=rescore_budget, batch=rescore_batch)
-        detector, rule = _decided(owner, judge, candidates.positive_scores[whose[one]], sample)
-    if detector is not None:
-        candidates = judged(candidates, detector, query=query)
-    ending: Finish = partial(
-        finish,
-        counts=counts,
-        most=most,
-        how=select,
-        **options,
-        quotas=quotas,
-        on_short=on_short,
-        seed=seed,
-        queries=asking,
-        corpus=held,
-        metric=metric,
-        known=known,
-        query=query,
-        rescore=rescore,
-        batch=rescore_batch,
-    )
-    after, wanted = ending(candidates, detector)
+        line = Line(*job_line.decide(owner, judge, candidates.positive_scores[whose[one]], sample), low)
+    if line.detector is not None:
+        candidates = judged(candidates, line.detector, query=rows.query)
+    ending = finish_of(task, rows)
+    after, wanted = ending(candidates, line.detector)
     return Mined(
-        **slots_of(after, width if counts is not None else int(wanted.max(initial=0))),
+        **slots_of(after, int(wanted.max(initial=0)) if auto_k else task.width),
         positive_scores=after.positive_scores,
-        thresholds=np.full(asking.n, np.nan) if detector is None else lines_of(detector, query),
+        thresholds=np.full(asking.n, np.nan) if line.detector is None else lines_of(line.detector, rows.query),
         counts=wanted,
-        rule=rule,
-        judge=detector,
+        rule=line.rule,
+        judge=line.detector,
         line=LINE,
         candidates=after,
         known=known,
         known_scores=None if rescore is not None else known_scores,
-        depth=deep,
+        depth=task.depth,
         metric=metric,
-        notes=notes_of(after, wanted, deep, held.n),
-        query=query,
-        _auto_k=counts is None,
+        notes=(*notes, *notes_of(tally_of(after, wanted, task.depth), held.n)),
+        query=rows.query,
+        _auto_k=auto_k,
         _before=candidates,
         _finish=ending,
     )
-
-
-def _decided(owner: str, judge: Any, scores: NDArray[np.float32], sample: Background | None) -> tuple[Any, str]:
-    """The detector and what it does, in a sentence.
-
-    scores   one known positive of each anchor;  sample  of all pairs, where the line is by shares
-    """
-    if judge is None:
-        return None, "Nothing is suspected: the nearest are taken."
-    unfitted = isinstance(judge, Calibrated) and judge.n == 0
-    if not isinstance(judge, str) and not unfitted:
-        return judge, judge.describe() if isinstance(judge, Calibrated) else f"Suspected by {judge!r}."
-    alpha = judge.alpha if isinstance(judge, Calibrated) else ALPHA
-    line = calibrated(alpha, scores)
-    if line is not None:
-        return line, line.describe()
-    if unfitted or sample is None:
-        refuse(owner, "judge", "another, where all positives score the same", f"{len(scores)} equal scores")
-    bands = by_shares(sample)
-    return bands, shares_sentence(bands, sample, len(scores), alpha)

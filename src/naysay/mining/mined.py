@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from naysay.checks import check_whole, refuse
 from naysay.detectors.calibrated import Calibrated
 from naysay.mining.candidates import Candidates, canonical_order
 from naysay.mining.explain import Explanation, Fate
-from naysay.mining.judge import SUSPICIOUS, lines_of, rejudged, was_suspicious
+from naysay.mining.job_notes import notes_of, tally_of
 from naysay.mining.judge import judge as judged
+from naysay.mining.judge import lines_of, rejudged, was_suspicious
 from naysay.mining.write_negatives import Written, write_negatives
 from naysay.positives import Positives
 from naysay.types import Negatives, Query
@@ -172,7 +173,7 @@ class Mined:
 
     def _again(self, before: Candidates, judge: Any, line: float, rule: str, thresholds: NDArray[np.float64]) -> Mined:
         after, counts = self._finish(before, judge)
-        notes = notes_of(after, counts, self.depth, self.known.n_items, again=True)
+        notes = notes_of(tally_of(after, counts, self.depth), self.known.n_items, again=True)
         made = replace(self, rule=rule, judge=judge, line=line, thresholds=thresholds, notes=notes, _before=before)
         return replace(
             made,
@@ -191,6 +192,7 @@ class Mined:
         query_texts: Any = None,
         corpus_texts: Any = None,
         corpus_titles: Any = None,
+        with_scores: bool = False,
         short: str | None = None,
         corpus_path: str | None = None,
         tag: str | None = None,
@@ -208,10 +210,53 @@ class Mined:
             query_texts=query_texts,
             corpus_texts=corpus_texts,
             corpus_titles=corpus_titles,
+            with_scores=with_scores,
             short=short,
             corpus_path=corpus_path,
             tag=tag,
         )
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str = "",
+        numbers: Mapping[str, str] | None = None,
+        query_texts: Any = None,
+        corpus_texts: Any = None,
+        query_ids: Any = None,
+        corpus_ids: Any = None,
+        provenance: Mapping[str, str] | None = None,
+        background: Any = None,
+        run: Any = None,
+        of_anchors: int | None = None,
+        seed: int = 0,
+    ) -> Path:
+        """Write one HTML file that shows what was mined and why; the arguments are those of `report_mined`."""
+        from naysay.mining.reported import report_mined  # a report draws a Mined, so it stands after it
+
+        return report_mined(
+            self,
+            path,
+            title=title,
+            numbers=numbers,
+            query_texts=query_texts,
+            corpus_texts=corpus_texts,
+            query_ids=query_ids,
+            corpus_ids=corpus_ids,
+            provenance=provenance,
+            background=background,
+            run=run,
+            of_anchors=of_anchors,
+            seed=seed,
+        )
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: what draws the line anew holds open files, models and functions."""
+        message = (
+            "Mined: it cannot be pickled, because it can judge anew. Keep its arrays, or write it: mined.write(path)."
+        )
+        raise TypeError(message)
 
     def __str__(self) -> str:
         """How many, by which rule, and what was left out."""
@@ -243,23 +288,3 @@ def slots_of(candidates: Candidates, width: int) -> dict[str, Any]:
         wide[:, : order.shape[1]] = np.where(filled, np.take_along_axis(values, order, axis=1), values.dtype.type(none))
         found[name] = wide
     return found | {"source_names": candidates.source_names, "kept_names": candidates.kept_names}
-
-
-def notes_of(
-    candidates: Candidates, counts: NDArray[np.int64], depth: int, n_items: int, *, again: bool = False
-) -> tuple[str, ...]:
-    """A sentence for each thing that a user should know about the result; `again`: it was drawn from an earlier one."""
-    taken = candidates.kept_by[candidates.kept]
-    marks = {name: int(np.count_nonzero(taken == place)) for place, name in enumerate(candidates.kept_names)}
-    notes = [f"{marks[name]:,} negatives are {name}." for name in ("relaxed", "random") if marks.get(name)]
-    missing = counts - np.count_nonzero(candidates.kept, axis=1)
-    passed = candidates.outside.get(SUSPICIOUS, np.zeros(len(counts), np.int64))
-    if (missing > 0).any():
-        looked = (depth + passed)[(missing > 0) & (candidates.ids[:, depth - 1] >= 0)].max(initial=0)
-        deeper = f" Search deeper: depth={min(n_items, 4 * looked)}." if 0 < looked < n_items else ""
-        notes.append(f"{int((missing > 0).sum()):,} anchors are short, by {int(missing.sum()):,} negatives.{deeper}")
-    if len(counts) and not counts.all():
-        notes.append(f"k is 0 for {int((counts == 0).sum()):,} anchors.")
-    if again and passed.any():
-        notes.append(f"{int((passed > 0).sum()):,} anchors were searched past their suspects: these cannot come back.")
-    return tuple(notes)

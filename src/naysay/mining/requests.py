@@ -12,14 +12,18 @@ from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, check_range, check_whole, refuse, shown, whole_numbers
 from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.detectors.twins import Twins
+from naysay.kernels.threads import threads as usual_threads
 from naysay.mining.auto import ALPHA
+from naysay.mining.bounds import fits_float32, largest_score
 from naysay.mining.counts import read_counts
 from naysay.mining.judge import check_detector, combined
 from naysay.mining.known import pairs_of
 from naysay.mining.rescore import check_score_pairs
 from naysay.mining.search import METRICS
 from naysay.mining.select import HOW, check_options, check_quotas, check_temperature
+from naysay.mining.survey import survey
 from naysay.mining.vectors import Vectors
+from naysay.mining.workers import Workers
 from naysay.positives import POSITIVE, Positives
 from naysay.quantity.numbers import one_number
 
@@ -33,6 +37,18 @@ def check_vectors(owner: str, queries: Vectors, corpus: Vectors, metric: str) ->
     if corpus.n == 0:
         refuse(owner, "corpus", "of at least one vector", "none")
     check_one_of(owner, "metric", metric, tuple(METRICS))
+
+
+def check_numbers(owner: str, queries: Vectors, corpus: Vectors, metric: str, threads: int | None) -> None:
+    """Look at all vectors: what is not finite, has no cosine, or has scores too large for float32 is refused."""
+    kind, count = METRICS[metric], usual_threads() if threads is None else check_whole(owner, "threads", threads, 1)
+    with Workers(count, torch=False) as workers:
+        sides = (("queries", queries), ("corpus", corpus))
+        norms = [survey(owner, name, vectors, kind, workers).largest for name, vectors in sides]
+    most = largest_score(kind, norms[0], norms[1])
+    if not fits_float32(most):
+        advice = "Scale the vectors down."
+        refuse(owner, "queries", "of norms whose scores float32 holds", f"scores up to {most:.3g}", advice)
 
 
 def read_k(owner: str, k: Any, n: int, most: int) -> NDArray[np.int64] | None:

@@ -33,6 +33,7 @@ def select(
     similar: diverse.Similar | None = None,
     balance: float | None = None,
     quotas: Mapping[str, int] | None = None,
+    first: int = 0,
 ) -> Candidates:
     """Take k of the candidates in play; the others are dropped as "not selected".
 
@@ -48,6 +49,7 @@ def select(
     similar       similar(ids (r, m)) -> (r, m, d): vectors, for "mmr"
     balance       from 0 to 1, 0.5 by default, for "mmr". Score and closeness should be of one kind: cosine is taken
     quotas        {source name: how many}: so many of each source, chosen by `how` among its own. Their sum is k
+    first         the number of the first row, where these are a part of more rows: random choices go by it
 
     Equal scores go by id, the lower first. A row with fewer than k keeps them all; `backfill` says what then. What is
     taken is marked with `how`. Cost: a sort of each row; "mmr": k m d a row.
@@ -68,15 +70,16 @@ def select(
     counts = read_counts(owner, k, len(candidates))
     parts = _parts(owner, candidates, counts, quotas)
     key = np.uint64(0) if rng is None else key_from(owner, rng)
+    rows = np.arange(check_whole(owner, "first", first, 0), first + len(candidates))
     warmth = 1.0 if temperature is None else check_temperature(owner, temperature)
     chosen = np.zeros(candidates.ids.shape, np.bool_)
     for mask, wanted in parts:
         if how == "top":
             chosen |= _first(canonical_order(candidates, mask), mask, wanted)
         elif how == "random":
-            chosen |= _first(_falling(uniform(key, candidates.ids), mask), mask, wanted)
+            chosen |= _first(_falling(uniform(key, candidates.ids, rows), mask), mask, wanted)
         elif how == "softmax":
-            noise = -np.log(-np.log(uniform(key, candidates.ids)))
+            noise = -np.log(-np.log(uniform(key, candidates.ids, rows)))
             chosen |= _first(_falling(np.where(mask, candidates.scores / warmth, 0) + noise, mask), mask, wanted)
         elif how == "spread":
             chosen |= _spread(canonical_order(candidates, mask), mask, wanted)
