@@ -23,18 +23,19 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
 
 tests: $(READY)
+	@command -v chromium >/dev/null || echo "No Chromium: the report is not opened in a browser. Run: apt-get install chromium"
 	$(BIN)/python -m pytest -n 2
 
-# The package alone, then what development needs beside it. Rebuilt when the dependencies change; otherwise reused.
+# What the demonstration needs, then what development needs beside it. Rebuilt when the dependencies change; otherwise reused.
 $(RUNS): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "naysay needs Python 3.11 or newer; run: make PYTHON=python3.11 ...")'
 	@echo "Building the environment in $(VENV), only this once ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo]'
 	@touch $(RUNS)
 
 $(READY): $(RUNS)
-	@echo "Adding what the tests need, torch among it ..."
+	@echo "Adding what the tests need ..."
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $(READY)
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay import cli
 
 
 def naysay(*arguments):

@@ -1,29 +1,182 @@
-"""The demonstration gives a real result: no known positive, and hard negatives that are more often false."""
+"""`naysay demo`: what it prints and writes follows from its numbers, and a seed fixes them."""
 
+import importlib
 import io
+import json
+import sys
+from pathlib import Path
 
+import numpy as np
+import pytest
+import torch
 from rich.console import Console
 
-from naysay import demo
+from naysay import NaysayError
+from naysay.demo import Demonstration, tutorial
+from naysay.demo.summary import mean_of, verdict
+from naysay.errors import MissingExtraError
+
+sys.path.append(str(Path(__file__).parent / "demo"))
+from planted_library import planted_library
+
+MODULE = importlib.import_module("naysay.demo.run")  # the package's `run` is the function
 
 
-def test_quick_demo():
+@pytest.fixture(autouse=True)
+def a_small_library(monkeypatch):
+    monkeypatch.setattr(MODULE, "read_library", planted_library)
+    monkeypatch.setattr(tutorial, "BUCKETS", 64)
+    monkeypatch.setattr(tutorial, "BATCH", 32)
+    monkeypatch.setattr(MODULE, "STEPS", 20)
+
+
+def shown(folder, **options):
     text = io.StringIO()
-    lines = demo.run(quick=True, console=Console(file=text, width=200))
-    by_name = {line.name: line for line in lines}
-    assert [line.known for line in lines] == [0, 0, 0]
-    # 12 of each anchor's 2,000 items are hidden positives, 28 are known: uniform draws hit 12 / 1,972.
-    assert abs(by_name["uniform"].false_negative_rate - 12 / 1972) < 0.001
-    assert by_name["nearest 100"].false_negative_rate > 10 * by_name["uniform"].false_negative_rate
-    assert by_name["nearest 100"].score > by_name["uniform"].score + 0.2
-    assert all(line.per_second > 1e5 for line in lines)
-    printed = text.getvalue()
-    assert "2,000 anchors x 2,000 items, 56,000 known positives and 24,000 that nobody labelled" in printed
-    assert "0 returned a known positive" in printed
+    return MODULE.run(out=folder, console=Console(file=text, width=100), **options), text.getvalue()
 
 
-def test_a_seed_fixes_the_world():
-    quiet = Console(file=io.StringIO())
-    one, other, third = (demo.run(quick=True, seed=seed, console=quiet) for seed in (1, 1, 2))
-    rates = [[line.false_negative_rate for line in lines] for lines in (one, other, third)]
-    assert rates[0] == rates[1] != rates[2]
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """One run, for all tests that look at it: what it gave, what it printed, and its folder."""
+    folder = tmp_path_factory.mktemp("out") / "demo"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MODULE, "read_library", planted_library)
+        patch.setattr(tutorial, "BUCKETS", 64)
+        patch.setattr(tutorial, "BATCH", 32)
+        patch.setattr(MODULE, "STEPS", 20)
+        before = torch.get_num_threads(), torch.random.get_rng_state()
+        result, printed = shown(folder)
+        assert torch.get_num_threads() == before[0]
+        assert torch.equal(torch.random.get_rng_state(), before[1])
+    return result, printed, folder
+
+
+def test_the_table_is_made_from_the_numbers(finished):
+    result, printed, _ = finished
+    assert isinstance(result, Demonstration)
+    assert tuple(result.quality) == tutorial.ARMS
+    for arm, rows in result.quality.items():
+        assert set(rows) == {"recall@1", "recall@10", "MRR"}
+        for values in rows.values():
+            assert len(values) == 3
+            assert all(0 <= value <= 1 for value in values)
+        line = next(line for line in printed.splitlines() if line.startswith(f"│ {arm} "))
+        for values in rows.values():
+            assert str(mean_of(values)) in line
+
+
+def test_the_verdict_is_computed(finished):
+    result, printed, _ = finished
+    scores = {arm: rows["MRR"] for arm, rows in result.quality.items()}
+    assert result.verdict == verdict(scores, "MRR", "judged", ("in-batch", "plain hard"))
+    assert result.verdict in " ".join(printed.split())
+
+
+def test_what_else_is_printed(finished):
+    result, printed, folder = finished
+    flat = " ".join(printed.split())
+    library = planted_library()
+    assert "432 names with a docstring, 144 of which share it with another name" in flat
+    assert f"Corpus {library.fingerprint}." in flat
+    assert (result.names, result.twins, result.fingerprint) == (432, 144, library.fingerprint)
+    for name, found in result.found.items():
+        line = next(line for line in printed.splitlines() if line.startswith(f"│ {name} "))
+        assert f"{100 * found.recall:.1f} %" in line
+        assert f"{100 * found.precision:.1f} %" in line
+    assert f"Threshold: {result.rule}" in flat
+    assert f"of the test names {result.let_through:.1%} score below it" in flat
+    assert f"best served by {result.howmany.k:,} random negatives" in flat
+    assert f"What was mined, and why: {folder / 'report.html'}" in flat
+    assert printed.rstrip().endswith("s in all.")
+
+
+def test_what_is_written(finished):
+    result, _, folder = finished
+    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "results.json"]
+    numbers = json.loads((folder / "results.json").read_text())
+    assert numbers["quality"] == result.quality
+    assert numbers["verdict"] == result.verdict
+    assert (numbers["seed"], numbers["quick"], numbers["names"]) == (0, False, result.names)
+    assert numbers["found"]["Twins, by text"]["recall"] == result.found["Twins, by text"].recall
+    page = (folder / "report.html").read_text()
+    assert "Negatives for the standard library" in page
+    assert f"{100 * np.mean(result.quality['judged']['MRR']):.1f} %" in page
+
+
+def test_a_second_run_gives_the_same_and_another_seed_does_not(finished, tmp_path):
+    result, printed, folder = finished
+    before = (folder / "results.json").read_bytes()
+    again, text = shown(folder)  # over the earlier one
+    assert again.quality == result.quality
+    assert (folder / "results.json").read_bytes() == before
+    assert text.splitlines()[:-1] == printed.splitlines()[:-1]  # the last line is the time
+    other, _ = shown(tmp_path / "other", seed=1)
+    assert other.quality != result.quality
+
+
+def test_quick_is_a_quarter_of_the_texts_with_all_their_names(tmp_path, monkeypatch):
+    seen = []
+
+    def stopped(library, seed):
+        seen.append(library)
+        raise NaysayError("far enough")
+
+    monkeypatch.setattr(tutorial, "split", stopped)
+    with pytest.raises(NaysayError, match="far enough"):
+        MODULE.run(quick=True, out=tmp_path / "new")
+    assert len(set(seen[0].documents)) == 360 / 4
+    kept = set(seen[0].documents)
+    assert set(seen[0].names) == {n for n, d in zip(*parts_of(planted_library()), strict=True) if d in kept}
+    assert not (tmp_path / "new").exists()
+
+
+def parts_of(library):
+    return library.names, library.documents
+
+
+# ---- refusals, before anything is read ------------------------------------------------------------------
+
+
+@pytest.fixture
+def nothing_is_read(monkeypatch):
+    monkeypatch.setattr(MODULE, "read_library", lambda: pytest.fail("work has started"))
+
+
+@pytest.mark.usefixtures("nothing_is_read")
+def test_a_bad_seed(tmp_path):
+    with pytest.raises(NaysayError, match=r"demo: `seed` must be at least 0, got -1\."):
+        MODULE.run(seed=-1, out=tmp_path / "new")
+
+
+@pytest.mark.usefixtures("nothing_is_read")
+def test_a_folder_of_other_things(tmp_path, monkeypatch):
+    (tmp_path / "naysay-demo").mkdir()
+    (tmp_path / "naysay-demo" / "mine.txt").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        NaysayError, match=r"demo: `out` must be a new folder, or that of an earlier demo, got 'naysay-demo'"
+    ):
+        MODULE.run()
+
+
+@pytest.mark.usefixtures("nothing_is_read")
+def test_without_torch(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"demo: torch is not installed\. Run: pip install 'naysay\[demo\]'"):
+        MODULE.run(out=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_threads_are_put_back_after_a_refusal(tmp_path, monkeypatch):
+    def refused():
+        raise NaysayError("no source")
+
+    monkeypatch.setattr(MODULE, "read_library", refused)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(NaysayError, match="no source"):
+            MODULE.run(out=tmp_path / "new")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -17,7 +17,7 @@ from naysay.testing import detectors, losses, pools, samplers
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-FOLDERS = ("pools", "samplers", "detectors", "quantity", "losses", "mining", "testing")
+FOLDERS = ("pools", "samplers", "detectors", "quantity", "losses", "difficulty", "mining", "audit", "report", "testing")
 FENCE = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$(?:\s+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "text", "sh"}
@@ -107,7 +107,7 @@ def test_every_public_name_of_a_folder_is_on_its_page(folder):
 
 def test_every_folder_has_a_page():
     folders = {path.parent.name for path in (ROOT / "src" / "naysay").glob("*/__init__.py")}
-    assert folders - {"catalog"} <= {page.stem for page in DOCS}  # whose page is methods.md
+    assert folders - {"catalog", "demo"} <= {page.stem for page in DOCS}  # whose pages are methods.md and tutorial.md
 
 
 @pytest.mark.parametrize(

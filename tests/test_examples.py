@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # Folders that a user does not call by name.
-INNER = {"kernels", "catalog"}
+INNER = {"kernels", "catalog", "demo", "integrations"}
 
 
 def promised(path):

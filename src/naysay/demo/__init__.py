@@ -1,0 +1,6 @@
+"""The demonstration: negatives of four kinds on a corpus that every Python has, its own standard library."""
+
+from naysay.demo.library import Library, read_library
+from naysay.demo.run import Demonstration, run
+
+__all__ = ["Demonstration", "Library", "read_library", "run"]
