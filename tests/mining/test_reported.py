@@ -342,6 +342,15 @@ def test_random_pairs_tell_how_many_and_where(tmp_path, monkeypatch):
     assert worse.notes[-1].endswith("positives against random pairs have AUC 0.")
 
 
+def test_a_mined_brings_its_own_random_pairs(tmp_path, monkeypatch):
+    caught = []
+    monkeypatch.setattr(reported, "write_report", lambda path, contents: caught.append(contents) or path)
+    AUTO.report(tmp_path / "report.html")
+    rescored = mine(QUERIES, CORPUS, WORLD.known, 5, rescore=lambda anchors, ids: ids * 0.001, judge=Absolute(9.0))
+    rescored.report(tmp_path / "report.html")  # whose scores are of another kind than those of the vectors
+    assert [contents.charts[0].title == "How many negatives" for contents in caught] == [True, False]
+
+
 def test_many_anchors_are_sampled_and_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(reported, "_SLOTS", 5000)
     contents = told(AUTO, tmp_path, monkeypatch)

@@ -94,6 +94,7 @@ def _report(
         corpus_ids=corpus.ids,
         provenance={name: _short(value) for name, value in provenance.items()},
         background=ready.background,
+        one_positive=_one_positive(ready.task, ready.known_scores)[rows],
         of_anchors=ready.task.queries.n,
         seed=ready.task.seed,
     )

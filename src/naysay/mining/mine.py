@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -190,4 +191,5 @@ def mine(
         _auto_k=auto_k,
         _before=candidates,
         _finish=ending,
+        _background=partial(job_line.sample_of, task) if rescore is None else None,  # of scores of the same kind
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_whole, refuse
 from naysay.detectors.calibrated import Calibrated
+from naysay.mining.auto import Background
 from naysay.mining.candidates import Candidates, canonical_order
 from naysay.mining.explain import Explanation, Fate
 from naysay.mining.job_notes import notes_of, tally_of
@@ -69,6 +70,7 @@ class Mined:
     _auto_k: bool = field(repr=False)
     _before: Candidates = field(repr=False)
     _finish: Finish = field(repr=False)
+    _background: Callable[[], Background] | None = field(repr=False, default=None)
 
     @property
     def dropped(self) -> dict[str, NDArray[np.int64]]:
@@ -229,12 +231,18 @@ class Mined:
         provenance: Mapping[str, str] | None = None,
         background: Any = None,
         run: Any = None,
+        one_positive: Any = None,
         of_anchors: int | None = None,
         seed: int = 0,
     ) -> Path:
-        """Write one HTML file that shows what was mined and why; the arguments are those of `report_mined`."""
+        """Write one HTML file that shows what was mined and why; the arguments are those of `report_mined`.
+
+        Without `background` random pairs are scored for it here, where the vectors are at hand.
+        """
         from naysay.mining.reported import report_mined  # a report draws a Mined, so it stands after it
 
+        if background is None and self._background is not None:
+            background = self._background()
         return report_mined(
             self,
             path,
@@ -247,6 +255,7 @@ class Mined:
             provenance=provenance,
             background=background,
             run=run,
+            one_positive=one_positive,
             of_anchors=of_anchors,
             seed=seed,
         )
