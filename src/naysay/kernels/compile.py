@@ -55,3 +55,18 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 # prefetch(array, index): ask for a cache line ahead of its use. It never faults, so an index past the end of a
 # one-dimensional array is harmless. Rows of a batch are random places in memory: this hides their latency.
 prefetch = cast("Callable[[Any, Any], None]", intrinsic(_prefetch))
+
+
+def _lowest_bit(typing_context: Any, bits: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number, flag = ir.IntType(32), ir.IntType(1)
+        insert: Any = cgutils.get_or_insert_function
+        function = insert(builder.module, ir.FunctionType(number, [number, flag]), "llvm.cttz.i32")
+        return builder.call(function, [arguments[0], flag(1)])
+
+    return types.uint32(types.uint32), generate
+
+
+# lowest_bit(bits): the place of the lowest bit that is set in 32, of which one is. What a vector of comparisons found
+# is then walked from hit to hit instead of from column to column.
+lowest_bit = cast("Callable[[Any], Any]", intrinsic(_lowest_bit))

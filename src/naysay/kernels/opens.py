@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from naysay.kernels.compile import compiled, inlined
+from naysay.kernels.compile import compiled, inlined, lowest_bit
 from naysay.kernels.csr import row_contains
 
-_CHUNK = 32  # columns that are looked at together
-_SPREAD = 4  # columns per group that make a first limit worth it
+_CHUNK = 32  # columns that are looked at together, a bit for each
+_SPREAD = 4  # columns for each wanted one that make a first limit worth it: two for each group
 _F = np.float32
 _WIDEN = np.float32(2.0**-17)
 _DOUBT, _TINY = np.float32(2.0**-22), np.float32(1e-44)
@@ -31,55 +31,6 @@ def _upper(product: Any, a: Any, b: Any, c: Any, scale: Any, size: Any, error: A
 def _lower(upper: Any, b: Any, c: Any, slack: Any, size: Any, error: Any, offset: Any) -> Any:
     """The lower bound that goes with an upper one; the offset is -|c|^2 or 0, widened by 2^-18 on each side."""
     return upper - _F(2.0) * ((b * size + c * error) + slack) + _WIDEN * offset
-
-
-@compiled
-def _first_limit(line: Any, a: Any, b: Any, c: Any, slack: Any, sides: Any, maxima: Any) -> Any:
-    """A number that the lower bounds of as many columns as there are maxima reach: the lowest of so many groups'."""
-    groups = len(maxima)
-    maxima[:] = -np.inf
-    for first in range(0, len(line) - groups + 1, groups):
-        # Slices, because an index that may be negative for all that the compiler knows is one number at a time.
-        part = line[first : first + groups]
-        scale, size = sides[0][first : first + groups], sides[1][first : first + groups]
-        error, offset = sides[2][first : first + groups], sides[3][first : first + groups]
-        for i in range(groups):
-            upper = _upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i])
-            value = _lower(upper, b, c, slack, size[i], error[i], offset[i])
-            maxima[i] = value if value > maxima[i] else maxima[i]
-    lowest = maxima[0]
-    for group in range(1, groups):
-        lowest = maxima[group] if maxima[group] < lowest else lowest
-    return lowest
-
-
-@compiled
-def _passing(line: Any, a: Any, b: Any, c: Any, sides: Any, first: Any, limit: Any, chunk: Any, hits: Any) -> Any:
-    """List in `hits` the columns from `first` on whose upper bound passes the limit, and count them.
-
-    A chunk is computed without a branch, many columns at a time; most have none that passes.
-    """
-    found, width = 0, len(line)
-    while first + _CHUNK <= width:
-        part, scale, size = (
-            line[first : first + _CHUNK],
-            sides[0][first : first + _CHUNK],
-            sides[1][first : first + _CHUNK],
-        )
-        error, offset = sides[2][first : first + _CHUNK], sides[3][first : first + _CHUNK]
-        above = np.int32(0)
-        for i in range(_CHUNK):
-            chunk[i] = _upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i])
-            above |= np.int32(chunk[i] > limit)
-        if above:
-            for i in range(_CHUNK):
-                hits[found] = first + i
-                found += chunk[i] > limit
-        first += _CHUNK
-    for j in range(first, width):
-        hits[found] = j
-        found += _upper(line[j], a, b, c, sides[0][j], sides[1][j], sides[2][j], sides[3][j]) > limit
-    return found
 
 
 @inlined
@@ -105,6 +56,55 @@ def _at_place(values: Any, place: Any) -> Any:
         else:
             break
     return values[place]
+
+
+@compiled
+def _first_limit(line: Any, a: Any, b: Any, c: Any, slack: Any, sides: Any, maxima: Any, reached: Any) -> Any:
+    """A number that the lower bounds of `reached` columns reach: so many of the highest in groups of columns do.
+
+    There are twice as many groups: the lowest of as many groups as are wanted would be far below the best of all.
+    """
+    groups = len(maxima)
+    maxima[:] = -np.inf
+    for first in range(0, len(line) - groups + 1, groups):
+        # Slices, because an index that may be negative for all that the compiler knows is one number at a time.
+        part = line[first : first + groups]
+        scale, size = sides[0][first : first + groups], sides[1][first : first + groups]
+        error, offset = sides[2][first : first + groups], sides[3][first : first + groups]
+        for i in range(groups):
+            upper = _upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i])
+            value = _lower(upper, b, c, slack, size[i], error[i], offset[i])
+            maxima[i] = value if value > maxima[i] else maxima[i]
+    return _at_place(maxima, groups - reached)
+
+
+@compiled
+def _passing(line: Any, a: Any, b: Any, c: Any, sides: Any, first: Any, limit: Any, hits: Any) -> Any:
+    """List in `hits` the columns from `first` on whose upper bound passes the limit, and count them.
+
+    A chunk becomes 32 bits without a branch, many columns at a time; most have none that is set.
+    """
+    found, width = 0, len(line)
+    while first + _CHUNK <= width:
+        part, scale, size = (
+            line[first : first + _CHUNK],
+            sides[0][first : first + _CHUNK],
+            sides[1][first : first + _CHUNK],
+        )
+        error, offset = sides[2][first : first + _CHUNK], sides[3][first : first + _CHUNK]
+        above = np.uint32(0)
+        for i in range(_CHUNK):
+            upper = _upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i])
+            above |= np.uint32(upper > limit) << np.uint32(i)
+        while above:
+            hits[found] = first + np.int64(lowest_bit(above))
+            found += 1
+            above &= above - np.uint32(1)
+        first += _CHUNK
+    for j in range(first, width):
+        hits[found] = j
+        found += _upper(line[j], a, b, c, sides[0][j], sides[1][j], sides[2][j], sides[3][j]) > limit
+    return found
 
 
 @compiled
@@ -158,7 +158,7 @@ def scan(
     scale, size, error, offset = sides
     indptr, indices, bits = known
     width, room = products.shape[1], ids.shape[1]
-    maxima, chunk, hits = np.empty(width, np.float32), np.empty(_CHUNK, np.float32), np.empty(width + 1, np.int64)
+    maxima, hits = np.empty(width, np.float32), np.empty(width + 1, np.int64)
     for row in range(start, stop):
         if columns[row] >= width:
             continue
@@ -166,14 +166,14 @@ def scan(
         a, b, c, slack = row_scale[row], row_error[row], row_size[row], slacks[row]
         begin, end = indptr[first_row + row], indptr[first_row + row + 1]
         count, limit = counts[row], limits[row]
-        groups = wanted + (end - begin)
-        if count == 0 and limit == -np.inf and width >= _SPREAD * groups:
+        reached = wanted + (end - begin)
+        if count == 0 and limit == -np.inf and width >= _SPREAD * reached:
             # A hair lower, because a pair that equals it has not been found before.
-            limit = _first_limit(line, a, b, c, slack, sides, maxima[:groups])
+            limit = _first_limit(line, a, b, c, slack, sides, maxima[: 2 * reached], reached)
             limit -= abs(limit) * _DOUBT + _TINY
         to_pass = limit - slack - abs(limit) * _DOUBT
-        reached = width
-        for hit in range(_passing(line, a, b, c, sides, columns[row], to_pass, chunk, hits)):
+        column = width
+        for hit in range(_passing(line, a, b, c, sides, columns[row], to_pass, hits)):
             j = hits[hit]
             upper = _upper(line[j], a, b, c, scale[j], size[j], error[j], offset[j])
             if upper > to_pass and not row_contains(indices, bits, begin, end, first_id + j):
@@ -185,9 +185,9 @@ def scan(
                     limit, count = _settle(count, wanted, limit, open_ids, open_uppers, open_lowers)
                     to_pass = limit - slack - abs(limit) * _DOUBT
                     if count > room - (room - wanted) // 4:
-                        reached = -2 - int(j)
+                        column = -2 - int(j)
                         break
-        columns[row], limits[row], counts[row] = reached, limit, count
+        columns[row], limits[row], counts[row] = column, limit, count
 
 
 @compiled
