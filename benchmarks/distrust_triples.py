@@ -231,6 +231,9 @@ def study(data: dict[str, Ids], seeds: int, steps: int, *, say: Callable[[str], 
         sums = {kind: np.sum(runs, axis=0) for kind, runs in kinds.items()}
         row = {kind: share_of(hits, there, there.sum() / seeds) for kind, (hits, there) in sums.items()}
         row["promised_percent"] = None if np.isnan(bounds[name]) else rounded(100 * bounds[name])
+        # The promise is about one positive of each anchor, so anchors with many count no more than others here.
+        hits, there = sums["test"]
+        row["test_by_anchor_percent"] = rounded(100 * (hits[there > 0] / there[there > 0]).mean())
         rows[name] = row
     return {
         "entities": sizes[0],

@@ -16,6 +16,7 @@ from typing import Any
 import difficulty_tables
 import distrust_tables
 import loss_tables
+import mining_tables
 import sampler_tables
 import study_tables
 
@@ -154,6 +155,9 @@ def page() -> str:
         *loss_tables.losses(result("losses"), table),
         *loss_tables.estimate(result("estimate"), table),
         *loss_tables.online(result("online"), table),
+        *mining_tables.search(result("search"), table),
+        *mining_tables.mining(result("mining"), table),
+        *mining_tables.retrieval(result("retrieval"), table),
         "## Starting up",
         table(("what", "seconds"), [(name[:-8].replace("_", " "), f"{seconds:.2f}") for name, seconds in waits]),
     ]

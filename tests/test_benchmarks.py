@@ -81,12 +81,14 @@ def test_published_estimates_are_quick():
 
 
 def test_published_cost_of_hard_samplers():
-    """What holds: 15 % of a step beside scoring with one thread, five times RecBole's steps with two."""
+    """At most 15 % of a step beside scoring, and five times RecBole's steps, where both score as they do best."""
     found = result("dynamic")
-    assert found["threads_1"]["cost"]["highest"]["share"] <= 0.15
-    rows = found["threads_2"]["against_recbole"]
-    ours, peer = (rows[name]["steps_per_second"] for name in ("naysay, scored in blocks", "recbole_train"))
-    assert ours >= 5 * peer
+    for threads in ("threads_1", "threads_2"):
+        for way in ("highest", "highest, independent"):
+            assert found[threads]["cost"][way]["share"] <= 0.15
+        rows = found[threads]["against_recbole"]
+        ours, peer = (rows[name]["steps_per_second"] for name in ("naysay, scored in blocks", "recbole_train"))
+        assert ours >= 5 * peer
 
 
 def test_published_updates_of_incremental_take_less_than_twenty_seconds():

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Make one virtual environment per peer library from its locked requirements.
-# Usage: setup.sh DIR [NAME...]   (NAME: recbole, recbole_train, pykeen, pyg, pml, sentence_transformers; all when none is given)
+# Usage: setup.sh DIR [NAME...]   (NAME: recbole, recbole_train, pykeen, pyg, pml, sentence_transformers,
+# sentence_transformers_mining; all when none is given)
 # PYTHON names the interpreter to use; the locks were made with Python 3.11.
 set -euo pipefail
 
@@ -13,7 +14,7 @@ dir=$1
 shift
 names=("$@")
 if ((${#names[@]} == 0)); then
-  names=(recbole recbole_train pykeen pyg pml sentence_transformers)
+  names=(recbole recbole_train pykeen pyg pml sentence_transformers sentence_transformers_mining)
 fi
 
 for name in "${names[@]}"; do

@@ -242,7 +242,8 @@ def test_the_interval_is_that_of_clopper_and_pearson():
     assert (round(recall.low, 4), round(recall.high, 4)) == (0.9510, 0.9831)
 
 
-def test_tune_climbs_no_higher_than_it_must(built):
+def test_tune_climbs_no_higher_than_it_must(monkeypatch):
+    monkeypatch.setattr(rules, "_SHARE", 8)
     index = Index.build(even(4000, 14), seed=1)
     queries = even(200, 15)
     values = []
@@ -290,9 +291,9 @@ def test_a_recall_below_the_least_is_refused():
 
 def test_rules_in_numbers():
     assert [rules.lists_for(n) for n in (1000, 200_000, 1_000_000, 10**9)] == [124, 1788, 4000, 65536]
-    assert rules.ladder("ivf", 200_000) == [8, 16, 32, 64, 128, 223]
+    assert rules.ladder("ivf", 200_000) == [8, 16, 32, 55]
     assert rules.ladder("hnsw", 200_000) == [32, 64, 128, 256, 390]
-    assert rules.ladder("ivf", 1000) == [8, 15]
+    assert rules.ladder("ivf", 1000) == [8]
     assert rules.ladder("hnsw", 1000) == [32]
     assert rules.fetched(100, np.array([0, 1, 2, 3, 5, 100])).tolist() == [125, 126, 127, 129, 133, 253]
     assert rules.fetched(10, np.array([0])).tolist() == [26]

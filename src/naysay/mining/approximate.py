@@ -214,7 +214,7 @@ class Index:
     def tune(self, queries: Any, depth: int, *, wanted: float = 0.95, sample: int = 500, seed: int = 0) -> Recall:
         """Set `effort` to the lowest rung of the ladder whose recall on the sample is `wanted`; its recall comes back.
 
-        Rungs double: nprobe from 8 to an eighth of the lists, efSearch from 32 to n / 512. Beyond the last a search
+        Rungs double: nprobe from 8 to a 32nd of the lists, efSearch from 32 to n / 512. Beyond the last a search
         costs as much as an exact one. If that is not enough, `effort` is the last rung, and `Recall.note` says so. No
         clock is looked at, so the choice is the same on a busy machine.
         """

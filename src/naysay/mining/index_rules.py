@@ -21,7 +21,7 @@ ENCODER = 1 << 16  # rows that the ranges of 8-bit codes are taken from
 BLOCK = 1 << 21  # numbers of a block of the corpus
 WORK = 96 << 20  # bytes beside the index that every step can do with
 _LOWEST = {"ivf": 8, "hnsw": 32}
-_SHARE = 8  # one list in so many costs as much as an exact search
+_SHARE = 32  # one list in so many costs as much as an exact search
 _ROWS_A_STEP = 512  # rows of an exact search that cost as much as one candidate of a graph
 _GROWTH = 2  # what lists that grow may take, to what they hold
 
@@ -43,8 +43,8 @@ def lists_for(n: int) -> int:
 def ladder(kind: str, n: int) -> list[int]:
     """The settings that `Index.tune` tries, each twice the one before, the last at the cost of an exact search.
 
-    ivf    nprobe from 8, to an eighth of the lists: reading an eighth of the codes one by one takes as long as an exact
-           search takes for all rows at once
+    ivf    nprobe from 8, to a 32nd of the lists: reading that share of the codes one by one takes about as long as an
+           exact search takes for all rows at once, of wide vectors on a processor with 8-bit products (benchmarks)
     hnsw   efSearch from 32, to n / 512
     """
     last = lists_for(n) // _SHARE if kind == "ivf" else n // _ROWS_A_STEP
