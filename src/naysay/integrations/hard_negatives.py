@@ -15,12 +15,13 @@ from naysay.integrations.text_pairs import TextPairs
 from naysay.kernels.threads import threads
 from naysay.mining.auto import ALPHA, calibrated
 from naysay.mining.candidates import Candidates
+from naysay.mining.found import Found
 from naysay.mining.judge import judge as judged
 from naysay.mining.known import rows_of
 from naysay.mining.mined import slots_of
 from naysay.mining.pair_scores import lowest_of, pair_scores
 from naysay.mining.rescore import ScorePairs, answers_of
-from naysay.mining.search import search
+from naysay.mining.search import search_below
 from naysay.mining.select import NOT_SELECTED, select
 from naysay.mining.vectors import Vectors
 from naysay.positives import Positives
@@ -70,6 +71,19 @@ class Rules:
         bounds = (self.absolute_margin, self.relative_margin, self.max_score, self.min_score)
         some_dropped = choosy or any(bound is not None for bound in bounds)
         return self.first - 1 + self.count + (self.count + _SPARE if some_dropped else 0)
+
+    def upper(self) -> str | None:
+        """The one rule that drops from some score on upwards, where the best of what is left are taken: a line."""
+        bounds = ("absolute_margin", "relative_margin", "max_score")
+        given = [name for name in bounds if getattr(self, name) is not None]
+        # s + margin is rounded before it is compared, so that the line of an absolute margin is no float32 number.
+        return given[0] if self.how == "top" and len(given) == 1 and given[0] != "absolute_margin" else None
+
+    def lines(self, lowest: Scores) -> Scores:
+        """The scores above which `upper` drops, by the lowest scores of the anchors' positives."""
+        if self.relative_margin is not None:
+            return np.asarray(lowest - np.abs(lowest) * np.float32(self.relative_margin))
+        return np.full(len(lowest), self.max_score, np.float32)
 
     def dropped(self, candidates: Candidates) -> Candidates:
         """The candidates without those that break a rule; each is counted for the first rule that it breaks."""
@@ -125,9 +139,9 @@ def pick(
     rescore   scores of pairs that take the place of the search's, or None
     judge     a detector, "auto", or None
 
-    The best are looked for first, and only anchors that lose too many to the rules are searched to the last rank: what
-    is taken is the same. Memory: two million candidates, a block of query vectors and the budget of a search,
-    whatever n is, and the answer.
+    Where the rules are one line, what lies below it is searched for. Else the best are looked for first, and only
+    anchors that lose too many to the rules are searched to the last rank. What is taken is the same. Memory: two
+    million candidates, a block of query vectors and the budget of a search, whatever n is, and the answer.
     """
     anchors, items = pairs.anchors, pairs.items
     if rescore is None:
@@ -143,12 +157,15 @@ def pick(
     lowest = lowest_of(anchors, positive_scores, queries.n)
     firsts = pairs.indptr[:-1]
 
-    def look(rows: Ids, depth: int) -> Candidates:
-        """What a search of some depth finds for some queries, with the negatives marked."""
+    line = rules.upper() if rescore is None and judge is None else None
+
+    def look(rows: Ids, depth: int) -> tuple[Candidates, Ids]:
+        """What a search of some depth finds for some queries, the negatives marked, and how many are above the line."""
         vectors = queries.take(rows)
         left_out, budget = rows_of(never, rows), budget_of(depth, corpus, threads())
-        found = search(vectors, corpus, depth, metric=metric, exclude=left_out, budget=budget)
-        candidates = replace(Candidates.of(found), positive_scores=lowest[rows])
+        below = None if line is None else rules.lines(lowest[rows])
+        found, above = search_below(vectors, corpus, depth, below, metric=metric, exclude=left_out, budget=budget)
+        candidates = replace(_within(found, above, rules.last), positive_scores=lowest[rows])
         candidates = candidates.drop(candidates.rank < rules.first, _SKIPPED)
         if rescore is not None:
             candidates = _rescored(owner, candidates, rescore, rows)
@@ -157,28 +174,43 @@ def pick(
             query = Query(rows, positives=items[firsts[rows]], vectors=vectors)
             candidates = judged(candidates, judge, query=query)
         rng = rng_for(rules.seed, int(rows[0])) if rules.how in ("random", "softmax") else None
-        return select(candidates, rules.count, rules.how, rng=rng, temperature=rules.temperature)
+        return select(candidates, rules.count, rules.how, rng=rng, temperature=rules.temperature), above
 
     deep = min(rules.last, corpus.n)
     enough = min(deep, rules.enough(choosy=judge is not None)) if rescore is None else deep
+    if line is not None:
+        enough = deep = min(rules.first - 1 + rules.count, corpus.n)
+    ends = rules.last < corpus.n  # so that an anchor may have candidates beyond
     ids, scores = np.empty((queries.n, rules.count), np.int64), np.empty((queries.n, rules.count), np.float32)
     tally, cut = Counter[str](), False
     step = max(1, min(_SLOTS // deep, _NUMBERS // queries.width))
     for start in range(0, queries.n, step):
         waiting = np.arange(start, min(start + step, queries.n))
         for depth in [enough, deep] if enough < deep else [deep]:
-            candidates = look(waiting, depth)
+            candidates, above = look(waiting, depth)
             taken = slots_of(candidates, rules.count)
             ids[waiting], scores[waiting] = taken["ids"], taken["scores"]
-            short = (taken["ids"][:, -1] < 0) & (candidates.ids[:, -1] >= 0)  # and there is more to be found
-            cut |= depth == deep < corpus.n and bool(short.any())
-            short &= depth < deep
+            missing = taken["ids"][:, -1] < 0
+            seen = above + np.count_nonzero(candidates.filled, axis=1)
+            cut |= depth == deep and ends and bool((missing & (seen >= rules.last)).any())
+            short = missing & (candidates.ids[:, -1] >= 0) & (depth < deep)  # and there is more to be found
             _count(tally, candidates, ~short)
+            if line is not None:
+                passed = int(np.maximum(np.minimum(above, rules.last) - rules.first + 1, 0).sum())
+                tally.update({_LOOKED: passed, line: passed} if passed else {})
             waiting = waiting[short]
             if not len(waiting):
                 break
     looked = tally.pop(_LOOKED, 0)
     return Picked(ids, scores, positive_scores, looked, dict(tally), cut)
+
+
+def _within(found: Found, above: Ids, last: int) -> Candidates:
+    """What was found, with its ranks among all, up to the last one."""
+    ranks = above[:, None] + np.arange(1, found.ids.shape[1] + 1)
+    far = ranks > last
+    ids, scores = np.where(far, -1, found.ids), np.where(far, np.float32(-np.inf), found.scores)
+    return replace(Candidates.of(Found(ids, scores)), rank=np.where(ids >= 0, ranks, 0).astype(np.int32))
 
 
 def budget_of(depth: int, corpus: Vectors, count: int) -> int:

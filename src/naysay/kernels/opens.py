@@ -59,10 +59,11 @@ def _at_place(values: Any, place: Any) -> Any:
 
 
 @compiled
-def _first_limit(line: Any, a: Any, b: Any, c: Any, slack: Any, sides: Any, maxima: Any, reached: Any) -> Any:
+def _first_limit(line: Any, a: Any, b: Any, c: Any, slack: Any, sides: Any, cap: Any, maxima: Any, reached: Any) -> Any:
     """A number that the lower bounds of `reached` columns reach: so many of the highest in groups of columns do.
 
     There are twice as many groups: the lowest of as many groups as are wanted would be far below the best of all.
+    Columns that may be above the cap do not count.
     """
     groups = len(maxima)
     maxima[:] = -np.inf
@@ -74,7 +75,7 @@ def _first_limit(line: Any, a: Any, b: Any, c: Any, slack: Any, sides: Any, maxi
         for i in range(groups):
             upper = _upper(part[i], a, b, c, scale[i], size[i], error[i], offset[i])
             value = _lower(upper, b, c, slack, size[i], error[i], offset[i])
-            maxima[i] = value if value > maxima[i] else maxima[i]
+            maxima[i] = value if value > maxima[i] and upper + slack <= cap else maxima[i]
     return _at_place(maxima, groups - reached)
 
 
@@ -138,7 +139,9 @@ def scan(
     sides: Any,
     wanted: Any,
     known: Any,
+    caps: Any,
     columns: Any,
+    above: Any,
     limits: Any,
     counts: Any,
     ids: Any,
@@ -151,6 +154,9 @@ def scan(
     row_sides   (a, b, c, slack) per row, sides (scale, size, error, offset) per column:
                 upper = product a scale + b size + c error + offset + slack
     known       (indptr, indices, filter): pairs that are left out
+    caps        (rows, 2): a pair whose upper bound is at most the first is not above the cap, one whose lower bound is
+                above the second is. The latter are counted in `above` and left out; what may be either stays open,
+                without a say in the limit
     columns     set to the number of columns, or to -2 - j if the row stopped at column j because its open pairs
                 fill its buffer: they have to be scored exactly before it can go on
     """
@@ -169,17 +175,21 @@ def scan(
         reached = wanted + (end - begin)
         if count == 0 and limit == -np.inf and width >= _SPREAD * reached:
             # A hair lower, because a pair that equals it has not been found before.
-            limit = _first_limit(line, a, b, c, slack, sides, maxima[: 2 * reached], reached)
+            limit = _first_limit(line, a, b, c, slack, sides, caps[row, 0], maxima[: 2 * reached], reached)
             limit -= abs(limit) * _DOUBT + _TINY
         to_pass = limit - slack - abs(limit) * _DOUBT
-        column = width
+        column, under, over, passed = width, caps[row, 0], caps[row, 1], above[row]
         for hit in range(_passing(line, a, b, c, sides, columns[row], to_pass, hits)):
             j = hits[hit]
             upper = _upper(line[j], a, b, c, scale[j], size[j], error[j], offset[j])
             if upper > to_pass and not row_contains(indices, bits, begin, end, first_id + j):
                 upper += slack
+                lower = _lower(upper, b, c, slack, size[j], error[j], offset[j])
+                if lower > over:
+                    passed += 1
+                    continue
                 open_ids[count], open_uppers[count] = first_id + j, upper
-                open_lowers[count] = _lower(upper, b, c, slack, size[j], error[j], offset[j])
+                open_lowers[count] = lower if upper <= under else _F(-np.inf)
                 count += 1
                 if count == room:
                     limit, count = _settle(count, wanted, limit, open_ids, open_uppers, open_lowers)
@@ -187,7 +197,19 @@ def scan(
                     if count > room - (room - wanted) // 4:
                         column = -2 - int(j)
                         break
-        columns[row], limits[row], counts[row] = column, limit, count
+        columns[row], limits[row], counts[row], above[row] = column, limit, count, passed
+
+
+@compiled
+def drop_above(start: Any, stop: Any, caps: Any, above: Any, counts: Any, ids: Any, scores: Any) -> None:
+    """Drop from each row's scored ids those above the row's cap, a score, and count them; the order is kept."""
+    for row in range(start, stop):
+        kept = 0
+        for slot in range(counts[row]):
+            ids[row, kept], scores[row, kept] = ids[row, slot], scores[row, slot]
+            kept += scores[row, slot] <= caps[row]
+        above[row] += counts[row] - kept
+        counts[row] = kept
 
 
 @compiled

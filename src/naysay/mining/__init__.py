@@ -18,7 +18,7 @@ from naysay.mining.read_negatives import read_negatives
 from naysay.mining.recall import Recall, check_recall
 from naysay.mining.rescore import rescore
 from naysay.mining.runs import Run, read_run, write_run
-from naysay.mining.search import search
+from naysay.mining.search import search, search_below
 from naysay.mining.select import select
 from naysay.mining.training_file import TrainingFile
 from naysay.mining.vectors import Vectors, open_vectors
@@ -56,6 +56,7 @@ __all__ = [
     "read_run",
     "rescore",
     "search",
+    "search_below",
     "select",
     "weights_hash",
     "window",

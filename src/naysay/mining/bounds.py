@@ -95,6 +95,19 @@ class Units:
         return exact.astype(np.float32)
 
 
+def cap_sides(units: Units, caps: NDArray[np.float32], norms: NDArray[np.float64]) -> NDArray[np.float32]:
+    """(n, 2) what is certainly not above a cap (n,) of scores, and what certainly is, as the bounds measure it.
+
+    Both stand off by 2^-21 of it, more than the conversion rounds; without a cap both are infinite.
+    """
+    found = units.of_scores(caps[:, None], norms[:, None]).astype(np.float64)
+    if units.metric == L2 and not units.raw:
+        found[caps >= 0] = np.inf  # minus a distance is never above it; its square would forget the sign
+    with np.errstate(invalid="ignore"):
+        apart = np.where(np.isfinite(found), 2.0**-21 * np.abs(found) + 1e-40, 0.0)
+    return np.concatenate([found - apart, found + apart], axis=1).astype(np.float32)
+
+
 def row_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
     """What a query brings to its bounds: scale, the part that goes with |c|, the part that goes with c's error, slack.
 

@@ -51,12 +51,13 @@ class OpenPairs:
         """Room for a block of queries."""
         self.wanted, self.room = wanted, room
         self.limits, self.counts = np.empty(rows, np.float32), np.empty(rows, np.int64)
+        self.above = np.empty(rows, np.int64)
         self.ids = np.empty((rows, room), np.int32)
         self.uppers, self.lowers = np.empty((rows, room), np.float32), np.empty((rows, room), np.float32)
 
     def reset(self) -> None:
         """Forget all pairs."""
-        self.limits[:], self.counts[:] = -np.inf, 0
+        self.limits[:], self.counts[:], self.above[:] = -np.inf, 0, 0
 
     def part(self, start: int, stop: int) -> tuple[NDArray[Any], ...]:
         """limits, counts, ids, uppers, lowers of some queries, as the loops take them."""
@@ -70,9 +71,10 @@ class OpenPairs:
         units: Units,
         queries: NDArray[np.float64],
         norms: NDArray[np.float64],
+        caps: NDArray[np.float32],
         at_once: int,
     ) -> None:
-        """Score all open pairs of these queries exactly and keep the best: equal scores of larger ids go.
+        """Score all open pairs of these queries exactly and keep the best within the caps: equal ones of larger ids go.
 
         This is what bounds the memory where thousands of corpus rows are alike. `at_once` queries are done together.
         """
@@ -80,14 +82,20 @@ class OpenPairs:
             some = rows[start : start + at_once]
             counts, ids = self.counts[some], self.ids[some]
             scores = exact.gathered(queries[some], norms[some], counts, ids)
+            above = self.above[some]
+            opens.drop_above(0, len(some), caps[some], above, counts, ids, scores)
+            self.above[some] = above
             best = np.empty((len(some), self.wanted), np.int64)
             best_scores = np.empty(best.shape, np.float32)
             opens.best(0, len(some), counts, ids, scores, best, best_scores)
-            order = np.argsort(best, axis=1)
+            left = np.minimum(counts, self.wanted)
+            order = np.argsort(np.where(best < 0, np.iinfo(np.int64).max, best), axis=1)
             self.ids[some, : self.wanted] = np.take_along_axis(best, order, 1)
             bounds = units.of_scores(np.take_along_axis(best_scores, order, 1), norms[some, None])
             self.uppers[some, : self.wanted] = self.lowers[some, : self.wanted] = bounds
-            self.limits[some], self.counts[some] = bounds.min(axis=1), self.wanted
+            # The lowest of as many as are wanted; with fewer than that the limit is what it was.
+            self.limits[some] = np.where(left == self.wanted, bounds.min(axis=1), self.limits[some])
+            self.counts[some] = left
 
 
 def floats(rows: NDArray[Any]) -> NDArray[Any]:

@@ -8,10 +8,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, check_whole, refuse
+from naysay.checks import check_one_of, check_whole, first_bad, refuse
 from naysay.kernels import dots, opens
 from naysay.kernels.threads import threads as usual_threads
-from naysay.mining.bounds import Rounded, Units, column_sides, fits_float32, largest_score, row_sides
+from naysay.mining.bounds import Rounded, Units, cap_sides, column_sides, fits_float32, largest_score, row_sides
 from naysay.mining.engines import NAMES, Engine, choose, has_torch, product
 from naysay.mining.found import Found
 from naysay.mining.open_pairs import Exact, OpenPairs, floats, norms_of
@@ -61,6 +61,29 @@ def search(
     >>> found.ids.tolist()
     [[1, 0], [0, 1]]
     """
+    options: dict[str, Any] = {"metric": metric, "exclude": exclude, "engine": engine}
+    return search_below(queries, corpus, depth, None, **options, budget=budget, threads=threads)[0]
+
+
+def search_below(
+    queries: Any,
+    corpus: Any,
+    depth: int,
+    below: Any,
+    *,
+    metric: str = "cosine",
+    exclude: Positives | None = None,
+    engine: str = "auto",
+    budget: int | None = None,
+    threads: int | None = None,
+) -> tuple[Found, NDArray[np.int64]]:
+    """The `depth` best of each query whose score is at most below[query], and how many score higher: (n,).
+
+    below   (n,) float32, a line above which nothing is wanted, or None. The others are those of `search`
+
+    Ranks among all are `above` plus the place in the row. One pass finds what lies below a line, however many lie above
+    it: these are counted by their bounds, and scored only where a bound cannot tell.
+    """
     depth = check_whole(_OWNER, "depth", depth, 1)
     check_one_of(_OWNER, "metric", metric, tuple(METRICS))
     check_one_of(_OWNER, "engine", engine, NAMES)
@@ -73,7 +96,7 @@ def search(
         refuse(_OWNER, "queries", f"of width {given.width}, like the corpus", asked.width)
     if given.n >= 1 << 31:
         refuse(_OWNER, "corpus", "of fewer than 2^31 rows", given.n, "Search its parts and merge.")
-    known = _known(exclude, asked.n, given.n)
+    known, caps = _known(exclude, asked.n, given.n), _caps(below, asked.n)
     kind = METRICS[metric]
     with Workers(count, torch=False) as workers:
         seen = [
@@ -89,12 +112,25 @@ def search(
     units = Units(kind, seen[1].largest or 1.0, largest or 1.0, raw=not chosen.rounds)
     sizes = plan(_OWNER, asked, given, depth, chosen, count, budget)
     found = Found(np.full((asked.n, depth), -1, np.int64), np.full((asked.n, depth), -np.inf, np.float32))
+    above = np.zeros(asked.n, np.int64)
     if asked.n == 0 or given.n == 0:
-        return found
+        return found, above
     with Workers(count, torch=chosen.rounds and has_torch()) as workers:
-        task = _Task(asked, given, known, chosen, units, sizes, Exact(units, given, seen[1].norms), workers)
-        task.run(found)
-    return found
+        task = _Task(asked, given, known, caps, chosen, units, sizes, Exact(units, given, seen[1].norms), workers)
+        task.run(found, above)
+    return found, above
+
+
+def _caps(below: Any, n: int) -> NDArray[np.float32]:
+    """(n,) the highest score that may come back; infinity without one."""
+    if below is None:
+        return np.full(n, np.inf, np.float32)
+    caps = np.asarray(below)
+    if caps.shape != (n,) or caps.dtype.kind != "f":
+        refuse(_OWNER, "below", f"({n},) numbers, one for each query", f"shape {caps.shape} {caps.dtype}")
+    if np.isnan(caps).any():
+        refuse(_OWNER, "below", "numbers", first_bad(caps, np.isnan(caps)))
+    return caps.astype(np.float32)
 
 
 def _known(exclude: Positives | None, n_queries: int, n_corpus: int) -> tuple[NDArray[Any], ...]:
@@ -119,14 +155,15 @@ class _Task:
     queries: Vectors
     corpus: Vectors
     known: tuple[NDArray[Any], ...]
+    caps: NDArray[np.float32]
     engine: Engine
     units: Units
     plan: Plan
     exact: Exact
     workers: Workers
 
-    def run(self, found: Found) -> None:
-        """Fill `found`, a block of queries at a time."""
+    def run(self, found: Found, above: NDArray[np.int64]) -> None:
+        """Fill `found` and `above`, a block of queries at a time."""
         rows, columns, width = self.plan.rows, self.plan.columns, self.corpus.width
         pairs = OpenPairs(rows, min(found.ids.shape[1], self.corpus.n), self.plan.room)
         asked, given = Rounded.empty(self.engine, rows, width), Rounded.empty(self.engine, columns, width)
@@ -135,9 +172,11 @@ class _Task:
             stop = min(start + rows, self.queries.n)
             queries = np.ascontiguousarray(self.queries.rows(start, stop), np.float64)
             norms = norms_of(queries)
-            block = _Block(self, start, queries, norms, asked.part(0, stop - start), pairs, products)
+            caps = self.caps[start:stop]
+            sides = cap_sides(self.units, caps, norms)
+            block = _Block(self, start, queries, norms, caps, sides, asked.part(0, stop - start), pairs, products)
             block.scan(given)
-            block.finish(found.ids[start:stop], found.scores[start:stop])
+            block.finish(found.ids[start:stop], found.scores[start:stop], above[start:stop])
 
     def _product(self) -> Any:
         size = (self.plan.strip, self.plan.columns)
@@ -153,6 +192,8 @@ class _Block:
     start: int
     queries: NDArray[np.float64]
     norms: NDArray[np.float64]
+    caps: NDArray[np.float32]
+    cap_sides: NDArray[np.float32]
     asked: Rounded
     pairs: OpenPairs
     products: list[Any]
@@ -201,16 +242,18 @@ class _Block:
         task, pairs = self.task, self.pairs.part(start, stop)
         reached = np.zeros(stop - start, np.int64)
         while True:
-            row = self.start + start
-            arguments = (products, first, row, sides, columns, self.pairs.wanted, task.known, reached, *pairs)
+            row, caps, above = self.start + start, self.cap_sides[start:stop], self.pairs.above[start:stop]
+            known, wanted = task.known, self.pairs.wanted
+            arguments = (products, first, row, sides, columns, wanted, known, caps, reached, above, *pairs)
             opens.scan(0, stop - start, *arguments)
             stuck = np.flatnonzero(reached < 0)
             if not len(stuck):
                 return
             reached[stuck] = -1 - reached[stuck]
-            self.pairs.resolve(stuck + start, task.exact, task.units, self.queries, self.norms, task.plan.at_once)
+            asked = (self.queries, self.norms, self.caps)
+            self.pairs.resolve(stuck + start, task.exact, task.units, *asked, task.plan.at_once)
 
-    def finish(self, ids: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
+    def finish(self, ids: NDArray[np.int64], scores: NDArray[np.float32], above: NDArray[np.int64]) -> None:
         """Score what is open and write the best in order."""
         task, size = self.task, len(self.queries)
         _, counts, open_ids, uppers, _ = self.pairs.part(0, size)
@@ -221,4 +264,6 @@ class _Block:
             norms = task.exact.norms if task.exact.norms is not None else norms_of(rows)
             arguments = (task.units.metric, self.queries, self.norms, rows, frozen(norms), first, counts, open_ids)
             task.workers.rows(dots.listed_scores, size, *arguments, uppers)
+        task.workers.rows(opens.drop_above, size, self.caps, self.pairs.above, counts, open_ids, uppers)
         task.workers.rows(opens.best, size, counts, open_ids, uppers, ids, scores)
+        above[:] = self.pairs.above[:size]
