@@ -141,3 +141,17 @@ def test_refusals_are_one_sentence(folder, arguments, message):
     assert done.stdout == ""
     assert done.stderr == f"naysay: mine: {message}\n"
     assert not [file for file in folder.iterdir() if file.name.startswith(".x.")]
+
+
+def test_nothing_is_written_over_what_is_read(folder):
+    before = (folder / "docs.parquet").read_bytes()
+    for arguments, sentence in (
+        (["-o", "docs.parquet"], "naysay: mine: `--output` must be another file than --corpus, got 'docs.parquet'.\n"),
+        (["-o", "a.parquet", "--report", "docs.parquet"], "naysay: mine: `--report` must be a file that ends in .html"),
+        (["-o", "a.parquet", "--report", "a.txt"], "naysay: mine: `--report` must be a file that ends in .html"),
+    ):
+        done = run(folder, *FILES, *arguments)
+        assert done.returncode == 2
+        assert sentence in done.stderr
+        assert not (folder / "a.parquet").exists()
+    assert (folder / "docs.parquet").read_bytes() == before

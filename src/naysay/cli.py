@@ -254,8 +254,8 @@ def audit(
     temperature: Annotated[float, typer.Option(help="Of InfoNCE, at which the pull is measured.")] = 0.05,
     alpha: Annotated[float, typer.Option(help="Of unlabelled positives, that may pass the line.")] = 0.05,
     fail_above: Annotated[
-        str, typer.Option(help="Exit with 1 if the estimated share of false negatives is above: 2%, or 0.02.")
-    ] = "",
+        str | None, typer.Option(help="Exit with 1 if the estimated share of false negatives is above: 2%, or 0.02.")
+    ] = None,
     top: Annotated[int, typer.Option(help="How many of the worst rows to show.")] = 10,
     seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,

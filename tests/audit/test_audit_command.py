@@ -131,13 +131,23 @@ def test_it_fails_above_the_limit_and_not_at_it(files, tmp_path):
         assert f"It {'passes' if expected else 'fails'}: " in text.splitlines()[-1]
 
 
-def test_a_gate_without_scores_says_what_it_counts(files):
-    passes, text = printed(files / "train.jsonl", fail_above="2%", width=100)
-    assert passes
-    assert text.splitlines()[-1] == "It passes: 0.0 % against --fail-above 2.0 %. Only what is proven could be counted."
+def test_a_gate_that_would_know_nothing_is_refused(files):
+    rule = "`--fail-above` must be left out where only proven false negatives can be counted, got 2.0 %. Pass vectors"
+    assert rule in refusal(printed, files / "train.jsonl", fail_above="2%")
 
 
-@pytest.mark.parametrize("limit", ["2 per cent", "-1", "101%", "1.5", "%", "nan"])
+def test_nothing_is_written_over_what_is_read(files, tmp_path):
+    before = (files / "train.parquet").read_bytes()
+    message = refusal(printed, files / "train.parquet", json=files / "train.parquet")
+    assert message.startswith("audit: `--json` must be another file than negatives, got ")
+    same = {"json": tmp_path / "a.html", "report": tmp_path / "a.html"}
+    assert "`--report` must be another file than --json" in refusal(printed, files / "train.parquet", **same)
+    message = refusal(printed, files / "train.parquet", report=tmp_path / "a.pdf")
+    assert message.startswith("audit: `--report` must be a file that ends in .html, got ")
+    assert (files / "train.parquet").read_bytes() == before
+
+
+@pytest.mark.parametrize("limit", ["", "2 per cent", "-1", "101%", "1.5", "%", "nan"])
 def test_limits_that_are_no_share(files, limit):
     message = f"audit: `--fail-above` must be a share from 0 to 1, or 0% to 100%, got {limit!r}."
     assert refusal(printed, files / "train.parquet", fail_above=limit) == message

@@ -413,7 +413,5 @@ def test_other_refusals(tmp_path):
     ):
         encode_texts("MiniLM", TEXTS, folder=tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(
-        NaysayError, match=r"`folder` must be a folder that can be written, got '.* \(File exists\)"
-    ):
+    with pytest.raises(NaysayError, match=r"`folder` must be a folder that can be written, got '.* \(File exists\)"):
         encode_texts(Model(), TEXTS, folder=tmp_path / "file")

@@ -99,3 +99,42 @@ def test_a_real_disk_that_fills_up(world, monkeypatch, tmp_path):
         assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "whole.jsonl").read_bytes()
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("name", ["corpus_texts.bytes", "corpus_texts.starts", "background.npy", "known_scores.npy"])
+def test_a_file_of_the_job_that_was_cut_off_is_noticed(world, monkeypatch, name):
+    in_parts(monkeypatch, 5)
+    own = job_files.whole_file
+
+    def stopped(owner, path):
+        if path.name.startswith("part-") and sum(1 for _ in world.job().glob("part-*")) == 2:
+            raise KeyboardInterrupt
+        return own(owner, path)
+
+    monkeypatch.setattr("naysay.mining.job_parts.whole_file", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        world.run()
+    monkeypatch.setattr("naysay.mining.job_parts.whole_file", own)
+    path = world.job() / name
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(
+        NaysayError, match=r"^mine: '.*' in the folder of the job is damaged\. Start anew with --fresh\.$"
+    ):
+        world.run(resume=True)
+    assert not (world.folder / "out.jsonl").exists()
+    world.run(fresh=True)
+    assert (world.folder / "out.jsonl").is_file()
+
+
+def test_a_full_disk_is_said_once_and_of_the_file_that_did_not_fit(tmp_path):
+    def write():
+        with (
+            job_files.whole_file("mine", tmp_path / "outer"),
+            job_files.whole_file("mine", tmp_path / "inner") as stream,
+        ):
+            stream.write(b"12345")
+            no_room()
+
+    with pytest.raises(NaysayError, match=r"is full: 'inner' takes 5 bytes"):
+        write()
+    assert list(tmp_path.iterdir()) == []

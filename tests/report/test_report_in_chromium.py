@@ -238,6 +238,9 @@ def test_it_can_be_used_without_a_mouse_and_without_eyes(chromium, plain):
         for wanted in ('heading "A report" [level=1]', 'slider "Line, as a score"', 'searchbox "Find"', "table", "img"):
             assert wanted in told, wanted
         assert page.locator("[aria-live=polite]").count() == 2
+        charts = page.locator("[data-chart]").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+        assert charts[0].startswith("Curves of the share of scores over the score")
+        assert all(label and label != "Vega visualization" for label in charts)
 
 
 def test_what_changes_is_said_once(chromium, plain):

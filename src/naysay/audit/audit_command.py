@@ -15,7 +15,7 @@ from naysay.audit.show import print_audit
 from naysay.audit.text import percent
 from naysay.audit.training_set import OWNER, TrainingSet, training_set
 from naysay.checks import refuse
-from naysay.quantity.outputs import check_target
+from naysay.quantity.outputs import check_apart, check_page, check_target
 
 _SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
 
@@ -35,7 +35,7 @@ def audit_command(
     metric: str = "cosine",
     temperature: float = 0.05,
     alpha: float = 0.05,
-    fail_above: str = "",
+    fail_above: str | None = None,
     top: int = 10,
     seed: int = 0,
     json: Path | None = None,
@@ -47,12 +47,17 @@ def audit_command(
     It fails if `fail_above` is given ("2%", or 0.02) and the *estimate* of the share of false negatives is above. Not
     the lower end of the interval: that counts only what is proven, and would not move if somebody mined without a
     judge. The estimate is an upper one, so a gate by it errs by stopping; set it by a run that you have looked at.
+    Where nothing can be estimated, a gate is refused: it would pass whatever the set is like.
     """
     out = console or Console()
     limit = _limit(fail_above)
-    for parameter, path in (("--json", json), ("--report", report)):
-        if path is not None:
-            check_target(OWNER, parameter, path)
+    if json is not None:
+        check_target(OWNER, "--json", json)
+    if report is not None:
+        check_page(OWNER, "--report", report)
+    read = {"negatives": negatives, "--query-vectors": query_vectors, "--corpus-vectors": corpus_vectors}
+    read |= {"--query-ids": query_ids, "--corpus-ids": corpus_ids}
+    check_apart(OWNER, {"--json": json, "--report": report}, read)
     vectors: dict[str, Any] = {"query_vectors": query_vectors, "corpus_vectors": corpus_vectors}
     vectors |= {"query_ids": query_ids, "corpus_ids": corpus_ids}
     if model and any(given is not None for given in vectors.values()):
@@ -79,13 +84,13 @@ def audit_command(
     if json is not None:
         result.write(json)
     if report is not None:
-        report_audit(result, report)
+        report_audit(result, report, files={name: file for name, file in vectors.items() if file is not None})
     return _passes(result, limit, out)
 
 
-def _limit(text: str) -> float | None:
-    """The largest share that passes, from "2%" or "0.02"; None without one."""
-    if not text:
+def _limit(text: str | None) -> float | None:
+    """The largest share that passes, from "2%" or "0.02"; None without one. An empty text is no limit to pass by."""
+    if text is None:
         return None
     read = _SHARE.fullmatch(text)
     share = float(read[1]) / (100 if read[2] else 1) if read else -1.0
@@ -101,6 +106,9 @@ def _passes(result: Audit, limit: float | None, out: Console) -> bool:
     passes = result.false.estimate <= limit
     verb = "passes" if passes else "fails"
     known = result.false.estimate > result.false.low or result.false.high < 1
+    if passes and not known:
+        rule = "left out where only proven false negatives can be counted"
+        refuse(OWNER, "--fail-above", rule, percent(limit), "Pass vectors, a model, or a set with scores.")
     only = "" if known else " Only what is proven could be counted."
     out.print()
     out.print(f"It {verb}: {percent(result.false.estimate)} against --fail-above {percent(limit)}.{only}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,14 +39,19 @@ _WHY = {
 }
 
 
-def report_audit(found: Audit, path: str | Path, *, title: str = "") -> Path:
-    """Write an audit as one HTML file; see `report.write_report`."""
+def report_audit(
+    found: Audit, path: str | Path, *, title: str = "", files: Mapping[str, str | Path] | None = None
+) -> Path:
+    """Write an audit as one HTML file; see `report.write_report`.
+
+    files   {what: file} that the audit also rests on: vectors, names. Their hashes are shown
+    """
     if not isinstance(found, Audit):
         refuse("report_audit", "found", "an Audit", type(found).__name__)
-    return write_report(path, contents_of(found, title))
+    return write_report(path, contents_of(found, title, files or {}))
 
 
-def contents_of(found: Audit, title: str = "") -> Contents:
+def contents_of(found: Audit, title: str = "", files: Mapping[str, str | Path] = MappingProxyType({})) -> Contents:
     """What the report says."""
     low, high = text.percent(found.false.low), text.percent(found.false.high)
     numbers = {
@@ -65,7 +72,7 @@ def contents_of(found: Audit, title: str = "") -> Contents:
         tables=_tables(found),
         charts=_charts(found),
         examples=_examples(found),
-        provenance=_provenance(found),
+        provenance=_provenance(found, files),
         notes=(found.rule, f"k = {text.quantity_text(found.quantity)}.", *found.notes),
     )
 
@@ -140,8 +147,8 @@ def _examples(found: Audit) -> tuple[Examples, ...]:
     return (Examples("The worst rows", "suspect", rows, note),) if rows else ()
 
 
-def _provenance(found: Audit) -> dict[str, str]:
-    """Versions, settings, and the hash of the file, where there is one."""
+def _provenance(found: Audit, files: Mapping[str, str | Path]) -> dict[str, str]:
+    """Versions, settings, and the hashes of the files, where there are some."""
     known: dict[str, Any] = {"Python": platform.python_version()}
     for package in ("naysay", "numpy", "scipy"):
         try:
@@ -149,11 +156,15 @@ def _provenance(found: Audit) -> dict[str, str]:
         except PackageNotFoundError:
             known[package] = "not installed"
     known |= {"set": found.name, **found.settings}
-    file = Path(found.name)
-    if file.is_file():
-        digest = hashlib.sha256()
-        with file.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
-        known["SHA-256 of the set"] = digest.hexdigest()
+    for name, file in {"the set": Path(found.name), **{name: Path(file) for name, file in files.items()}}.items():
+        if file.is_file():
+            known[f"SHA-256 of {name}"] = _sha256(file)
     return {name: str(value) for name, value in known.items()}
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

@@ -109,7 +109,8 @@ def run(
     show.print_choices(screen, result)
     screen.print(said, style="bold", highlight=False)
     write_results(_OWNER, folder, _plain(result) | {"seed": seed, "quick": quick})
-    _report(result, first, parts, seed)
+    made_by = f"naysay demo --seed {seed}{' --quick' if quick else ''}"
+    _report(result, first, parts, seed, made_by)
     screen.print(f"What was mined, and why: {result.report}", highlight=False, soft_wrap=True)
     screen.print(f"{time.perf_counter() - started:.0f} s in all.", highlight=False)
     return result
@@ -133,7 +134,7 @@ def _taught(screen: Console, parts: Split, steps: int, seed: int) -> tuple[Estim
     return howmany, lessons
 
 
-def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int) -> None:
+def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int, made_by: str) -> None:
     """The judged negatives of the first seed at half time, explained."""
     from naysay.mining.reported import report_mined
 
@@ -148,7 +149,11 @@ def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int) -> N
         corpus_texts=pairs.documents,
         query_ids=pairs.names,
         corpus_ids=pairs.names,
-        provenance={"corpus": f"the library of Python {platform.python_version()}, {result.fingerprint}"},
+        provenance={
+            "corpus": f"the library of Python {platform.python_version()}, {result.fingerprint}",
+            "seed": str(seed),
+            "made by": made_by,
+        },
         run=result.howmany,
         seed=seed,
     )

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from naysay.errors import NaysayError
 
 DRAFT = ".draft-"
+_LOST = "Nothing is lost"
 
 
 @contextmanager
@@ -27,17 +28,19 @@ def room(owner: str, path: Path, needed: Callable[[], int] | None = None) -> Ite
     try:
         yield
     except (OSError, NaysayError) as error:
+        if _LOST in str(error):
+            raise  # a file inside of this one has said it already
         cause = error if isinstance(error, OSError) else error.__context__
         if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
             message = (
                 f"{owner}: the disk of {str(path.parent)!r} is full"
                 + (f": {path.name!r} takes {needed():,} bytes. " if needed is not None else f", for {path.name!r}. ")
-                + "Nothing is lost: make room, and run again with --resume."
+                + f"{_LOST}: make room, and run again with --resume."
             )
         elif isinstance(error, OSError):
             message = (
-                f"{owner}: {str(path)!r} cannot be written ({error.strerror}). Nothing is lost: see to the disk, and "
-                "run again with --resume."
+                f"{owner}: {str(path)!r} cannot be written ({error.strerror}). {_LOST}: see to the disk, and run again "
+                "with --resume."
             )
         else:
             raise
@@ -92,16 +95,27 @@ def sync_file(path: Path) -> None:
 
 
 def write_array(owner: str, path: Path, array: NDArray[Any]) -> None:
-    """An .npy file."""
+    """An .npy file. Its bytes go through the stream: NumPy's own way to a file does not say that a disk is full."""
+    held = np.ascontiguousarray(array)
     with whole_file(owner, path) as stream:
-        np.lib.format.write_array(stream, np.ascontiguousarray(array), allow_pickle=False)
+        np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(held))
+        stream.write(held.reshape(-1).view(np.uint8).data)
 
 
 def read_array(path: Path) -> NDArray[Any]:
     """What `write_array` wrote."""
-    with path.open("rb") as stream:
-        array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    try:
+        with path.open("rb") as stream:
+            array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    except (ValueError, EOFError):
+        damaged(path)
     return array
+
+
+def damaged(path: Path) -> NoReturn:
+    """Refuse a file of a job that is not as it was written: what is mined by it would be wrong."""
+    message = f"mine: {path.name!r} in the folder of the job is damaged. Start anew with --fresh."
+    raise NaysayError(message)
 
 
 def write_json(owner: str, path: Path, value: Any) -> None:

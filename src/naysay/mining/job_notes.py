@@ -14,13 +14,14 @@ from naysay.mining.judge import SUSPICIOUS
 def tally_of(candidates: Candidates, counts: NDArray[np.int64], depth: int) -> dict[str, int]:
     """Numbers of some anchors: counts (n,) is how many negatives each was to have, depth that of the first search.
 
-    anchors, negatives   how many there are;  relaxed, random  negatives that fill rows up
+    anchors, negatives   how many there are;  relaxed, random  negatives that fill rows up, the latter without a rank
     short, missing       anchors with fewer than k, and by how many in all;  none  anchors whose k is 0
     looked               how deep was searched for those that are short, 0 if nothing deeper is left
     passed               anchors that were searched past their suspects
     """
-    taken = candidates.kept_by[candidates.kept]
-    marks = {name: int(np.count_nonzero(taken == place)) for place, name in enumerate(candidates.kept_names)}
+    taken, found_at = candidates.kept_by[candidates.kept], candidates.rank[candidates.kept]
+    marks = {name: taken == place for place, name in enumerate(candidates.kept_names)}
+    fills = {"relaxed": marks.get("relaxed", False), "random": marks.get("random", False) & (found_at == 0)}
     found = np.count_nonzero(candidates.kept, axis=1)
     missing = counts - found
     passed = candidates.outside.get(SUSPICIOUS, np.zeros(len(counts), np.int64))
@@ -30,8 +31,7 @@ def tally_of(candidates: Candidates, counts: NDArray[np.int64], depth: int) -> d
     return {
         "anchors": len(counts),
         "negatives": int(found.sum()),
-        "relaxed": marks.get("relaxed", 0),
-        "random": marks.get("random", 0),
+        **{name: int(np.count_nonzero(chosen)) for name, chosen in fills.items()},
         "short": int((missing > 0).sum()),
         "missing": int(missing[missing > 0].sum()),
         "none": int((counts == 0).sum()),

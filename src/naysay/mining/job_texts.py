@@ -11,7 +11,7 @@ from typing import BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.mining.job_files import whole_file
+from naysay.mining.job_files import damaged, whole_file
 
 Ids = NDArray[np.int64]
 _BLOCK = 4096  # texts that are read at a time
@@ -34,6 +34,9 @@ class Texts:
         self._bytes, self._starts = run.open("rb"), starts.open("rb")
         for stream in (self._bytes, self._starts):
             weakref.finalize(self, stream.close)
+        last = _read(self._starts, 8 * self._size, 8) if self._size >= 0 else b""
+        if last != np.int64(self.nbytes).tobytes():
+            damaged(run)
 
     def __len__(self) -> int:
         """How many there are."""

@@ -37,7 +37,7 @@ from naysay.mining.job_task import task_of
 from naysay.mining.job_vectors import check_size, open_steady
 from naysay.mining.job_write import check_output
 from naysay.mining.requests import LEAST_DEPTH
-from naysay.quantity.outputs import check_target
+from naysay.quantity.outputs import check_apart, check_page
 
 _OWNER = "mine"
 STOPPED = "stopped; run again with --resume"
@@ -127,7 +127,7 @@ def mine_files(
     check_approximate(owner, approximate, min_recall)
     check_output(owner, output, format, written, with_scores=with_scores, texts=None)
     if report is not None:
-        check_target(owner, "--report", report)
+        check_page(owner, "--report", report)
     if resume and fresh:
         refuse(owner, "--fresh", "left out with --resume", "both")
     paths = _vector_paths(query_vectors, corpus_vectors, model)
@@ -135,6 +135,7 @@ def mine_files(
     tables = {"pairs": pairs, "--queries": queries, "--corpus": corpus, "--ignore": ignore}
     read: dict[str, Path] = {option: path for option, path in tables.items() if path is not None}
     read |= {f"--{name}-vectors": path for name, path in paths.items()}
+    check_apart(owner, {"--output": output, "--report": report}, read)
     place = job if job is not None else folder_of(output)
     check_unfinished(owner, place, resume=resume, fresh=fresh)
     contents = {option: digest(owner, option, path) for option, path in read.items()}

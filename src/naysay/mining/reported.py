@@ -21,7 +21,7 @@ from naysay.mining.reported_examples import Labels, examples_of, one_positive_ea
 from naysay.mining.reported_parts import charts_of, fates, thresholds_of
 from naysay.mining.select import NOT_SELECTED
 from naysay.quantity.estimate import Estimate
-from naysay.quantity.outputs import check_target
+from naysay.quantity.outputs import check_page
 from naysay.report.contents import Contents
 from naysay.report.html import write_report
 from naysay.report.plain_text import share
@@ -70,7 +70,7 @@ def report_mined(
     """
     if not isinstance(getattr(mined, "candidates", None), Candidates):
         refuse(_OWNER, "mined", "a Mined", type(mined).__name__)
-    check_target(_OWNER, "path", Path(path))
+    check_page(_OWNER, "path", Path(path))
     if not isinstance(run, Estimate | None):
         refuse(_OWNER, "run", "an Estimate, of quantity.estimate, or None", type(run).__name__)
     n, depth = mined.candidates.ids.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,24 @@ def check_target(owner: str, parameter: str, path: Path) -> None:
         refuse(owner, parameter, "a file", f"the folder {str(path)!r}")
     if not has_folder:
         refuse(owner, parameter, "in an existing folder", repr(str(path)))
+
+
+def check_page(owner: str, parameter: str, path: Path) -> None:
+    """Refuse a place for a page that no browser would open as one."""
+    check_target(owner, parameter, path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        refuse(owner, parameter, "a file that ends in .html", repr(str(path)))
+
+
+def check_apart(owner: str, written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
+    """Refuse to write over what is read, or over what else is written; both are {parameter: file, or None}."""
+    seen = {path.resolve(): name for name, path in read.items() if path is not None}
+    for name, path in written.items():
+        if path is None:
+            continue
+        other = seen.setdefault(path.resolve(), name)
+        if other != name:
+            refuse(owner, name, f"another file than {other}", repr(str(path)))
 
 
 def write_whole(owner: str, parameter: str, path: Path, data: bytes) -> None:

@@ -23,7 +23,8 @@ def score_distribution(scores: Scores) -> Chart:
     that ten positives and a million candidates can be compared. The line at `sample.line` moves with the page's slider.
     """
     groups = _groups(scores)
-    whole = np.concatenate([*groups.values(), np.empty(0)])
+    lines = [(name, line) for name, line in (("low", scores.low), ("high", scores.high)) if np.isfinite(line)]
+    whole = np.concatenate([*groups.values(), np.array([line for _, line in lines])])
     start, stop = (float(whole.min()), float(whole.max())) if len(whole) else (0.0, 1.0)
     if start == stop:
         start, stop = start - 0.5, stop + 0.5
@@ -41,7 +42,6 @@ def score_distribution(scores: Scores) -> Chart:
         tuple((name, len(group), *_quantiles(group)) for name, group in groups.items()),
         "How many scores there are of each kind, and where they lie.",
     )
-    lines = [(name, line) for name, line in (("low", scores.low), ("high", scores.high)) if np.isfinite(line)]
     told = "; ".join(f"half of the {name} scores are above {_median(group)}" for name, group in groups.items())
     said = "".join(f" The {name} line is at {number(line)}." for name, line in lines)
     return Chart(

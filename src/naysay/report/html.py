@@ -14,7 +14,7 @@ from typing import Any
 
 from naysay.checks import refuse, shown
 from naysay.errors import MissingExtraError
-from naysay.quantity.outputs import check_target
+from naysay.quantity.outputs import check_page
 from naysay.quantity.picture import need_vl_convert
 from naysay.report import pieces, slider
 from naysay.report.contents import Chart, Contents, Table
@@ -43,7 +43,7 @@ def write_report(path: str | Path, contents: Contents) -> Path:
     if not isinstance(contents, Contents):
         refuse(_OWNER, "contents", "Contents", type(contents).__name__)
     target = Path(path)
-    check_target(_OWNER, "path", target)
+    check_page(_OWNER, "path", target)
     page = as_html(contents).encode()
     if len(page) > LARGEST:
         advice = "Give charts fewer points, or leave some tables out."
@@ -62,7 +62,8 @@ def as_html(contents: Contents) -> str:
     sample = None if contents.scores is None else contents.scores.sample
     data = script_data(
         {
-            "charts": [{"spec": dict(chart.spec)} for chart in charts] if drawn else [],
+            # Vega names its drawing by the description of the specification, whatever the page calls it.
+            "charts": [{"spec": {**chart.spec, "description": chart.description}} for chart in charts] if drawn else [],
             "sample": None if sample is None else slider.data(sample),
         }
     )
