@@ -1,6 +1,7 @@
 """search_below: what a whole search finds, without what lies above a line of each query, which is counted."""
 
 import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.mining import plan
+from naysay.mining import engines, open_pairs, plan
 from naysay.mining.search import search, search_below
 
 METRICS = ("dot", "cosine", "l2")
@@ -109,3 +110,30 @@ def test_what_is_no_line_is_refused(below, rule):
     vectors = np.eye(3, dtype=np.float32)
     with pytest.raises(NaysayError, match=rule):
         search_below(vectors, vectors, 2, below)
+
+
+@pytest.mark.parametrize("fetched", [1, 5, 2048])
+def test_rows_of_a_file_are_fetched_some_at_a_time(fetched, tmp_path, monkeypatch):
+    """Room for a few open pairs, so that they are scored early, from the file."""
+    queries, corpus, known = world(11, 9, 150, 8, copies=100)
+    np.save(tmp_path / "c.npy", corpus)
+    below = lines(queries, corpus, "dot", 4)
+    ids, scores, higher = plain(queries, corpus, 4, below, "dot", known)
+    monkeypatch.setattr(
+        importlib.import_module("naysay.mining.search"), "plan", lambda *arguments: plan.Plan(3, 2, 32, 12, 2)
+    )
+    monkeypatch.setattr(open_pairs, "FETCHED", fetched)
+    found, above = search_below(queries, tmp_path / "c.npy", 4, below, metric="dot", exclude=known, engine="int8")
+    assert found.ids.tolist() == ids
+    assert found.scores.tobytes() == scores.tobytes()
+    assert above.tolist() == higher
+
+
+def test_a_deep_search_in_a_file_needs_no_more_than_its_pairs():
+    """16,384 deep, as a line may ask for: the rows that are scored at a time do not grow with the depth."""
+    file = SimpleNamespace(n=10**6, width=384, dtype=np.dtype(np.float16), whole=None)
+    asked = SimpleNamespace(n=64, width=384, dtype=np.dtype(np.float16), whole=None)
+    sizes = plan.plan(
+        "search", asked, file, 16_384, engines.choose("search", "float32", 64, 10**6, 384, None), 2, 200 << 20
+    )
+    assert sizes.rows >= 1

@@ -12,6 +12,8 @@ from naysay.mining.bounds import Units
 from naysay.mining.vectors import Vectors
 from naysay.rows import frozen
 
+FETCHED = 2048  # rows of a file that are scored exactly at a time
+
 
 @final
 class Exact:
@@ -24,18 +26,21 @@ class Exact:
     def gathered(
         self, queries: NDArray[np.float64], query_norms: NDArray[np.float64], counts: Any, ids: NDArray[np.int32]
     ) -> NDArray[np.float32]:
-        """The scores of counts[row] ascending ids of each row; the corpus's rows are fetched if they are in a file."""
+        """The scores of counts[row] ascending ids of each row; those of a file are fetched, some at a time."""
         out = np.empty(ids.shape, np.float32)
-        whole, norms, places = self.corpus.whole, self.norms, ids
-        if whole is None or norms is None:
-            used = np.arange(ids.shape[1]) < counts[:, None]
-            wanted, inverse = np.unique(ids[used], return_inverse=True)
-            whole = floats(self.corpus.take(wanted.astype(np.int64)))
-            norms = norms_of(whole)
-            places = np.zeros_like(ids)
-            places[used] = inverse
-        arguments = (queries, query_norms, frozen(whole), frozen(norms), 0, counts, places, out)
-        dots.listed_scores(0, len(ids), self.metric, *arguments)
+        whole, norms = self.corpus.whole, self.norms
+        if whole is not None and norms is not None:
+            arguments = (queries, query_norms, frozen(whole), frozen(norms), 0, counts, ids, out)
+            dots.listed_scores(0, len(ids), self.metric, *arguments)
+            return out
+        used = np.arange(ids.shape[1]) < counts[:, None]
+        wanted, inverse = np.unique(ids[used], return_inverse=True)
+        places = np.zeros_like(ids)
+        places[used] = inverse
+        for first in range(0, len(wanted), FETCHED):
+            rows = floats(self.corpus.take(wanted[first : first + FETCHED].astype(np.int64)))
+            arguments = (queries, query_norms, frozen(rows), frozen(norms_of(rows)), first, counts, places, out)
+            dots.listed_scores(0, len(ids), self.metric, *arguments)
         return out
 
 

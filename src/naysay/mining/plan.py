@@ -9,6 +9,7 @@ import numpy as np
 
 from naysay.checks import check_whole, refuse
 from naysay.mining.engines import Engine
+from naysay.mining.open_pairs import FETCHED
 from naysay.mining.vector_files import WINDOW
 from naysay.mining.vectors import Vectors
 
@@ -47,7 +48,8 @@ def plan(
     wide = 8 if corpus.dtype == np.float64 else 4
     code = np.dtype(engine.codes).itemsize
     beside = 8 * corpus.n if corpus.whole is not None else threads * WINDOW  # norms, or a part of the file
-    fixed = queries.n * depth * 12 + beside + _OWN + room * width * 3 * wide
+    fetched = min(room, FETCHED) * width * 3 * wide
+    fixed = queries.n * depth * 12 + beside + _OWN + fetched
     per_row = room * _PAIR + width * (8 + 8 + code) + 96
     strip, columns = _STRIP, _COLUMNS
     while True:
@@ -63,5 +65,5 @@ def plan(
         refuse(owner, "budget", f"at least {needed} bytes for this search", total, advice)
     rows = min(rows, max(1, queries.n))
     left = total - fixed - block - strips - rows * per_row
-    at_once = max(1, left // threads // max(1, room * width * 3 * wide))
+    at_once = max(1, left // threads // max(1, fetched + 32 * room))
     return Plan(rows, min(strip, rows), columns, room, min(at_once, strip))
