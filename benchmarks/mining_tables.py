@@ -31,6 +31,10 @@ later.
 GROWTH = """\
 `mine` with its usual judge over files of float16, {width} wide, k = 10, 2 threads:
 """
+JOBS = """\
+`naysay mine --budget {budget}` over files of float16, {width} wide: the highest resident memory of the process, above
+the {least} of a job of 20 anchors, which is what the libraries take.
+"""
 INDEX = """\
 `Index`, the approximate search, on {documents:,} vectors, {width} wide, {queries:,} queries, {depth} deep,
 {threads} threads: the same settings on vectors in clusters and on one Gaussian without. Recall is measured on 500
@@ -77,6 +81,16 @@ def search(result: dict[str, Any], table: Table) -> list[str]:
         table(headings, rows),
         MEMORY.format(**result["memory"][0]),
         table(("vectors", "queries", "memory"), held),
+    ]
+
+
+def jobs(result: dict[str, Any], table: Table) -> list[str]:
+    """The memory of jobs on disk."""
+    least, *others = result["rows"]
+    rows = [(f"{row['documents']:,}", f"{row['queries']:,}", _bytes(row["above_the_least_bytes"])) for row in others]
+    return [
+        JOBS.format(**result, least=_bytes(least["peak_bytes"])),
+        table(("documents", "anchors", "memory above the least job"), rows),
     ]
 
 

@@ -157,6 +157,7 @@ def page() -> str:
         *loss_tables.online(result("online"), table),
         *mining_tables.search(result("search"), table),
         *mining_tables.mining(result("mining"), table),
+        *mining_tables.jobs(result("jobs"), table),
         *mining_tables.retrieval(result("retrieval"), table),
         "## Starting up",
         table(("what", "seconds"), [(name[:-8].replace("_", " "), f"{seconds:.2f}") for name, seconds in waits]),

@@ -131,3 +131,13 @@ def test_published_mining_is_ahead_of_sentence_transformers():
         equal = row["equal"]["torch"]
         assert equal["rows_of_ours"] == equal["rows_of_theirs"] == equal["rows_of_both"] == row["size"]
         assert equal["why"]["other"] == 0
+
+
+def test_published_jobs_stay_within_their_budget_whatever_the_corpus():
+    found = result("jobs")
+    assert found["budget"] == "500MB"
+    small, large = found["rows"][1:]
+    assert large["documents"] == 10 * small["documents"] == 10**6
+    for row in (small, large):
+        assert row["above_the_least_bytes"] < 500e6
+    assert large["above_the_least_bytes"] - small["above_the_least_bytes"] < 50e6
