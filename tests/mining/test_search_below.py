@@ -137,3 +137,12 @@ def test_a_deep_search_in_a_file_needs_no_more_than_its_pairs():
         "search", asked, file, 16_384, engines.choose("search", "float32", 64, 10**6, 384, None), 2, 200 << 20
     )
     assert sizes.rows >= 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_it_tells_how_far_it_is(engine):
+    queries, corpus, _ = world(5, 12, 9000, 8)
+    told = []
+    search(queries, corpus, 3, engine=engine, tell=told.append)
+    assert len(told) == 3  # blocks of 4,096
+    assert sum(told) == pytest.approx(12)

@@ -27,7 +27,7 @@ from naysay.positives import Positives
 def candidates_of(task: Task, rows: Rows, line: Line) -> Candidates:
     """What is searched, joined, excluded, and within the window and the floor: all that a judge is asked about."""
 
-    def look(queries: Any, depth: int, exclude: Positives) -> Found:
+    def look(queries: Any, depth: int, exclude: Positives, tell: Any = None) -> Found:
         if task.index is not None:
             found: Found = task.index.search(queries, depth, exclude=exclude)
             return found
@@ -40,11 +40,12 @@ def candidates_of(task: Task, rows: Rows, line: Line) -> Candidates:
             engine=task.engine,
             budget=task.budget,
             threads=task.threads,
+            tell=tell,
         )
 
     known = rows.known
     plain = Positives(known.indptr, known.indices, task.corpus.n, filter=known.filter)
-    found, skipped = look(rows.queries, task.depth, plain), None
+    found, skipped = look(rows.queries, task.depth, plain, task.tell), None
     by_scores = line.detector is not None and task.rescore is None and task.may_deepen
     if by_scores and not np.isnan(lines_of(line.detector, rows.query)).any():
         wanted = np.full(len(found), task.most) if rows.counts is None else rows.counts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, final
 
@@ -59,17 +59,27 @@ def mine_parts(
     ready: Ready,
     size: int,
     before: Callable[[], None],
-    done: Callable[[int], None],
+    done: Callable[[float], None],
 ) -> None:
-    """Mine what is missing, `size` anchors at a time; before() is called ahead of each part, done(anchors) after."""
-    n = ready.task.queries.n
+    """Mine what is missing, `size` anchors at a time; before() is called ahead of each part.
+
+    done(anchors) is called as they are searched for, in fractions: a part may take as long as the whole job.
+    """
+    n, told = ready.task.queries.n, [0.0]
+
+    def tell(anchors: float) -> None:
+        told[0] += anchors
+        done(anchors)
+
+    ready = replace(ready, task=replace(ready.task, tell=tell))
     shown, there = sampled_rows(n, ready.task.depth), finished(folder)
     done(sum(stop - start for start, stop, _ in there))
     for start, stop in gaps(there, n, size):
         before()
+        told[0] = 0.0
         here = shown[np.searchsorted(shown, start) : np.searchsorted(shown, stop)] - start
         write_part(owner, folder, _part(ready, start, stop, here))
-        done(stop - start)
+        done(stop - start - told[0])
 
 
 def _part(ready: Ready, start: int, stop: int, shown: Ids) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -39,6 +39,7 @@ class Task:
     firsts         (n,) a positive of each anchor, or None if an anchor has none
     index          what answers in place of an exact search, or None;  recall  how much of the nearest it finds
     slots          candidates of a deeper search that are held at a time, or None
+    tell           called with how many more anchors have been searched for, in fractions, or None
     """
 
     queries: Vectors
@@ -73,6 +74,7 @@ class Task:
     budget: int | None = None
     threads: int | None = None
     slots: int | None = None
+    tell: Callable[[float], None] | None = None
 
     def held_out(self) -> Ids:
         """Places in `known.pairs()` of one positive of each anchor that has some, drawn by the seed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -37,6 +38,7 @@ def search(
     engine: str = "auto",
     budget: int | None = None,
     threads: int | None = None,
+    tell: Callable[[float], None] | None = None,
 ) -> Found:
     """The `depth` best corpus rows of each query.
 
@@ -46,6 +48,7 @@ def search(
     engine            "auto", "int8", "bfloat16", "float32" or "float64": how, never what (`engines`)
     budget            bytes of memory that the call may take, its answer included; 1 GiB if not given
     threads           of this call; as `naysay.kernels.threads` says if not given
+    tell              called as the search goes on, with how many more queries are done; fractions add up to n
 
     The score of a pair is the float64 sum over the coordinates in order, rounded to float32, and the order is score
     descending, id ascending. An engine multiplies rounded vectors, fast. What its error bound (`bounds`) cannot rule
@@ -62,7 +65,7 @@ def search(
     [[1, 0], [0, 1]]
     """
     options: dict[str, Any] = {"metric": metric, "exclude": exclude, "engine": engine}
-    return search_below(queries, corpus, depth, None, **options, budget=budget, threads=threads)[0]
+    return search_below(queries, corpus, depth, None, **options, budget=budget, threads=threads, tell=tell)[0]
 
 
 def search_below(
@@ -76,6 +79,7 @@ def search_below(
     engine: str = "auto",
     budget: int | None = None,
     threads: int | None = None,
+    tell: Callable[[float], None] | None = None,
 ) -> tuple[Found, NDArray[np.int64]]:
     """The `depth` best of each query whose score is at most below[query], and how many score higher: (n,).
 
@@ -116,7 +120,8 @@ def search_below(
     if asked.n == 0 or given.n == 0:
         return found, above
     with Workers(count, torch=chosen.rounds and has_torch()) as workers:
-        task = _Task(asked, given, known, caps, chosen, units, sizes, Exact(units, given, seen[1].norms), workers)
+        exact = Exact(units, given, seen[1].norms)
+        task = _Task(asked, given, known, caps, chosen, units, sizes, exact, workers, tell)
         task.run(found, above)
     return found, above
 
@@ -161,6 +166,7 @@ class _Task:
     plan: Plan
     exact: Exact
     workers: Workers
+    tell: Callable[[float], None] | None
 
     def run(self, found: Found, above: NDArray[np.int64]) -> None:
         """Fill `found` and `above`, a block of queries at a time."""
@@ -231,6 +237,8 @@ class _Block:
                     self._absorb(start, stop, first, products, tuple(side[start:stop] for side in sides), columns)
 
             task.workers.each(work, range(count))
+            if task.tell is not None:
+                task.tell(size * len(rows) / task.corpus.n)
         task.workers.rows(opens.settle, size, self.pairs.wanted, *self.pairs.part(0, size))
 
     def _round(self, rows: NDArray[Any], to: Rounded) -> None:
