@@ -144,9 +144,7 @@ def mine(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a job that was stopped.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Throw an unfinished job away.")] = False,
     job: Annotated[Path | None, typer.Option(help="The job's folder; by default beside the output.")] = None,
-    format: Annotated[
-        str, typer.Option(help="triplet, n-tuple, labelled-pair, flagembedding, ids, trec, ...")
-    ] = "triplet",
+    format: Annotated[str, typer.Option(help="triplet, n-tuple, flagembedding, ids, trec, ...")] = "triplet",
     with_scores: Annotated[bool, typer.Option("--with-scores", help="Write scores, too.")] = False,
     short: Annotated[str | None, typer.Option(help="Anchors with fewer than k in n-tuples: drop or raise.")] = None,
     corpus_path: Annotated[str | None, typer.Option(help="Of the format nemo: where its corpus lies.")] = None,
@@ -161,9 +159,7 @@ def mine(
     depth: Annotated[int | None, typer.Option(help="Candidates that are searched for each anchor.")] = None,
     ranks: Annotated[str, typer.Option(help="The window of ranks: 10-100, or 10-.")] = "",
     floor: Annotated[float | None, typer.Option(help="The lowest score of a negative.")] = None,
-    on_short: Annotated[
-        str, typer.Option(help="Anchors with fewer than k: pad, drop, relax, random or raise.")
-    ] = "pad",
+    on_short: Annotated[str, typer.Option(help="With fewer than k: pad, drop, relax, random, raise.")] = "pad",
     most: Annotated[int, typer.Option(help="Of -k auto: at most so many.")] = 32,
     seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
     approximate: Annotated[
