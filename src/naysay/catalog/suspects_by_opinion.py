@@ -31,6 +31,27 @@ suspicion = detector.suspicion(query, negatives)              # (50, 8), flagged
 _ASKED = _GUIDE.format(detector="ns.detectors.Guide(rerank, line=9.0, first=9.0, budget=100)   # the nearest to 9.0")
 _GIST = _GUIDE.format(detector="ns.detectors.Guide(rerank, margin=0.5)                        # by the positive's")
 
+_LABELLED = """\
+import numpy as np
+import naysay as ns
+
+world = ns.planted_world(n_anchors=300, n_items=500, per_anchor=8, noise=0.5)       # its judge is never wrong
+pool = ns.pools.Everything(world.known)
+language = np.arange(300) % 3                                 # of each anchor: whatever may move the line
+
+
+def near(anchors, count, seed):                               # the best of 200 candidates, as a miner hands them out
+    asked = ns.Query(anchors)
+    sampler = ns.samplers.Dynamic(pool, world.scores, candidates=200)
+    return asked, sampler.sample(asked, count, rng=ns.rng_for(seed))
+
+
+judged = near(np.arange(0, 300, 2), 4, seed=0)                # somebody looked at 600 of them
+detector = ns.detectors.Labelled(groups=language).fit(*judged, world.is_false_negative)
+query, negatives = near(np.arange(1, 300, 2), 8, seed=1)
+suspicion = detector.suspicion(query, negatives)              # (150, 8), the chance to be a false negative
+"""
+
 _TWINS = """\
 import numpy as np
 import naysay as ns
@@ -101,6 +122,16 @@ ROWS: tuple[Suspect, ...] = (
         cost="The guide's, for each distinct pair and each row's positive.",
         example=_GIST,
         also=("GISTEmbed filter",),
+    ),
+    Suspect(
+        name="detectors.Labelled",
+        kind="opinion",
+        summary="What people said of some candidates, carried over to all: by score, group and whatever else may tell.",
+        formula="logit s = (w + u_g) . (1, z) + log cost, by logistic regression with |w|^2 + sum |u_g|^2 kept small",
+        parts="Labelled(groups=groups, features=features).fit(query, negatives, truth)",
+        paper="Platt. Probabilistic Outputs for Support Vector Machines. 1999; groups: Gelman and Hill. 2007.",
+        cost="O(n f^2) a round for n labels; O(f) a slot, and what the features cost.",
+        example=_LABELLED,
     ),
     Suspect(
         name="detectors.Twins",

@@ -12,6 +12,7 @@ from naysay.detectors.hidden import hidden_positives
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.incremental import Incremental
 from naysay.detectors.judged import Judged
+from naysay.detectors.labelled import Labelled
 from naysay.detectors.learned_quantile import LearnedQuantile
 from naysay.detectors.margin import Margin, ShareOfPositive
 from naysay.detectors.mixture import Mixture
@@ -43,6 +44,7 @@ __all__ = [
     "Incremental",
     "Judged",
     "Judgement",
+    "Labelled",
     "LearnedQuantile",
     "LinearAcceptance",
     "Margin",

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_one_of, check_whole, refuse, shown
+from naysay.arrays import to_numpy
+from naysay.checks import check_one_of, check_whole, refuse, shown
 from naysay.detectors.answers import Answers, Floats, Pairs, read_answers
+from naysay.detectors.asked_pairs import OfPairs, Sides, answers_of, pair_named, slot_pairs
 from naysay.detectors.line import on_its_side
 from naysay.detectors.slots import LINE, as_suspicion, check_asked, filled_slots, slot_scores
-from naysay.errors import NaysayError
 from naysay.samplers.numbers import check_number
 from naysay.samplers.partner import partners
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
-# score_pairs(anchors (n,), ids (n,)) -> (n,);  of triples score_pairs(triples (n, 3), corrupted (n, 3))
-ScorePairs = Callable[[Array, Array], Any]
 ANSWERS = ("scores", "probabilities")
 
 
@@ -63,7 +60,7 @@ class Guide:
 
     def __init__(
         self,
-        score_pairs: ScorePairs,
+        score_pairs: OfPairs,
         line: float | None = None,
         *,
         margin: float | None = None,
@@ -161,19 +158,15 @@ class Guide:
         self, owner: str, query: Query, negatives: Negatives, rows: NDArray[Any], slots: NDArray[Any]
     ) -> tuple[Pairs, NDArray[np.int64]]:
         """The distinct pairs that slots need, and which of them each slot does: (S, 1), with its positive (S, 2)."""
-        anchors, ids = query.ids(owner)[rows], np.asarray(to_numpy(negatives.ids))[rows, slots]
-        items = [ids]
-        if anchors.ndim == 2:
-            if negatives.side is None:
-                refuse(owner, "negatives.side", "given with triples", None)
-            items = [anchors.copy()]
-            items[0][np.arange(len(ids)), np.asarray(to_numpy(negatives.side))[rows, slots]] = ids
+        anchors, asked = slot_pairs(owner, query, negatives, rows, slots)
+        items = [asked]
         if self.margin is not None:
             items.append(anchors if anchors.ndim == 2 else np.asarray(to_numpy(partners(owner, query)))[rows])
         width = 2 if anchors.ndim == 1 else 6
-        needed = [np.concatenate([part.reshape(len(ids), width // 2) for part in (anchors, item)], 1) for item in items]
+        sides = (len(asked), width // 2)
+        needed = [np.concatenate([part.reshape(sides) for part in (anchors, item)], 1) for item in items]
         pairs, places = np.unique(np.stack(needed, 1).reshape(-1, width), axis=0, return_inverse=True)
-        return pairs, places.reshape(len(ids), len(needed))
+        return pairs, places.reshape(len(asked), len(needed))
 
     def _affordable(self, places: NDArray[np.int64], known: NDArray[np.bool_]) -> int:
         """How many slots, in order, can be asked about; an answer that is known, or asked for before, is free."""
@@ -198,31 +191,18 @@ class Guide:
 
     def _answered(self, owner: str, query: Query, pairs: Pairs) -> Floats:
         """What the function says of one batch, as (n,) finite numbers."""
-        half = pairs.shape[1] // 2
-        sides: list[Any] = [pairs[:, :half], pairs[:, half:]]
-        sides = [np.ascontiguousarray(side[:, 0] if half == 1 else side) for side in sides]
-        in_torch = is_torch(query.anchors)
-        if in_torch:
-            sides = [to_torch(side, query.device) for side in sides]
         rule = f"a function that answers with {len(pairs)} finite numbers for {len(pairs)} pairs"
-        try:
-            with need_torch(owner).no_grad() if in_torch else nullcontext():
-                given = self.score_pairs(*sides)
-        except Exception as error:
-            ends = f"from {_named(pairs[0])} to {_named(pairs[-1])}"
-            message = f"{owner}: `score_pairs` must be {rule}, got {type(error).__name__}: {error}, {ends}."
-            raise NaysayError(message) from error
-        scores = as_array(owner, "score_pairs", to_numpy(given))
-        if scores.dtype.kind not in "biuf":
-            refuse(owner, "score_pairs", rule, f"{shown(given)}, from {_named(pairs[0])} on")
+        sides = _sides(pairs)
+        scores = answers_of(owner, "score_pairs", self.score_pairs, query, sides, rule)
         if scores.shape not in ((len(pairs),), (len(pairs), 1)):
-            refuse(owner, "score_pairs", rule, f"shape {scores.shape}, from {_named(pairs[0])} on")
-        scores = scores.reshape(-1).astype(np.float64)
+            refuse(owner, "score_pairs", rule, f"shape {scores.shape}, from {pair_named(sides, 0)} on")
+        scores = scores.reshape(-1)
         bad = ~np.isfinite(scores)
         if self.answers == "probabilities":
             rule, bad = rule.replace("finite numbers", "probabilities"), ~((scores >= 0) & (scores <= 1))
         if bad.any():
-            refuse(owner, "score_pairs", rule, f"{scores[bad][0]} for {_named(pairs[bad][0])} ({bad.sum()} such)")
+            got = f"{scores[bad][0]} for {pair_named(sides, int(bad.argmax()))} ({bad.sum()} such)"
+            refuse(owner, "score_pairs", rule, got)
         return scores
 
     def _verdict(self, scores: Floats, positives: Floats | None) -> Floats:
@@ -273,8 +253,7 @@ def _in_order(places: NDArray[np.int64]) -> NDArray[np.int64]:
     return distinct[np.argsort(first)]
 
 
-def _named(pair: Any) -> str:
-    """(anchor, id) as people read it."""
-    half = len(pair) // 2
-    anchor, item = pair[:half].tolist(), pair[half:].tolist()
-    return f"anchor {anchor[0]}, id {item[0]}" if half == 1 else f"triple {anchor} corrupted to {item}"
+def _sides(pairs: Pairs) -> Sides:
+    """The anchors and the ids of pairs that were put side by side."""
+    half = pairs.shape[1] // 2
+    return (pairs[:, 0], pairs[:, 1]) if half == 1 else (pairs[:, :half], pairs[:, half:])
