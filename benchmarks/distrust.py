@@ -16,7 +16,8 @@ undocumented code -1 is dropped.
 **debian.** Short description against long one. Packages of one source are false negatives of each other, which is the
 first truth; equal sets of tags are the second. Vectors are TF-IDF and 256 singular vectors, fitted to the long ones.
 
-**codex.** Held-out true triples must be flagged, verified false ones kept. Lines come from validation triples.
+**codex.** Held-out true triples must be flagged, verified false ones kept. Lines come from validation triples. Two
+models score them, one trained and one solved; `Labelled` is told what both say.
 
 Beside all that: what `Calibrated` promised and what happened, and the upper bounds of `false_negative_rate`. It all
 runs on one thread.
@@ -71,7 +72,9 @@ def run(folder: Path, part: str, seeds: int, anchors: int, steps: int) -> dict[s
         "scifact": lambda: distrust_text.study(distrust_readers.scifact(folder), seeds, by="single", say=say),
         "cranfield": lambda: distrust_text.study(distrust_readers.cranfield(folder), seeds, by="half", say=say),
         "debian": lambda: distrust_packages.study(distrust_readers.packages(folder), anchors, say=say),
-        "codex": lambda: distrust_triples.study(distrust_readers.triples(folder), models, steps, say=say),
+        "codex": lambda: distrust_triples.study(
+            distrust_readers.triples(folder), distrust_readers.relation_names(folder), models, steps, say=say
+        ),
     }
     return parts[part]() | {"seconds": round(time.perf_counter() - start, 1)}
 

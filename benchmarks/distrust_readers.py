@@ -28,7 +28,7 @@ FILES = {
     ),
     "cranfield": ("cranfield/corpus.jsonl.gz", "cranfield/queries.jsonl.gz", "cranfield/qrels.tsv.gz"),
     "debian": ("debian-desc/packages.jsonl.xz",),
-    "codex": ("codex-s/triples.npz",),
+    "codex": ("codex-s/triples.npz", "codex-s/relations.tsv.gz"),
 }
 SPLITS = ("train", "valid", "test", "valid_negatives", "test_negatives")
 
@@ -136,6 +136,13 @@ def triples(folder: Path) -> dict[str, Ids]:
         if missing:
             refuse("distrust", "DATA", f"a triples.npz with {', '.join(SPLITS)}", f"none named {missing[0]}")
         return {name: file[name].astype(np.int64) for name in SPLITS}
+
+
+def relation_names(folder: Path) -> list[str]:
+    """The name of each relation, by id: what stands before the dash in `id, code, name - description` lines."""
+    with gzip.open(folder / FILES["codex"][1], "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    return [text.split(" - ")[0] for _, _, text in sorted(rows, key=lambda row: int(row[0]))]
 
 
 def latent_vectors(texts: list[str], *others: list[str], width: int) -> list[Floats]:

@@ -1,7 +1,7 @@
 """Triples: held-out true ones must be flagged, and verified false ones, however plausible, kept.
 
-ComplEx is trained on the training triples against all other entities: what is held out is a negative there, as
-unlabelled positives are. Lines are fitted to the validation triples.
+Both models know the training triples alone: what is held out is a negative there, as unlabelled positives are. Lines
+are fitted to the validation triples, and what is no line was settled by them: the ridge, and what `Labelled` looks at.
 """
 
 from __future__ import annotations
@@ -10,101 +10,27 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 from distrust_hardness import auc, rounded, share_of
 from distrust_readers import Floats, Ids
-from torch import Tensor
+from distrust_triple_models import BATCH, RIDGE, WIDTH, Attributes, ComplEx, trained
 
 import naysay as ns
 from naysay.detectors.calibrated import least_positives
 from naysay.types import Detector
 
-WIDTH, BATCH, RATE, DECAY = 128, 1024, 0.1, 0.05
-ALPHAS, BACKGROUND = (0.05, 0.1, 0.2), 256
-ASKED = ("valid", "test", "valid_negatives", "test_negatives")
-
-
-class ComplEx:
-    """How likely a tail is of a head and a relation, and the head of the tail: the sum of the two log-probabilities.
-
-    Each is a softmax over all entities of Re sum_i e_h,i w_r,i conj(e_t,i), with a vector for each relation and one for
-    its inverse. The raw score says less: a common entity scores high with everything.
-
-    Trouillon, Welbl, Riedel, Gaussier, Bouchard. ICML 2016; inverses and N3: Lacroix, Usunier, Obozinski. ICML 2018.
-    """
-
-    def __init__(self, n_entities: int, n_relations: int, seed: int) -> None:
-        """Small normal vectors, real parts first; relation r + n_relations is the inverse of r."""
-        start = torch.Generator().manual_seed(seed)
-        sizes = (n_entities, 2 * n_relations)
-        self.entity, self.relation = (0.01 * torch.randn(n, 2 * WIDTH, generator=start) for n in sizes)
-        self.parameters = [self.entity.requires_grad_(), self.relation.requires_grad_()]
-        self.inverse = n_relations
-
-    def asking(self, heads: Tensor, relations: Tensor) -> Tensor:
-        """(n, d) e_h w_r, whose products with all entities are the scores of all tails."""
-        (a, b), (c, d) = (part.chunk(2, dim=-1) for part in (self.entity[heads], self.relation[relations]))
-        return torch.cat([a * c - b * d, a * d + b * c], dim=-1)
-
-    def size(self, triples: Tensor) -> Tensor:
-        """The mean of the third powers of the vectors' moduli (N3), to be kept small."""
-        parts = (self.entity[triples[:, 0]], self.relation[triples[:, 1]], self.entity[triples[:, 2]])
-        cubes = ((part.chunk(2, dim=-1)[0] ** 2 + part.chunk(2, dim=-1)[1] ** 2 + 1e-12) ** 1.5 for part in parts)
-        return sum((cube.sum(dim=-1).mean() for cube in cubes), torch.zeros(()))
-
-    @torch.no_grad()
-    def tails(self, heads: Ids, relations: Ids) -> Floats:
-        """(n, entities) the scores of all tails, a block of rows at a time."""
-        found = np.empty((len(heads), len(self.entity)))
-        for relation in np.unique(relations).tolist():
-            rows = np.flatnonzero(relations == relation)
-            found[rows] = self.matrix(relation)[torch.from_numpy(heads[rows])].double().numpy()
-        return found
-
-    @torch.no_grad()
-    def scores(self, triples: Ids) -> Floats:
-        """(n,) of triples (n, 3)."""
-        found = np.empty(len(triples))
-        for relation in np.unique(triples[:, 1]).tolist():
-            rows = np.flatnonzero(triples[:, 1] == relation)
-            heads, tails = (torch.from_numpy(triples[rows, side]) for side in (0, 2))
-            found[rows] = self.matrix(relation)[heads, tails].double().numpy()
-        return found
-
-    def matrix(self, relation: int) -> Tensor:
-        """(entities, entities) the scores of all heads and tails of a relation."""
-        every = torch.arange(len(self.entity))
-        forward, backward = (
-            (self.asking(every, torch.full_like(every, one)) @ self.entity.T).log_softmax(dim=1)
-            for one in (relation, relation + self.inverse)
-        )
-        return forward + backward.T
-
-
-def trained(train: Ids, sizes: tuple[int, int], steps: int, seed: int) -> ComplEx:
-    """A model after so many steps of `info_nce` against all other entities, in both directions."""
-    model, order = ComplEx(*sizes, seed), torch.Generator().manual_seed(seed)
-    optimiser = torch.optim.Adagrad(model.parameters, lr=RATE)
-    there = torch.from_numpy(train)
-    back = torch.stack([there[:, 2], there[:, 1] + sizes[1], there[:, 0]], dim=1)
-    every = torch.cat([there, back])
-    for _ in range(steps):
-        true = every[torch.randint(0, len(every), (BATCH,), generator=order)]
-        scores = model.asking(true[:, 0], true[:, 1]) @ model.entity.T
-        own = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, true[:, 2:], value=True)
-        loss = ns.losses.info_nce(scores[own], scores, temperature=1.0, mask=~own).mean() + DECAY * model.size(true)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    return model
+ALPHAS, BACKGROUND, COSTS = (0.05, 0.1, 0.2), 256, (1, 4)
+KINDS = ("valid", "valid_negatives")
+ASKED = (*KINDS, "test", "test_negatives")
+Model = ComplEx | Attributes
+Told = Callable[[Ids], Floats]  # (n, 3) triples -> (n, f) numbers
 
 
 class Asked:
     """The scores of all that is asked about, by (head, relation), each with the scores of some random tails."""
 
-    def __init__(self, data: dict[str, Ids], model: ComplEx, n_entities: int, rng: np.random.Generator) -> None:
+    def __init__(self, data: dict[str, Ids], model: Model, n_entities: int, rng: np.random.Generator) -> None:
         """Score everything once."""
-        parts = [data[name] for name in ASKED]
+        parts, self.triples = [data[name] for name in ASKED], {name: data[name] for name in ASKED}
         base = 1 + max(int(part[:, 1].max()) for part in parts)
         keys = np.concatenate([part[:, 0] * base + part[:, 1] for part in parts])
         found, places = np.unique(keys, return_inverse=True)
@@ -121,30 +47,37 @@ class Asked:
         negatives = ns.Negatives(self.tails[name][:, None], scores=self.scores[name][:, None])
         return np.asarray(detector.suspicion(ns.Query(self.anchors[name]), negatives))[:, 0]
 
-    def flagged(self, detector: Detector, name: str) -> Ids:
-        """(keys, 2): how many triples of each (head, relation) are flagged, and how many there are."""
+    def as_triples(self, *names: str) -> tuple[ns.Query, ns.Negatives]:
+        """The triples of some sets as corruptions of their tails."""
+        triples, scores = (np.concatenate([part[name] for name in names]) for part in (self.triples, self.scores))
+        tails = triples[:, 2:]
+        return ns.Query(triples), ns.Negatives(tails, scores=scores[:, None], side=np.full_like(tails, 2))
+
+    def flagged(self, suspicion: Floats, name: str) -> Ids:
+        """(2, keys): how many triples of each (head, relation) are flagged, and how many there are."""
         where = self.anchors[name]
-        hits = np.bincount(where, self.suspicion(detector, name) >= 0.5, len(self.background))
+        hits = np.bincount(where, suspicion >= 0.5, len(self.background))
         return np.stack([hits, np.bincount(where, minlength=len(self.background))])
 
 
 def detectors(asked: Asked, rng: np.random.Generator) -> dict[str, Detector]:
-    """All that is asked. The last two look at verified false triples too, which nobody has in life."""
+    """All that look at one score alone. The last two know verified false triples, too."""
     d: Any = ns.detectors
     whose, scores = asked.anchors["valid"], asked.scores["valid"]
     made: dict[str, Detector] = {}
     for alpha in ALPHAS:
         made[f"calibrated, {alpha:g}"] = d.Calibrated(alpha).fit(scores, whose, rng=rng)
-        judge = d.Calibrated(alpha, standardise=True)
-        made[f"calibrated by (head, relation), {alpha:g}"] = judge.fit(
-            scores, whose, background=asked.background, rng=rng
-        )
+        if asked.background.std(axis=1).all():  # the solved model says 0 of all tails of some, and has no deviation
+            judge = d.Calibrated(alpha, standardise=True)
+            made[f"calibrated by (head, relation), {alpha:g}"] = judge.fit(
+                scores, whose, background=asked.background, rng=rng
+            )
         lines = relation_lines(asked, lambda true, false, alpha=alpha: _calibrated(true, alpha))
         made[f"calibrated in each relation, {alpha:g}"] = d.Bands(lines, lines)
     bands = d.choose_thresholds(asked.background.ravel())
     made["bands, 0.1 %"] = d.Bands(bands.low, bands.high)
     kinds = d.Mixture("normal", rounds=100)
-    kinds.update(asked.background)
+    kinds.update(asked.background[asked.background != 0])  # 0: the solved model has nothing to say of that tail
     made["mixture, 0.5"] = kinds
     line = best_line(scores, asked.scores["valid_negatives"])
     made["one line, by both kinds of labels"] = d.Bands(line, line)
@@ -179,7 +112,7 @@ def best_line(true: Floats, false: Floats) -> float:
     return float(lines[(below[0] + len(false) - below[1]).argmin()])
 
 
-def mean_reciprocal_rank(model: ComplEx, data: dict[str, Ids], n_entities: int) -> float:
+def mean_reciprocal_rank(model: Model, data: dict[str, Ids], n_entities: int) -> float:
     """Of the test triples' tails among all that are not known to be true, ties half."""
     known = ns.Triples(np.concatenate([data[name] for name in ("train", "valid", "test")]), n_entities)
     total = 0.0
@@ -205,42 +138,119 @@ def within(asked: Asked, scores: dict[str, Floats]) -> float:
     return float(np.average(found, weights=weights))
 
 
-def study(data: dict[str, Ids], seeds: int, steps: int, *, say: Callable[[str], None]) -> dict[str, Any]:
+def learned(asked: Asked, n_relations: int, told: Told | None = None, cost: float = 1) -> dict[str, Floats]:
+    """{set: suspicion} of `Labelled` by both kinds of validation triples: the score, or what is told in its place."""
+    features = None if told is None else lambda _, corrupted: told(corrupted)
+    relations = np.arange(n_relations)
+    judge = ns.detectors.Labelled(groups=relations, features=features, scores=told is None, cost=cost)
+    true = np.repeat([True, False], [len(asked.triples[kind]) for kind in KINDS])[:, None]
+    judge.fit(*asked.as_triples(*KINDS), true)
+    return {name: np.asarray(judge.suspicion(*asked.as_triples(name)))[:, 0] for name in ASKED[2:]}
+
+
+def known_counts(train: Ids, sizes: tuple[int, int]) -> Told:
+    """Of triples: log(1 + known tails of head and relation), and the same of heads of relation and tail."""
+    tables = [np.zeros((sizes[0], sizes[1])) for _ in range(2)]
+    for table, side in zip(tables, (0, 2), strict=True):
+        np.add.at(table, (train[:, side], train[:, 1]), 1)
+    return lambda triples: np.log1p(
+        np.stack([table[triples[:, side], triples[:, 1]] for table, side in zip(tables, (0, 2), strict=True)], axis=1)
+    )
+
+
+class Tally:
+    """What was flagged, summed over models."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.flags: dict[str, dict[str, list[Ids]]] = {}
+        self.bounds: dict[str, float] = {}
+
+    def add(self, name: str, asked: Asked, suspicion: dict[str, Floats], bound: float = np.nan) -> None:
+        """The suspicion that one detector has of the two test sets."""
+        for kind, values in suspicion.items():
+            self.flags.setdefault(name, {}).setdefault(kind, []).append(asked.flagged(values, kind))
+        self.bounds[name] = bound
+
+    def rows(self, seeds: int) -> dict[str, Any]:
+        """{detector: shares}, with intervals over anchors."""
+        found = {}
+        for name, kinds in self.flags.items():
+            sums = {kind: np.sum(runs, axis=0) for kind, runs in kinds.items()}
+            row = {kind: share_of(hits, there, there.sum() / seeds) for kind, (hits, there) in sums.items()}
+            row["promised_percent"] = None if np.isnan(self.bounds[name]) else rounded(100 * self.bounds[name])
+            # The promise is about one positive of each anchor, so anchors with many count no more than others here.
+            hits, there = sums["test"]
+            row["test_by_anchor_percent"] = rounded(100 * (hits[there > 0] / there[there > 0]).mean())
+            found[name] = row
+        return found
+
+
+def by_relation(asked: Asked, suspicion: list[dict[str, Floats]], names: list[str]) -> list[dict[str, Any]]:
+    """For each relation of the test sets: how many triples of each kind, and how many of them are wrong, on average."""
+    found = []
+    for relation, title in enumerate(names):
+        row: dict[str, Any] = {"relation": title}
+        for kind, name in (("true", "test"), ("false", "test_negatives")):
+            here = asked.relations[name] == relation
+            wrong = [((one[name] >= 0.5) != (kind == "true"))[here].sum() for one in suspicion]
+            row |= {kind: int(here.sum()), f"{kind}_wrong": rounded(float(np.mean(wrong)), 2)}
+        if row["true"] or row["false"]:
+            found.append(row)
+    return found
+
+
+def study(
+    data: dict[str, Ids], names: list[str], seeds: int, steps: int, *, say: Callable[[str], None]
+) -> dict[str, Any]:
     """Several models, and each detector on the held-out true and the verified false triples."""
     whole = np.concatenate(list(data.values()))
     sizes = int(whole[:, [0, 2]].max()) + 1, int(whole[:, 1].max()) + 1
-    flags: dict[str, dict[str, list[Any]]] = {}
-    bounds: dict[str, float] = {}
-    measures: dict[str, list[float]] = {"mrr": [], "auc": [], "auc_standardised": [], "auc_in_relation": []}
+    tallies = {name: Tally() for name in ("ComplEx", "attributes", "both")}
+    measures: dict[str, dict[str, list[float]]] = {"ComplEx": {}, "attributes": {}}
+    solved, counts, best = Attributes(data["train"], *sizes), known_counts(data["train"], sizes), []
     for seed in range(seeds):
-        model = trained(data["train"], sizes, steps, seed)
-        asked = Asked(data, model, sizes[0], np.random.default_rng(seed))
-        for name, detector in detectors(asked, np.random.default_rng(seed)).items():
-            for kind in ("test", "test_negatives"):
-                flags.setdefault(name, {}).setdefault(kind, []).append(asked.flagged(detector, kind))
-            bounds[name] = getattr(detector, "bound", np.nan)
-        mean, spread = asked.background.mean(axis=1), asked.background.std(axis=1, ddof=1)
-        standard = {n: (s - mean[asked.anchors[n]]) / spread[asked.anchors[n]] for n, s in asked.scores.items()}
-        measures["mrr"].append(mean_reciprocal_rank(model, data, sizes[0]))
-        measures["auc"].append(auc(asked.scores["test"], asked.scores["test_negatives"]))
-        measures["auc_standardised"].append(auc(standard["test"], standard["test_negatives"]))
-        measures["auc_in_relation"].append(within(asked, asked.scores))
+        models: dict[str, Model] = {"ComplEx": trained(data["train"], sizes, steps, seed), "attributes": solved}
+        for title, model in models.items():
+            asked = Asked(data, model, sizes[0], np.random.default_rng(seed))
+            tally = tallies[title]
+            for name, detector in detectors(asked, np.random.default_rng(seed)).items():
+                suspicion = {kind: asked.suspicion(detector, kind) for kind in ASKED[2:]}
+                tally.add(name, asked, suspicion, getattr(detector, "bound", np.nan))
+            tally.add("labelled, by relation", asked, learned(asked, sizes[1]))
+            for name, value in measured(model, asked, data, sizes[0]).items():
+                measures[title].setdefault(name, []).append(rounded(value, 4))
+
+        def told(triples: Ids, models: dict[str, Model] = models) -> Floats:
+            return np.concatenate([*(model.parts(triples) for model in models.values()), counts(triples)], axis=1)
+
+        for cost in COSTS:
+            suspicion = learned(asked, sizes[1], told, cost)
+            tallies["both"].add(f"labelled, by relation, cost {cost}", asked, suspicion)
+            if cost == 1:
+                best.append(suspicion)
         say(f"model {seed}")
-    rows = {}
-    for name, kinds in flags.items():
-        sums = {kind: np.sum(runs, axis=0) for kind, runs in kinds.items()}
-        row = {kind: share_of(hits, there, there.sum() / seeds) for kind, (hits, there) in sums.items()}
-        row["promised_percent"] = None if np.isnan(bounds[name]) else rounded(100 * bounds[name])
-        # The promise is about one positive of each anchor, so anchors with many count no more than others here.
-        hits, there = sums["test"]
-        row["test_by_anchor_percent"] = rounded(100 * (hits[there > 0] / there[there > 0]).mean())
-        rows[name] = row
     return {
         "entities": sizes[0],
         "relations": sizes[1],
         **{name: len(part) for name, part in data.items()},
-        "model": f"ComplEx, {WIDTH} wide, {steps} steps of {BATCH} triples against all entities",
         "models": seeds,
-        "measures": {name: [rounded(value, 4) for value in values] for name, values in measures.items()},
-        "flagged": rows,
+        "ComplEx": f"ComplEx, {WIDTH} wide, {steps} steps of {BATCH} triples against all entities",
+        "ridge": RIDGE,
+        "measures": measures,
+        "flagged": {name: tally.rows(seeds) for name, tally in tallies.items()},
+        "by_relation": by_relation(asked, best, names),
+    }
+
+
+def measured(model: Model, asked: Asked, data: dict[str, Ids], n_entities: int) -> dict[str, float]:
+    """How well a model ranks true tails, and tells true from false."""
+    mean, spread = asked.background.mean(axis=1), asked.background.std(axis=1, ddof=1)
+    spread = np.where(spread > 0, spread, 1.0)
+    standard = {n: (s - mean[asked.anchors[n]]) / spread[asked.anchors[n]] for n, s in asked.scores.items()}
+    return {
+        "mrr": mean_reciprocal_rank(model, data, n_entities),
+        "auc": auc(asked.scores["test"], asked.scores["test_negatives"]),
+        "auc_standardised": auc(standard["test"], standard["test_negatives"]),
+        "auc_in_relation": within(asked, asked.scores),
     }

@@ -141,3 +141,14 @@ def test_published_jobs_stay_within_their_budget_whatever_the_corpus():
     for row in (small, large):
         assert row["above_the_least_bytes"] < 500e6
     assert large["above_the_least_bytes"] - small["above_the_least_bytes"] < 50e6
+
+
+def test_verified_false_triples_are_kept_and_true_ones_flagged_as_published():
+    part = json.loads((FOLDER / "results" / "distrust.json").read_text())["codex"]
+    even, dear = (part["flagged"]["both"][f"labelled, by relation, cost {cost}"] for cost in (1, 4))
+    for row, flagged, kept in ((even, 85, 80), (dear, 95, 65)):
+        assert row["test"]["percent"] > flagged
+        assert 100 - row["test_negatives"]["percent"] > kept
+    for alpha in (0.05, 0.1, 0.2):
+        trained, solved = (part["flagged"][name][f"calibrated, {alpha:g}"] for name in ("ComplEx", "attributes"))
+        assert solved["test_negatives"]["percent"] < trained["test_negatives"]["percent"]

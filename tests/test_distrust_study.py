@@ -24,6 +24,7 @@ import distrust_readers
 import distrust_rules
 import distrust_tables
 import distrust_text
+import distrust_triple_models
 import distrust_triples
 import tables
 
@@ -106,6 +107,8 @@ def make_data(folder, seed=0):
         zip(distrust_readers.SPLITS, np.array_split(rng.permutation(triples), [400, 500, 600, 700]), strict=True)
     )
     np.savez(folder / "codex-s" / "triples.npz", **{name: part.astype(np.int32) for name, part in parts.items()})
+    relations = "1\tP2\tknows - of a person\n0\tP1\tin\n2\tP3\tpart of - a - b\n"
+    (folder / "codex-s" / "relations.tsv.gz").write_bytes(gzip.compress(relations.encode()))
 
 
 def test_readers_give_what_the_files_hold(tmp_path):
@@ -152,6 +155,11 @@ def test_a_triples_file_that_lacks_a_part_is_refused(tmp_path):
     np.savez(tmp_path / "codex-s" / "triples.npz", train=np.zeros((1, 3)))
     with pytest.raises(NaysayError, match=r"`DATA` must be a triples\.npz with train, .*, got none named valid"):
         distrust_readers.triples(tmp_path)
+
+
+def test_relations_are_named_by_their_id(tmp_path):
+    make_data(tmp_path)
+    assert distrust_readers.relation_names(tmp_path) == ["in", "knows", "part of"]
 
 
 @settings(max_examples=30, deadline=None)
@@ -340,9 +348,9 @@ def test_packages_are_asked_about_once_a_source_and_searched_exactly():
 
 
 def test_complex_scores_are_log_probabilities_of_complex_products():
-    model = distrust_triples.ComplEx(5, 2, 0)
+    model = distrust_triple_models.ComplEx(5, 2, 0)
     entity, relation = (part.detach().double().numpy() for part in (model.entity, model.relation))
-    width = distrust_triples.WIDTH
+    width = distrust_triple_models.WIDTH
     vectors, between = (array[:, :width] + 1j * array[:, width:] for array in (100 * entity, relation))
     with torch.no_grad():
         model.entity *= 100  # far from equal probabilities
@@ -357,6 +365,45 @@ def test_complex_scores_are_log_probabilities_of_complex_products():
         assert score == pytest.approx(both, abs=1e-4)
     every = model.tails(triples[:, 0], triples[:, 1])
     np.testing.assert_allclose(every[np.arange(3), triples[:, 2]], model.scores(triples), atol=1e-6)
+    for (head, which, tail), parts in zip(triples.tolist(), model.parts(triples), strict=True):
+        raw = [
+            (vectors[a] * between[r] * vectors[b].conj()).sum().real
+            for a, r, b in [(head, which, tail), (tail, which + 2, head)]
+        ]
+        said = (log_probability(head, which, tail), log_probability(tail, which + 2, head), sum(raw))
+        np.testing.assert_allclose(parts, said, atol=1e-4)
+
+
+def test_attributes_are_predicted_by_all_others_and_never_by_themselves():
+    rng = np.random.default_rng(0)
+    train = np.unique(rng.integers(0, [7, 2, 7], (30, 3)), axis=0)
+    model = distrust_triple_models.Attributes(train, 7, 2, ridge=0.7)
+    attributes = sorted({(r, t) for _, r, t in train.tolist()} | {(r + 2, h) for h, r, _ in train.tolist()})
+    has = {(h, r, t) for h, r, t in train.tolist()} | {(t, r + 2, h) for h, r, t in train.tolist()}
+    known = np.array([[float((entity, *attribute) in has) for attribute in attributes] for entity in range(7)])
+
+    def said(entity, relation, other):
+        if (relation, other) not in attributes:
+            return 0.0
+        own = attributes.index((relation, other))
+        rest = np.delete(known, own, axis=1)
+        weights = np.linalg.solve(rest.T @ rest + 0.7 * np.eye(rest.shape[1]), rest.T @ known[:, own])
+        return rest[entity] @ weights
+
+    triples = np.array([(h, r, t) for h in range(7) for r in range(2) for t in range(7)])
+    wanted = [(said(h, r, t), said(t, r + 2, h)) for h, r, t in triples.tolist()]
+    np.testing.assert_allclose(model.parts(triples), wanted, atol=1e-9)
+    np.testing.assert_allclose(model.scores(triples), np.sum(wanted, axis=1), atol=1e-9)
+    tails = model.tails(np.array([3, 0]), np.array([1, 0]))
+    np.testing.assert_allclose(tails[0], model.scores(np.array([(3, 1, t) for t in range(7)])))
+    np.testing.assert_allclose(tails[1], model.scores(np.array([(0, 0, t) for t in range(7)])))
+
+
+def test_known_tails_and_heads_are_counted():
+    train = np.array([[0, 1, 2], [0, 1, 3], [4, 1, 2], [0, 0, 2]])
+    told = distrust_triples.known_counts(train, (5, 2))
+    found = told(np.array([[0, 1, 2], [4, 1, 0], [2, 1, 2]]))
+    np.testing.assert_allclose(np.expm1(found), [[2, 2], [1, 0], [0, 2]])
 
 
 def test_the_best_line_makes_the_fewest_mistakes():
@@ -377,7 +424,7 @@ def test_a_folder_without_the_data_ends_in_one_sentence(tmp_path, capsys):
     assert printed.out == ""
     assert printed.err.count("\n") == 1
     assert printed.err.startswith("distrust: `DATA` must be a folder with the data of cranfield, codex, got ")
-    assert "It lacks cranfield/corpus.jsonl.gz (and 3 more); name with --only the parts that it has" in printed.err
+    assert "It lacks cranfield/corpus.jsonl.gz (and 4 more); name with --only the parts that it has" in printed.err
     with pytest.raises(SystemExit, match="2"):
         distrust.main([str(tmp_path), "--seeds", "0"])
     assert capsys.readouterr().err == "distrust: `--seeds` must be at least 1, got 0.\n"
@@ -406,7 +453,17 @@ def test_a_small_study_runs_from_end_to_end(tmp_path):
     assert source["naive"]["mtpr"]["percent"] == 0
     assert source["twins by text, 0.8"]["mtpr"]["percent"] > 90  # the two of a source differ by one word
     assert source["twins by text, 0.8"]["false_of_taken"]["percent"] < source["naive"]["false_of_taken"]["percent"]
-    assert found["codex"]["models"] == 1
+    codex = found["codex"]
+    assert codex["models"] == 1
+    assert set(codex["flagged"]) == {"ComplEx", "attributes", "both"}
+    assert set(codex["flagged"]["both"]) == {"labelled, by relation, cost 1", "labelled, by relation, cost 4"}
+    dear, plain = (codex["flagged"]["both"][f"labelled, by relation, cost {cost}"] for cost in (4, 1))
+    assert dear["test"]["percent"] > plain["test"]["percent"]
+    for kind, name in (("true", "test"), ("false", "test_negatives")):
+        assert sum(row[kind] for row in codex["by_relation"]) == codex[name]
+        wrong = sum(row[f"{kind}_wrong"] for row in codex["by_relation"])
+        flagged = plain[name]["percent"] * codex[name] / 100
+        assert wrong == pytest.approx(codex[name] - flagged if kind == "true" else flagged, abs=0.01)
     parts = distrust_tables.distrust(found, lambda headings, rows: json.dumps([headings, *rows]))
     made = [json.loads(part) for part in parts if part.startswith("[[")]
     assert len(made) >= 8

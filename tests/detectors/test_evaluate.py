@@ -12,6 +12,7 @@ from scipy import stats
 import naysay as ns
 from naysay.detectors.evaluate import Evaluation, Scoreboard, evaluate
 from naysay.detectors.intervals import effective_size, exact_interval, moments
+from naysay.errors import NaysayError
 from naysay.testing import planted_world
 
 WORLD = planted_world(300, 200, per_anchor=10, noise=0.5)
@@ -352,3 +353,28 @@ def test_what_it_refuses_to_be(options, message):
     with pytest.raises(ns.NaysayError) as caught:
         Scoreboard(**options)
     assert str(caught.value) == f"Scoreboard: {message}"
+
+
+def test_an_anchor_is_one_look_where_anchors_are_not_alike():
+    rng = np.random.default_rng(0)
+    whole = np.full(40, 8)
+    for part in (rng.integers(0, 9, 40), np.zeros(40), whole):
+        assert effective_size(moments(part, whole), 320, 0.025, alike=False) == pytest.approx(40)
+    assert effective_size(moments(np.zeros(0), np.zeros(0)), 0, 0.025, alike=False) == 0
+    truth, flags = np.zeros((30, 60), bool), np.zeros((30, 60))
+
+    class Told:
+        def suspicion(self, query, negatives):
+            return flags
+
+    query, negatives = ns.Query(np.arange(30)), ns.Negatives(np.tile(np.arange(60), (30, 1)))
+    held = {True: 0, False: 0}
+    for _ in range(300):
+        flags = (rng.random((30, 60)) < np.where(rng.random(30) < 0.02, 1.0, 0.001)[:, None]).astype(float)
+        for alike in held:
+            low, high = evaluate(Told(), query, negatives, truth, alike=alike).mtnr_interval
+            held[alike] += low <= 1 - (0.02 + 0.98 * 0.001) <= high
+    assert held[True] < 0.8 * 300
+    assert held[False] >= 0.95 * 300
+    with pytest.raises(NaysayError, match=r"^Scoreboard: `alike` must be True or False, got None"):
+        evaluate(Told(), query, negatives, truth, alike=None)

@@ -11,6 +11,7 @@ import naysay as ns
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.rate import false_negative_rate, unlabelled_share
 from naysay.detectors.spot_check import spot_check
+from naysay.errors import NaysayError
 from naysay.testing import planted_world
 from naysay.testing.worlds import ENCODERS
 
@@ -182,7 +183,9 @@ def test_it_says_when_it_cannot_tell():
     assert naive.high == 1.0
     assert naive.notes == ("it cannot tell: true negatives may score as high as positives; judge some by spot_check",)
     assert unlabelled_share(scores, positives).notes == ()
-    assert len(naive.assumptions) == 3
+    assert len(naive.assumptions) == 4
+    assert naive.assumptions[3].startswith("anchors are alike enough that those at hand show how much they differ")
+    assert len(false_negative_rate(scores, positives, top, alike=False).assumptions) == 3
 
 
 # ---- spot_check -----------------------------------------------------------------------------------------------------
@@ -315,3 +318,34 @@ def test_what_a_spot_check_refuses(changed, message):
     with pytest.raises(ns.NaysayError) as caught:
         spot_check(**(asked | changed))
     assert str(caught.value).startswith(f"spot_check: {message}")
+
+
+def test_where_few_anchors_hold_most_only_a_look_for_each_anchor_keeps_the_promise():
+    """One anchor in fifty is half full: a sample of fifty may have none of its kind, and cannot know."""
+    rng = np.random.default_rng(0)
+    runs, share, line = 120, 0.02 * 0.5 + 0.98 * 0.002, 7.5
+    below, above = stats.norm.cdf(line - 8), stats.norm.cdf(line)
+    rate = share * below / (share * below + (1 - share) * above)
+    held = {True: [], False: []}
+    for _ in range(runs):
+        own = np.where(rng.random(50) < 0.02, 0.5, 0.002)
+        scores = rng.normal(0, 1, (50, 200)) + 8 * (rng.random((50, 200)) < own[:, None])
+        positives = rng.normal(8, 1, 200)
+        for alike, found in held.items():
+            prior = unlabelled_share(scores, positives, alike=alike).high >= share
+            found.append((prior, false_negative_rate(scores, positives, line, alike=alike).high >= rate))
+    assert np.mean(held[True], axis=0).max() < 0.8  # what `alike` assumes is not so
+    assert np.mean(held[False], axis=0).min() >= 0.95
+
+
+def test_a_bound_says_that_it_is_one():
+    scores, positives, _ = mixture(np.random.default_rng(0), 300, 100, 6.0, 2.0, 300)
+    found = unlabelled_share(scores, positives)
+    assert found.bound
+    percent = f"{100 * found.high:.1f}"
+    assert str(found).startswith(
+        f"unlabelled positives among the candidates: at most {percent} % (95% confidence, n = 300; "
+    )
+    assert "without an allowance for chance)" in str(found).splitlines()[0]
+    with pytest.raises(NaysayError, match=r"^unlabelled_share: `alike` must be True or False, got 1"):
+        unlabelled_share(scores, positives, alike=1)

@@ -8,7 +8,14 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_whole, refuse
-from naysay.detectors.intervals import CONFIDENCE, check_confidence, effective_size, exact_interval, moments
+from naysay.detectors.intervals import (
+    CONFIDENCE,
+    check_alike,
+    check_confidence,
+    effective_size,
+    exact_interval,
+    moments,
+)
 from naysay.detectors.reliability import Reliability, bin_sums, reliability
 from naysay.detectors.slot_truth import Truth, answered, slot_truth
 from naysay.detectors.slots import LINE, check_asked
@@ -28,7 +35,8 @@ class Evaluation:
     precision   the share of false negatives among all that were flagged
     recall      the share of flagged among all false negatives: like mtpr, but an anchor with many counts for more
     NAME_interval   (low, high) of each: that of Clopper and Pearson, at the number of independent looks that the
-                    anchors are worth (`intervals.effective_size`): slots of an anchor are right or wrong together
+                    anchors are worth (`intervals.effective_size`): slots of an anchor are right or wrong together. It
+                    is too short where a few anchors in many, of a kind that may be missing here, decide: alike=False
     reliability     suspicion against the observed share of false negatives, and the expected calibration error
     line            a slot is flagged where its suspicion is at least this
     anchors         rows with a slot that could be judged; `anchors_with_false` and `anchors_with_true` of them count
@@ -79,6 +87,8 @@ class Scoreboard:
     line         a slot is flagged where its suspicion is at least this
     bins         of the reliability curve
     confidence   of the intervals
+    alike        whether the anchors at hand show how much anchors differ; False counts each as one look, whatever the
+                 others are like: wider intervals, which hold for any
 
     >>> import naysay as ns
     >>> world = ns.planted_world(n_anchors=200, n_items=100, per_anchor=10)
@@ -95,11 +105,13 @@ class Scoreboard:
     (4000, 200, 0.64, 0.74)
     """
 
-    def __init__(self, *, line: float = LINE, bins: int = 10, confidence: float = CONFIDENCE) -> None:
+    def __init__(
+        self, *, line: float = LINE, bins: int = 10, confidence: float = CONFIDENCE, alike: bool = True
+    ) -> None:
         """Nothing counted yet."""
         self.line = check_line("Scoreboard", line)
         self.bins = check_whole("Scoreboard", "bins", bins, 1)
-        self.confidence = check_confidence("Scoreboard", confidence)
+        self.confidence, self.alike = check_confidence("Scoreboard", confidence), check_alike("Scoreboard", alike)
         self._shares = np.zeros((4, 6))  # moments of mtpr, mtnr, precision and recall
         self._counts = np.zeros(4, np.int64)  # anchors, slots, false negatives, flagged
         self._bins = np.zeros((3, self.bins))
@@ -162,7 +174,7 @@ class Scoreboard:
         """One of the four shares, which rests on so many slots, and its interval."""
         sums = self._shares[place]
         share = float(sums[2] / sums[1]) if sums[1] else np.nan
-        size = effective_size(sums, slots, (1 - self.confidence) / 2)
+        size = effective_size(sums, slots, (1 - self.confidence) / 2, alike=self.alike)
         return share, exact_interval(share * size, size, self.confidence) if size else (0.0, 1.0)
 
 
@@ -175,6 +187,7 @@ def evaluate(
     line: float = LINE,
     bins: int = 10,
     confidence: float = CONFIDENCE,
+    alike: bool = True,
 ) -> Evaluation:
     """How good a detector is on one batch; the arguments are those of `Scoreboard` and its `add`.
 
@@ -189,7 +202,7 @@ def evaluate(
     >>> found.mtpr, found.mtnr
     (0.0, 1.0)
     """
-    board = Scoreboard(line=line, bins=bins, confidence=confidence)
+    board = Scoreboard(line=line, bins=bins, confidence=confidence, alike=alike)
     board.add(detector, query, negatives, truth)
     return board.result()
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import refuse
+from naysay.checks import refuse, shown
 from naysay.quantity.numbers import one_number
 
 Floats = NDArray[np.float64]
@@ -20,6 +20,13 @@ def check_confidence(owner: str, confidence: Any) -> float:
     if not 0 < given < 1:
         refuse(owner, "confidence", "above 0 and below 1", given)
     return given
+
+
+def check_alike(owner: str, alike: Any) -> bool:
+    """True or False."""
+    if not isinstance(alike, bool | np.bool_):
+        refuse(owner, "alike", "True or False", shown(alike))
+    return bool(alike)
 
 
 def least_share(hits: float, n: float, error: float) -> float:
@@ -54,7 +61,7 @@ def moments(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
     return np.stack([(w > 0).sum(-1), w.sum(-1), p.sum(-1), (w * w).sum(-1), (w * p).sum(-1), (p * p).sum(-1)], axis=-1)
 
 
-def effective_size(sums: Floats, slots: float, error: float) -> float:
+def effective_size(sums: Floats, slots: float, error: float, *, alike: bool = True) -> float:
     """How many independent looks the share sum(part) / sum(whole) of these `moments` is worth.
 
     Slots of one anchor tend to be hit or missed together, so B anchors with K slots are worth less than B K looks. The
@@ -63,11 +70,17 @@ def effective_size(sums: Floats, slots: float, error: float) -> float:
     slots of an anchor agree. Few anchors know their variance badly, and are worth less by (z / t)^2, the quantiles of
     Normal and Student at a tail of `error`. One anchor is worth 0.
 
+    That takes the spread of the anchors at hand for the spread of all. Where one anchor in a hundred is unlike the
+    others, a hundred of them may hold none of its kind, and the interval is too short. With alike=False each anchor is
+    one look, (sum whole)^2 / sum whole^2 in all: no distribution of shares from 0 to 1 spreads more than hit or miss.
+
     Korn and Graubard. Confidence Intervals for Proportions with Small Expected Number of Positive Counts. 1998.
     """
     from scipy.special import ndtri, stdtrit
 
     rows, whole, part, squares, products, parts = sums.tolist()
+    if not alike:
+        return whole * whole / squares if rows else 0.0
     if rows < 2:
         return 0.0
     share = part / whole

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, refuse, shown
-from naysay.detectors.intervals import CONFIDENCE, check_confidence, most_share
+from naysay.detectors.intervals import CONFIDENCE, check_alike, check_confidence, most_share
 from naysay.detectors.share import Share
 from naysay.detectors.tails import Scores, Tail, flags, lowest_bound, read_scores
 from naysay.quantity.numbers import one_number
@@ -19,9 +19,12 @@ _ASSUMPTIONS = (
     "the encoder was not trained on the positives given, and each is of another anchor",
     "anchors are independent of each other",
 )
+_ALIKE = "anchors are alike enough that those at hand show how much they differ"
 
 
-def unlabelled_share(candidates: Any, positives: Any, *, mask: Any = None, confidence: float = CONFIDENCE) -> Share:
+def unlabelled_share(
+    candidates: Any, positives: Any, *, mask: Any = None, confidence: float = CONFIDENCE, alike: bool = True
+) -> Share:
     """At most how many of the candidates are unlabelled positives: an upper bound on pi, the class prior.
 
     candidates   (B, n) scores of all that was searched, those of an anchor in its row; (m,) if each is of another
@@ -29,10 +32,14 @@ def unlabelled_share(candidates: Any, positives: Any, *, mask: Any = None, confi
     positives    (m,) scores of known positives that the encoder was not trained on, one of each anchor
     mask         (B, n) whether a slot holds a candidate; None: all do
     confidence   with which pi is below `high`
+    alike        whether the anchors at hand show how much anchors differ. Where a few of many hold most positives, a
+                 sample may have none of them: False counts each anchor as one look, which holds for any anchors, and
+                 cannot show a share below some 6 / B
 
-    `estimate` is P_cand(S) / P_pos(S) at the tail S of the scores whose bound is lowest, and `high` that bound. Both
-    are above pi where true negatives reach the top scores too: from scores alone pi = 0 can never be excluded, since
-    all candidates might be negatives of just these scores. So `low` is 0, and all the error is spent on `high`.
+    `estimate` is P_cand(S) / P_pos(S) at the tail S of the scores whose bound is lowest, and `high` that bound, with
+    an allowance for chance. Both are above pi where true negatives reach the top scores too, and where none do the
+    estimate is as often below pi as above: `high` is the figure to quote. From scores alone pi = 0 can never be
+    excluded, since all candidates might be negatives of just these scores, so `low` is 0.
 
     P_pos(S) is bounded by Clopper and Pearson, which is exact although S is a quantile of the same positives;
     P_cand(S) likewise, at the number of independent looks that the anchors are worth. The error is divided among the
@@ -50,12 +57,9 @@ def unlabelled_share(candidates: Any, positives: Any, *, mask: Any = None, confi
     """
     owner = "unlabelled_share"
     scores, level = read_scores(owner, candidates, positives, mask), check_confidence(owner, confidence)
-    best = lowest_bound(scores, 1 - level)
-    notes = _notes(best, best.most)
-    what = "unlabelled positives among the candidates, at most"
-    return Share(
-        what, min(best.value, 1.0), 0.0, min(best.most, 1.0), level, len(scores.positives), _ASSUMPTIONS, notes
-    )
+    best = lowest_bound(scores, 1 - level, alike=check_alike(owner, alike))
+    what, n = "unlabelled positives among the candidates", len(scores.positives)
+    return _at_most(what, best.value, best.most, level, n, _notes(best, best.most), alike=alike)
 
 
 def false_negative_rate(
@@ -66,6 +70,7 @@ def false_negative_rate(
     kept_positives: Any = None,
     mask: Any = None,
     confidence: float = CONFIDENCE,
+    alike: bool = True,
 ) -> Share:
     """At most how many of the negatives that were kept are false: pi P_pos(kept) / P_cand(kept), and its bound.
 
@@ -77,9 +82,10 @@ def false_negative_rate(
                      many (so a bound still) where more than one line selects, as with the k best below a line
     mask             (B, n) whether a slot holds a candidate; None: all do
     confidence       with which the rate is below `high`
+    alike            whether the anchors at hand show how much anchors differ: see `unlabelled_share`
 
-    `high` is an upper bound on the rate among anchors like these, `estimate` the value that it is a bound of, with an
-    error either way, and `low` is 0: see `unlabelled_share`. The share in these very rows strays around the rate by
+    `high` is an upper bound on the rate among anchors like these, `estimate` the value without an allowance for
+    chance, and `low` is 0: see `unlabelled_share`. The share in these very rows strays around the rate by
     chance. The error is spent in three parts, on P_pos(kept), and on both sides of P_cand(S) / P_pos(S). The line may
     have been chosen by the same positives, as `Calibrated` does: Clopper and Pearson's bound holds at an order
     statistic too.
@@ -98,12 +104,19 @@ def false_negative_rate(
     chosen, passed = _kept(owner, scores, kept, kept_positives)
     error = (1 - level) / 3
     n, hits = len(scores.positives), int(passed.sum())
-    best = lowest_bound(scores, 2 * error)
+    best = lowest_bound(scores, 2 * error, alike=check_alike(owner, alike))
     per_kept = scores.size / int(chosen.sum())
     high = best.most * most_share(hits, n, error) * per_kept
-    notes = _notes(best, high)
-    what, estimate = "false negatives among the kept, at most", best.value * hits / n * per_kept
-    return Share(what, min(estimate, 1.0), 0.0, min(high, 1.0), level, n, _ASSUMPTIONS, notes)
+    estimate = best.value * hits / n * per_kept
+    return _at_most("false negatives among the kept", estimate, high, level, n, _notes(best, high), alike=alike)
+
+
+def _at_most(
+    what: str, estimate: float, high: float, level: float, n: int, notes: tuple[str, ...], *, alike: bool
+) -> Share:
+    """A share of which only the upper bound is claimed."""
+    assumed = (*_ASSUMPTIONS, _ALIKE) if alike else _ASSUMPTIONS
+    return Share(what, min(estimate, 1.0), 0.0, min(high, 1.0), level, n, assumed, notes, bound=True)
 
 
 def _kept(owner: str, scores: Scores, kept: Any, kept_positives: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -18,6 +18,8 @@ class Share:
     n               how many independent looks it rests on
     assumptions     a sentence for each thing that is taken for granted
     notes           a sentence for each thing that makes it less sure, or that it cannot tell
+    bound           whether only `high` is claimed: the share is at most that, and `estimate` is what the bound would be
+                    without an allowance for chance
     """
 
     what: str
@@ -28,11 +30,17 @@ class Share:
     n: int
     assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    bound: bool = False
 
     def __str__(self) -> str:
         """The figure in one line, then what it assumes and what to know about it."""
-        interval = f"{self.confidence:.0%} interval {_percent(self.low)} to {_percent(self.high)}, n = {self.n:,}"
-        lines = [f"{self.what}: {_percent(self.estimate)} % ({interval})"]
+        sure, n = f"{self.confidence:.0%}", f"n = {self.n:,}"
+        if self.bound:
+            chance = f"{_percent(self.estimate)} % without an allowance for chance"
+            lines = [f"{self.what}: at most {_percent(self.high)} % ({sure} confidence, {n}; {chance})"]
+        else:
+            interval = f"{sure} interval {_percent(self.low)} to {_percent(self.high)}, {n}"
+            lines = [f"{self.what}: {_percent(self.estimate)} % ({interval})"]
         lines += [f"assumes: {sentence}" for sentence in self.assumptions]
         return "\n".join(lines + [f"note: {sentence}" for sentence in self.notes])
 
