@@ -18,7 +18,7 @@ _WHAT = "false negatives"
 _LIKE = (
     "unlabelled positives score like the set's own: which pairs are labelled does not depend on the score, and the "
     "model was trained on neither, or on both alike",
-    "anchors are independent of each other",
+    "anchors are independent of each other, and alike enough that those of the set show how much they differ",
 )
 _UNCUT = "what kept candidates out of the set, if anything did, was one line for all anchors, or a rank"
 _BY_SCORE = "of candidates with equal scores, false ones became negatives no more often than true ones"
