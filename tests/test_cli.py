@@ -118,15 +118,15 @@ def test_wrong_input_of_thresholds_is_one_sentence(arguments, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--false-share", "2"], "naysay: choose_thresholds: `false_share` must be from 0 to 1, got 2.0.\n"),
-        (["--hard-share", "-1"], "naysay: choose_thresholds: `hard_share` must be from 0 to 1, got -1.0.\n"),
-        (["--positives", "-1"], "naysay: choose_thresholds: `n_positives` must be at least 0, got -1.\n"),
-        (["--start-low", "nan"], "naysay: choose_thresholds: `start_low` must be one number, got nan.\n"),
+        (["--false-share", "2"], "naysay: thresholds: `--false-share` must be from 0 to 1, got 2.0.\n"),
+        (["--hard-share", "-1"], "naysay: thresholds: `--hard-share` must be from 0 to 1, got -1.0.\n"),
+        (["--positives", "-1"], "naysay: thresholds: `--positives` must be at least 0, got -1.\n"),
+        (["--start-low", "nan"], "naysay: thresholds: `--start-low` must be one number, got nan.\n"),
         (
             ["--column", "a"],
-            "naysay: thresholds: `column` must be left out, unless scores is a .parquet file, got 'a'.\n",
+            "naysay: thresholds: `--column` must be left out, unless scores is a .parquet file, got 'a'.\n",
         ),
-        (["--scope", "rows"], "naysay: choose_thresholds: `scope` must be one of 'all', 'anchor', got 'rows'.\n"),
+        (["--scope", "rows"], "naysay: thresholds: `--scope` must be one of 'all', 'anchor', got 'rows'.\n"),
     ],
 )
 def test_wrong_options_of_thresholds_are_one_sentence(tmp_path, options, sentence):

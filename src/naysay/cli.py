@@ -5,6 +5,7 @@ A refusal is printed as one sentence, never a traceback, and the exit code is 2.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -98,9 +99,7 @@ def thresholds(
     low_grid: Annotated[str, typer.Option(help="Low values to choose among: 0.12,0.121 or first:last:step.")] = "",
     high_grid: Annotated[str, typer.Option(help="High values to choose among, written alike.")] = "",
     start_low: Annotated[float, typer.Option(help="The low at which the table of high values is counted.")] = 0.0,
-    scope: Annotated[
-        str, typer.Option(help="all: one pair of thresholds; anchor: one for each row of (anchors, n).")
-    ] = "all",
+    scope: Annotated[str, typer.Option(help="all: one pair of thresholds; anchor: one for each row.")] = "all",
     plot: Annotated[Path | None, typer.Option(help="Draw the scores in their bands to this .svg or .png file.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
 ) -> None:
@@ -285,10 +284,12 @@ def audit(
 
 
 def main() -> None:
-    """Run a command; print a refusal as its sentence."""
+    """Run a command; print a refusal as its sentence, also that of the system: no space for what is printed."""
     try:
         app()
-    except (NaysayError, MissingExtraError) as refusal:
+    except (NaysayError, MissingExtraError, OSError) as refusal:
+        if isinstance(refusal, OSError):  # at its end Python would try again to print what is left, and fail loudly
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         typer.echo(f"naysay: {refusal}", err=True)
         sys.exit(2)
 

@@ -213,7 +213,7 @@ class Detector(Protocol):
 
 @runtime_checkable
 class Stateful(Protocol):
-    """A part that learns: all of what it learnt goes in and out as arrays and numbers."""
+    """A part that learns: all of what it learnt goes in and out as a flat dictionary of arrays and numbers."""
 
     def state(self) -> dict[str, Any]:
         """Everything that the next answer depends on."""

@@ -152,6 +152,23 @@ def test_refused_scores():
     bands, own = Bands(0, 1), Bands([0, 0], [1, 1])
     for scores in ([0.1, math.nan], torch.tensor([0.1, math.nan])):
         assert refusal(bands.flag, scores) == "Bands.flag: `scores` must be a number, got nan at row 1 (1 such row)."
+    rows = np.zeros((3, 40))
+    rows[1, 39] = rows[2, 0] = math.nan
+    for scores in (rows, torch.from_numpy(rows), torch.from_numpy(rows).bfloat16()):
+        assert refusal(bands.flag, scores) == (
+            "Bands.flag: `scores` must be a number, got nan at row 1, slot 39 (2 such rows)."
+        )
+    assert refusal(bands.flag, rows[None]).endswith("got nan at row 0, slot 1, 39 (1 such row).")
+    assert refusal(bands.flag, math.nan).endswith("got nan at row 0 (1 such row).")
+    masked = np.ma.masked_array([0.1, 0.2], [True, False])
+    assert refusal(bands.flag, masked).startswith("Bands.flag: `scores` must be without masked values, got 1 of 2")
+    for scores, dtype in (
+        (np.array([True]), "bool"),
+        (torch.tensor([True]), "torch.bool"),
+        (np.array([1j]), "complex128"),
+        (torch.tensor([1j]), "torch.complex64"),
+    ):
+        assert refusal(bands.flag, scores) == f"Bands.flag: `scores` must be numbers, got dtype {dtype}."
     assert refusal(bands.flag, ["a"]) == "Bands.flag: `scores` must be numbers, got dtype <U1."
     assert refusal(bands.flag, [[1], [1, 2]]).startswith("Bands.flag: `scores` must be rows of one length")
     assert refusal(bands.flag, [[0.5]], anchors=[0]) == (
@@ -171,7 +188,7 @@ def test_refused_questions():
     own = Bands([0, 0], [1, 1])
     negatives = ns.Negatives(np.array([[0]]), scores=np.array([[np.nan]]))
     assert refusal(own.suspicion, ns.Query([0]), negatives) == (
-        "Bands.suspicion: `negatives.scores` must be finite, got [nan] at row 0 (1 such row)."
+        "Bands.suspicion: `negatives.scores` must be finite, got nan at row 0, slot 0 (1 such row)."
     )
     assert "`negatives.scores` must be given" in refusal(own.suspicion, ns.Query([0]), ns.Negatives(np.array([[0]])))
     sound = ns.Negatives(np.array([[0]]), scores=np.array([[0.5]]))

@@ -512,6 +512,30 @@ def test_what_cannot_be_fitted(standardise, given, message):
     assert found.n == 0
 
 
+@pytest.mark.parametrize(
+    ("scores", "anchors"),
+    [
+        (np.arange(10.0), np.arange(10) // 2),  # too few anchors
+        (np.ones(60), np.arange(60) // 2),
+        (np.arange(60.0), np.arange(59)),
+    ],
+)
+def test_a_refusal_leaves_the_generator_where_it_was(scores, anchors):
+    rng = ns.rng_for(0)
+    with pytest.raises(NaysayError, match="positive_scores"):
+        Calibrated().fit(scores, anchors, rng=rng)
+    assert rng.integers(1 << 40) == ns.rng_for(0).integers(1 << 40)
+
+
+def test_a_fit_moves_the_generator():
+    rng, ids = ns.rng_for(0), np.arange(60) // 2
+    one, other = (Calibrated().fit(np.arange(60.0), ids, rng=rng).state()["scores"] for _ in range(2))
+    assert not (one == other).all()
+    rng = ns.rng_for(0)
+    for wanted in (one, other):
+        assert (wanted == one_per_anchor(ids, rng=rng)).all()
+
+
 UNFITTED = "`positive_scores` must be fitted first, got none. Call fit(positive_scores)."
 
 
@@ -548,12 +572,16 @@ def standardised():
     ("question", "message"),
     [
         (lambda one, _: one.flag([0.1, math.nan]), "flag: `scores` must be finite, got nan at row 1 (1 such row)."),
+        (
+            lambda one, _: one.flag(np.where(np.arange(60).reshape(2, 30) == 50, math.nan, 0.0)),
+            "flag: `scores` must be finite, got nan at row 1, slot 20 (1 such row).",
+        ),
         (lambda one, _: one.flag(["a"]), "flag: `scores` must be numbers, got dtype <U1."),
         (lambda one, _: one.line_at(0.01), "line_at: `alpha` must be at least 0.024391 with 40 positives, got 0.01."),
         (lambda one, _: one.bound_at(1), "bound_at: `confidence` must be above 0 and below 1, got 1.0."),
         (
             lambda one, _: one.suspicion(*asked([[0.1, math.nan]])),
-            "suspicion: `negatives.scores` must be finite, got [0.1, nan] at row 0 (1 such row).",
+            "suspicion: `negatives.scores` must be finite, got nan at row 0, slot 1 (1 such row).",
         ),
         (
             lambda one, _: one.suspicion(ns.Query([0]), ns.Negatives(np.array([[1]]))),

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.arrays import to_numpy
 from naysay.detectors.combined import RULES, Combined
+from naysay.detectors.guide import Guide
+from naysay.detectors.learned_quantile import LearnedQuantile
 from naysay.detectors.policy import drop
 from naysay.errors import NaysayError
 from naysay.testing import check_detector
@@ -127,20 +129,57 @@ def test_parts_that_learn_are_taught_and_restored_together():
     parts = {"a": Learner([[0] * 3] * 2), "b": Fixed([[0] * 3] * 2), "c": Learner([[0] * 3] * 2)}
     both = Combined(parts)
     both.observe(QUERY, NEGATIVES)
-    assert both.state() == {"a": {"seen": 2}, "c": {"seen": 2}}
+    assert both.state() == {"a/seen": 2, "c/seen": 2}
     state = both.state()
     both.observe(QUERY, NEGATIVES)
     both.restore(state)
     assert both.state() == state
     with pytest.raises(NaysayError, match=r"^Learner: `seen` must be at least 0"):
-        both.restore({"a": {"seen": 9}, "c": {"seen": -1}})
+        both.restore({"a/seen": 9, "c/seen": -1})
     assert both.state() == state  # the first was put back
-    with pytest.raises(
-        NaysayError, match=r"^Combined\.restore: `state` must be the states of \['a', 'c'\], got \['a'\]"
-    ):
-        both.restore({"a": {"seen": 1}})
-    with pytest.raises(NaysayError, match=r"^Combined\.restore: `state` must be the states of \['a', 'c'\], got int"):
-        both.restore(3)
+    with pytest.raises(KeyError):
+        both.restore({"a/seen": 9})  # whatever a part raises
+    assert both.state() == state
+    rule = (
+        r"^Combined\.restore: `state` must be a dictionary with the states of \['a', 'c'\], as Combined.state gave, got"
+    )
+    for bad, got in (({"a": {"seen": 1}}, "the key 'a'"), ({**state, "b/seen": 1}, "the key 'b/seen'"), (3, "int")):
+        with pytest.raises(NaysayError, match=rf"{rule} {got}\.$"):
+            both.restore(bad)
+        assert both.state() == state
+
+
+def test_if_one_part_refuses_a_step_none_has_learnt_from_it():
+    parts = {"wide": LearnedQuantile(2, bounds=(-9, 9)), "inner": Combined({"narrow": LearnedQuantile(2)})}
+    both = Combined(parts)
+    near = ns.Negatives(np.array([[4, 7], [1, 2]]), scores=np.array([[0.1, 0.5], [0.2, 0.3]]))
+    both.observe(QUERY, near)
+    before = both.state()
+    far = ns.Negatives(near.ids, scores=np.array([[0.1, 5.0], [0.2, 0.3]]))  # beyond the bounds of the second only
+    with pytest.raises(NaysayError, match=r"^LearnedQuantile\.observe: `negatives\.scores` must be between -1 and 1"):
+        both.observe(QUERY, far)
+    after = both.state()
+    assert after.keys() == before.keys()
+    assert all(np.array_equal(value, before[name]) for name, value in after.items())
+    both.observe(QUERY, near)
+    assert both.state()["wide/seen"].tolist() == both.state()["inner/narrow/seen"].tolist() == [2, 2]
+
+
+def test_a_state_that_the_last_part_refuses_leaves_the_first_alone():
+    guide = Guide(lambda anchors, ids: 0.0 * ids, 1.0, first=0.5)
+    both = Combined({"lines": LearnedQuantile(2), "guide": guide})
+    other = {**both.state(), "lines/seen": np.array([7, 7])}
+    with pytest.raises(NaysayError, match=r"^Guide\.restore: `asked` must be a whole number, got array\(\[1, 2\]\)"):
+        both.restore({**other, "guide/asked": np.array([1, 2])})
+    assert both.state()["lines/seen"].tolist() == [0, 0]
+    both.restore(other)
+    assert both.state()["lines/seen"].tolist() == [7, 7]
+
+
+def test_it_says_whether_a_part_learns():
+    still, learner = Fixed([[0] * 3] * 2), Learner([[0] * 3] * 2)
+    assert not Combined({"a": still, "b": Combined({"c": still})}).learns
+    assert Combined({"a": still, "b": Combined({"c": learner})}).learns
 
 
 @pytest.mark.parametrize(
@@ -151,6 +190,11 @@ def test_parts_that_learn_are_taught_and_restored_together():
         ({"a": 3}, "max", r"`detectors` must be a dictionary .* suspicion\(query, negatives\), got 'a': int"),
         ({"a": Fixed}, "max", r"`detectors` must be a dictionary .* got 'a': type"),
         ({1: Fixed([0])}, "max", r"`detectors` must be a dictionary .* got 1: Fixed"),
+        (
+            {"a/b": Fixed([0])},
+            "max",
+            r"`detectors` must be of names without a slash, which parts the keys of .* got 'a/b'",
+        ),
         ({f"d{i}": Fixed([0]) for i in range(128)}, "max", r"`detectors` must be at most 127, got 128"),
         ({"a": Fixed([0])}, "noisy-or", r"`rule` must be one of .*, got 'noisy-or'\. Did you mean 'noisy_or'\?"),
     ],

@@ -248,7 +248,7 @@ NAN = float("nan")
         (([[1.0], [1.0, 2.0]], KNOWN, 1), "`candidates` must be rows of one length, got rows of different lengths."),
         (
             ([[1.0, NAN], [2.0, 3.0]], KNOWN, 1),
-            "`candidates` must be finite scores, got [1.0, nan] at row 0 (1 such row).",
+            "`candidates` must be finite scores, got nan at row 0, slot 1 (1 such row).",
         ),
         ((SCORES, [1.0, np.inf], 1), "`positives` must be finite scores, got inf at row 1 (1 such row)."),
         ((np.empty((0, 3)), KNOWN, 1), "`candidates` must be at least one score, got none."),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.arrays import to_numpy
+from naysay.detectors.answers import Answers
 from naysay.detectors.guide import Guide
 from naysay.errors import NaysayError
 from naysay.testing import check_detector, planted_world
@@ -296,6 +297,42 @@ def test_answers_before_a_failure_are_not_lost():
     assert len(guide.state()["scores"]) == 0  # kept for the one call after, no longer
 
 
+def test_answers_are_put_together_once_a_call(monkeypatch):
+    """Joining them batch by batch would be quadratic in the pairs of a call."""
+    added = []
+    monkeypatch.setattr(Answers, "add", lambda self, pairs, scores: added.append((len(pairs), len(scores))))
+    guide = Guide(lambda anchors, ids: 0.0 * ids, 1.0, batch=2)
+    guide.suspicion(ns.Query([0, 1]), ns.Negatives(np.arange(50).reshape(2, 25)))
+    assert added == [(50, 50)]
+
+
+def test_answers_before_an_interruption_are_kept_too():
+    calls = []
+
+    def interrupted(anchors, ids):
+        calls.append(len(ids))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return TABLE[anchors, ids]
+
+    guide = Guide(interrupted, 0.0, batch=2)
+    asked = ns.Query([0]), ns.Negatives(np.array([[1, 2, 3, 4, 5, 6, 7]]))
+    with pytest.raises(KeyboardInterrupt):
+        guide.suspicion(*asked)
+    assert guide.asked == len(guide.state()["scores"]) == 4
+    guide.suspicion(*asked)
+    assert calls == [2, 2, 2, 2, 1]
+    assert guide.asked == 7
+
+
+@pytest.mark.parametrize("more", [{"cache": 100}, {"total": 7}])
+def test_with_a_budget_and_a_cache_or_with_a_total_asking_again_may_change_the_answer(more):
+    query, negatives = question()
+    guide, forgetful = (Guide(Teacher(), 0.0, first=0.5, budget=5, **given) for given in (more, {}))
+    assert not np.array_equal(guide.suspicion(query, negatives), guide.suspicion(query, negatives))
+    assert np.array_equal(forgetful.suspicion(query, negatives), forgetful.suspicion(query, negatives))
+
+
 # ---- answers that are none ------------------------------------------------------------------------------
 
 
@@ -410,6 +447,13 @@ def test_a_state_that_does_not_fit_changes_nothing():
         ([1], r"`state` must be \['asked', 'changed', 'pairs', 'scores'\], as Guide.state gave, got list"),
         ({"asked": 1}, r"`state` must be .* got \['asked'\]"),
         (good | {"asked": -1}, r"`asked` must be at least 0, got -1"),
+        (good | {"asked": np.array([1, 2])}, r"`asked` must be a whole number, got array\(\[1, 2\]\)"),
+        (good | {"asked": None}, r"`asked` must be a whole number, got None"),
+        (
+            good | {"odd": 1},
+            r"`state` must be a dictionary with the states of \[\], as Guide.state gave, got the key 'odd'",
+        ),
+        (good | {"first/values": 1}, r"`state` must be .* got the key 'first/values'"),
         (good | {"pairs": np.zeros((2, 3), np.int64)}, r"`pairs` must be of shape \(n, 2\), or \(n, 6\) for triples"),
         (good | {"pairs": np.zeros(2, np.int64)}, r"`pairs` must be of shape \(n, w\), got shape \(2,\)"),
         (good | {"scores": np.zeros(3)}, r"`scores` must be 2 finite numbers, like pairs, got shape \(3,\)"),
@@ -434,6 +478,7 @@ class Learner(Fixed):
 def test_the_state_of_the_first_opinion_goes_along():
     guide = Guide(Teacher(), 0.0, first=Learner([[0.1, 0.2]]))
     state = guide.state()
+    assert state["first/values"].tolist() == [[0.1, 0.2]]
     guide.first.values = guide.first.values * 2
     guide.restore(state)
     assert guide.first.values.tolist() == [[0.1, 0.2]]

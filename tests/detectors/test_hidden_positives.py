@@ -11,6 +11,7 @@ import naysay as ns
 from naysay.detectors.hidden import hidden_positives
 from naysay.detectors.share import Share
 from naysay.detectors.split_known import split_known
+from naysay.detectors.spot_check import spot_check
 from naysay.testing import planted_world
 
 WORLD = planted_world(400, 300, per_anchor=12, known_share=0.5, noise=0.5)
@@ -203,7 +204,7 @@ def test_it_says_what_it_assumes():
     )
 
 
-GIVEN = {"detector": Recorder(), "query": QUERY, "hidden": SPLIT.hidden, "rng": ns.rng_for(0)}
+GIVEN = {"detector": Recorder(), "query": QUERY, "hidden": SPLIT.hidden}
 SCORED = ns.Negatives(np.ones((400, 1), np.int64), scores=np.ones((400, 1)))
 
 
@@ -243,19 +244,42 @@ SCORED = ns.Negatives(np.ones((400, 1), np.int64), scores=np.ones((400, 1)))
             {"negatives": ns.Negatives(SCORED.ids, vectors=np.ones((400, 1, 2)))},
             "`embed` must be given where negatives have vectors, got None. The hidden slot needs its own.",
         ),
+        (
+            {"detector": ns.detectors.Absolute(0.5)},
+            "`score` must be given for a detector that looks at scores, got None. Pass score=score(anchors, ids).",
+        ),
+        (
+            {"detector": ns.detectors.Absolute(0.5), "negatives": ns.Negatives(SCORED.ids)},
+            "`score` must be given for a detector that looks at scores, got None. Pass score=score(anchors, ids).",
+        ),
         ({"detector": None}, "`detector` must be an object with suspicion(query, negatives), got None."),
         ({"line": 0}, "`line` must be above 0 and at most 1, got 0.0."),
         ({"confidence": 0}, "`confidence` must be above 0 and below 1, got 0.0."),
     ],
 )
 def test_what_it_refuses(changed, message):
-    given_arguments = GIVEN | changed
+    rng = ns.rng_for(0)
+    given_arguments = GIVEN | {"rng": rng} | changed
     query = given_arguments.pop("query")
     detector = given_arguments.pop("detector")
     hidden = given_arguments.pop("hidden")
     with pytest.raises(ns.NaysayError) as caught:
         hidden_positives(detector, query, hidden, **given_arguments)
     assert str(caught.value).startswith(f"hidden_positives: {message}")
+    assert rng.integers(1 << 40) == ns.rng_for(0).integers(1 << 40)  # it is where it was
+
+
+def test_other_refusals_of_a_detector_are_its_own():
+    unfitted = ns.detectors.Calibrated()
+    with pytest.raises(ns.NaysayError, match=r"^Calibrated\.suspicion: `positive_scores` must be fitted first"):
+        hidden_positives(unfitted, QUERY, SPLIT.hidden, rng=ns.rng_for(0))
+
+
+def test_it_moves_the_generator_by_one_key():
+    used, fresh = ns.rng_for(5), ns.rng_for(5)
+    hidden_positives(Recorder(), QUERY, SPLIT.hidden, rng=used)
+    fresh.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)
+    assert used.integers(1 << 40) == fresh.integers(1 << 40)
 
 
 @pytest.mark.parametrize(
@@ -273,3 +297,22 @@ def test_what_a_split_refuses(arguments, message):
     assert str(caught.value) == f"split_known: {message}"
     with pytest.raises(ns.NaysayError, match="split_known: `rng` must be a numpy Generator, got 0"):
         split_known(WORLD.known, 0.5, rng=0)
+
+
+def test_a_spot_check_that_is_refused_would_draw_the_same_again():
+    """Whether there is nothing to judge, or the judge answers in another way; what it moves by is one key."""
+    drawn, seen = ns.pools.Everything(SPLIT.kept).draw(QUERY, 3, rng=ns.rng_for(2)), []
+
+    def judge(anchors, ids):
+        seen.append((anchors.tolist(), ids.tolist()))
+        return ids % 2 == 0 if len(seen) > 1 else ids
+
+    rng, fresh = ns.rng_for(7), ns.rng_for(7)
+    with pytest.raises(ns.NaysayError, match=r"^spot_check: `negatives` must be at least one negative, got none\.$"):
+        spot_check(QUERY, ns.Negatives(np.full((400, 2), -1)), judge, 20, rng=rng)
+    with pytest.raises(ns.NaysayError, match=r"^spot_check: `judge` must be a function that answers True or False"):
+        spot_check(QUERY, drawn, judge, 20, rng=rng)
+    spot_check(QUERY, drawn, judge, 20, rng=rng)
+    assert seen[0] == seen[1]
+    fresh.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)
+    assert rng.integers(1 << 40) == fresh.integers(1 << 40)

@@ -110,17 +110,23 @@ def test_by_hand():
 
 
 @settings(max_examples=25)
-@given(st.integers(1, 40), st.floats(0, 1), st.sampled_from(["sample", "cluster"]), st.integers(0, 5), st.data())
-def test_the_surest_keep_their_cluster_in_plain_loops(n, rate, measure, seed, data):
+@given(
+    st.integers(3, 40),
+    st.fractions(0, 1, max_denominator=100),
+    st.sampled_from(["sample", "cluster"]),
+    st.integers(0, 5),
+    st.data(),
+)
+def test_the_surest_keep_their_cluster_in_plain_loops(n, share, measure, seed, data):
     sizes = data.draw(st.lists(st.integers(1, n), min_size=1, max_size=3))
-    found = Incremental(n, sizes, accept=rate, confidence=measure, iterations=2, seed=seed)
+    found = Incremental(n, sizes, accept=float(share), confidence=measure, iterations=2, seed=seed)
     vectors, _ = world(n, seed=seed)
     found.update(vectors[np.arange(n) // 2 * 2 % n], 0.3)  # every vector twice: equal confidences
     for k, assigned, sure, labels in zip(sizes, found.assigned, found.confidence, found.labels, strict=True):
         assert 0 <= assigned.min() <= assigned.max() < k
         assert ((sure > 0) & (sure <= 1)).all()
         order = sorted(range(n), key=lambda i, sure=sure: (-sure[i], i))
-        kept = set(order[: math.floor(rate * n)])
+        kept = set(order[: math.floor(share * n)])
         assert labels.tolist() == [assigned[i] if i in kept else -1 for i in range(n)]
 
 
@@ -152,6 +158,33 @@ def test_schedules(accept, wanted):
     for progress, count in zip((0.0, 0.1, 1.0), wanted, strict=True):
         found.update(world()[0], progress)
         assert np.count_nonzero(found.labels >= 0) == count
+
+
+def test_a_decimal_of_progress_is_that_decimal():
+    found = Incremental(100, 5)
+    found.update(world(100)[0], 0.29)
+    assert np.count_nonzero(found.labels >= 0) == 29
+
+
+def test_one_sample_is_a_cluster():
+    found = Incremental(1, 1)
+    found.update(world(1)[0], 1.0)
+    assert found.labels.tolist() == [[0]]
+
+
+def test_it_tells_how_far_it_is_and_an_interrupt_changes_nothing():
+    told, found = [], updated(k=(5, 20, 7))
+    before = found.state()
+    found.update(world(seed=1)[0], 0.6, tell=told.append)
+    assert told == [1, 1, 1]
+    found.restore(before)
+
+    def interrupt(more):
+        raise KeyboardInterrupt(more)
+
+    with pytest.raises(KeyboardInterrupt):
+        found.update(world(seed=1)[0], 0.9, tell=interrupt)
+    assert same(found, updated(k=(5, 20, 7)))
 
 
 def test_groups_are_found_and_the_surest_first():
@@ -395,6 +428,14 @@ BAD_UPDATES = {
         r"`features` must be of shape \(300, d\), a row for each sample, got shape \(299, 6\)",
     ),
     "NaN": ((nan_at(7), 0.5), r"`features` must be finite, got nan at row 7 \(1 such row\)\."),
+    "a collapsed encoder": (
+        (np.ones((300, 6), np.float32), 1.0),
+        r"`features` must be in more than one place, got 300 rows within 1e-05 of their length\. Is the encoder tr",
+    ),
+    "a collapsed encoder that rounds": (
+        (1 + 1e-7 * world()[0], 1.0),
+        r"`features` must be in more than one place, got 300 rows within",
+    ),
     "zero": ((0 * world()[0], 0.5), r"`features` must be of a length between .* got 0\.0 at row 0 \(300 such rows\)\."),
 }
 
@@ -404,6 +445,13 @@ def test_updates_that_are_refused_change_nothing(wrong, sentence):
     found = updated()
     with pytest.raises(NaysayError, match=r"^Incremental\.update: " + sentence):
         found.update(*wrong)
+    assert same(found, updated())
+
+
+def test_nobody_to_tell_is_refused():
+    found = updated()
+    with pytest.raises(NaysayError, match=r"^Incremental\.update: `tell` must be a function, or None, got True\.$"):
+        found.update(world()[0], 0.5, tell=True)
     assert same(found, updated())
 
 

@@ -1,5 +1,6 @@
 """Judged: k that can be trusted, whatever the sampler and the detector, and everything left out counted."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +13,10 @@ import naysay as ns
 from naysay.arrays import to_numpy
 from naysay.detectors.combined import Combined
 from naysay.detectors.judged import Judged
+from naysay.detectors.learned_quantile import LearnedQuantile
 from naysay.detectors.twins import Twins
 from naysay.errors import NaysayError
-from naysay.testing import check_sampler
+from naysay.testing import check_sampler, planted_world
 
 N_ANCHORS, N_ITEMS = 6, 30
 RNG = np.random.default_rng(0)
@@ -221,17 +223,149 @@ def test_both_parts_learn_and_are_restored():
     query = ns.Query([0, 1])
     judged.observe(query, judged.sample(query, 2, rng=ns.rng_for(0)))
     state = judged.state()
-    assert state == {"sampler": {"seen": 2}, "detector": {"m": {"seen": 2}}}
+    assert state == {"sampler/seen": 2, "detector/m/seen": 2}
     judged.observe(query, judged.sample(query, 2, rng=ns.rng_for(0)))
     judged.restore(state)
     assert judged.state() == state
     with pytest.raises(NaysayError, match=r"^Moving: `seen` must be at least 0"):
-        judged.restore({"sampler": {"seen": -1}, "detector": {"m": {"seen": 7}}})
+        judged.restore({"sampler/seen": -1, "detector/m/seen": 7})
     assert judged.state() == state
-    with pytest.raises(NaysayError, match=r"^Judged\.restore: `state` must be the states of \['detector', 'sampler'\]"):
+    rule = r"a dictionary with the states of \['detector', 'sampler'\], as Judged\.state gave, got the key 'detector'"
+    with pytest.raises(NaysayError, match=rf"^Judged\.restore: `state` must be {rule}\.$"):
         judged.restore({"detector": {}})
-    assert Judged(SAMPLER, ByTable(TABLE)).state() == {"detector": {}}
-    Judged(SAMPLER, ByTable(TABLE)).restore({"detector": {}})
+    assert Judged(SAMPLER, ByTable(TABLE)).state() == {}
+    Judged(SAMPLER, ByTable(TABLE)).restore({})
+
+
+# ---- detectors that learn -------------------------------------------------------------------------------
+
+
+class Scored:
+    """Uniform candidates with their scores in a world."""
+
+    def __init__(self, world):
+        self.world, self.pool = world, ns.pools.Everything(world.known)
+
+    def sample(self, query, k, *, rng):
+        drawn = self.pool.draw(query, k, rng=rng)
+        return replace(drawn, scores=self.world.scores(np.asarray(to_numpy(query.anchors)), drawn.ids)).like(query)
+
+
+def flagged_of_all(world, lines):
+    everyone, everything = np.arange(len(lines.thresholds)), np.arange(world.item_vectors.shape[0])
+    scores = world.scores(everyone, np.tile(everything, (len(everyone), 1)))
+    return float((scores > lines.thresholds[:, None]).mean())
+
+
+@pytest.mark.parametrize("policy", ["drop", "reweight", "attract", "ignore"])
+@pytest.mark.parametrize("in_torch", [False, True])
+def test_a_learned_quantile_stays_at_its_share_in_a_normal_loop(policy, in_torch):
+    """Taught what is left after dropping, its lines sink until everything is flagged."""
+    world = planted_world(40, 300, per_anchor=6, noise=0.5)
+    lines = LearnedQuantile(40, alpha=0.1)
+    judged = Judged(Scored(world), {"lines": lines}, policy)
+    anchors = torch.arange(40) if in_torch else np.arange(40)
+    for step in range(200):
+        query = ns.Query(anchors, step=step)
+        negatives = judged.sample(query, 16, rng=ns.rng_for(0, step))
+        judged.observe(query, negatives)
+    assert lines.seen.tolist() == [200] * 40
+    assert 0.07 < flagged_of_all(world, lines) < 0.15
+    if policy == "drop":
+        assert (to_numpy(negatives.ids) >= 0).all()
+
+
+class Told(Moving):
+    """Remembers what it was told, and suspects even ids."""
+
+    def suspicion(self, query, negatives):
+        return np.where(negatives.ids % 2 == 0, 1.0, 0.0)
+
+    def observe(self, query, negatives, *, positive_scores=None, vectors=None):
+        self.told = negatives, positive_scores, vectors
+
+
+def test_parts_are_told_what_was_drawn_before_the_policy():
+    sampler, detector = Told(), Told()
+    sampler.sample = Listed([[0, 1, 2, 3, 4, 5]] * 2).sample
+    judged = Judged(sampler, {"even": detector})
+    query = ns.Query([0, 1])
+    handed = judged.sample(query, 2, rng=ns.rng_for(0))
+    assert handed.ids.tolist() == [[1, 3]] * 2
+    for same in (handed, replace(handed, scores=np.ones((2, 2))), handed.to("cpu")):
+        judged.observe(ns.Query([0, 1], step=5), same, positive_scores=3, vectors=4)
+        for part in (sampler, detector):
+            assert part.told[0].ids.tolist() == [[0, 1, 2, 3]] * 2
+            assert part.told[0].suspicion is None
+            assert part.told[1:] == (3, 4)
+
+
+def test_a_judged_sampler_is_told_what_it_handed_out_itself():
+    inner, outer = Told(), Told()
+    outer.suspicion = lambda query, negatives: np.where(negatives.ids % 3 == 0, 1.0, 0.0)
+    both = Judged(Judged(Listed([list(range(12))]), {"even": inner}), {"third": outer})
+    query = ns.Query([0])
+    handed = both.sample(query, 2, rng=ns.rng_for(0))
+    assert handed.ids.tolist() == [[1, 5]]
+    both.observe(query, handed)
+    assert outer.told[0].ids.tolist() == [[1, 3, 5, 7]]
+    assert inner.told[0].ids.tolist() == [[0, 1, 2, 3, 4, 5, 6, 7]]
+
+
+def test_what_was_judged_but_not_last_is_refused_by_a_detector_that_learns():
+    detector, query = Told(), ns.Query([0, 1])
+    judged = Judged(Listed([[0, 1, 2, 3], [4, 5, 6, 7], [3, 5, 7, 9]]), {"even": detector})
+    earlier = judged.sample(query, 2, rng=ns.rng_for(0))
+    judged.sample(ns.Query([2, 1]), 2, rng=ns.rng_for(0))
+    rule = r"what the last sample handed out for these anchors, or candidates that nobody has judged"
+    got = r"got others, without what was dropped\. Observe each step before the next sample"
+    with pytest.raises(NaysayError, match=rf"^Judged\.observe: `negatives` must be {rule}, {got}"):
+        judged.observe(query, earlier)
+    latest = judged.sample(query, 2, rng=ns.rng_for(0))
+    with pytest.raises(NaysayError, match=rf"^Judged\.observe: `negatives` must be {rule}"):
+        judged.observe(ns.Query([1, 0]), latest)  # of other anchors
+    assert not hasattr(detector, "told")
+    raw = judged.sampler.sample(query, 2, rng=ns.rng_for(0))
+    judged.observe(query, raw)  # candidates that the caller drew
+    assert detector.told[0] is raw
+    elsewhere = pickle.loads(pickle.dumps(Judged(judged.sampler, {"even": Told()})))  # as in a worker
+    with pytest.raises(NaysayError, match=r"^Judged\.observe: `negatives` must be what the last sample handed out"):
+        elsewhere.observe(query, earlier)
+
+
+def test_others_are_handed_on_where_nothing_is_lost():
+    query = ns.Query([0, 1])
+    keeping, learner = Told(), Told()
+    ignoring = Judged(SAMPLER, {"even": keeping}, "ignore")
+    still = Judged(learner, ByTable(TABLE))  # the sampler learns, no detector does
+    for judged, part in ((ignoring, keeping), (still, learner)):
+        earlier = judged.sample(query, 2, rng=ns.rng_for(0))
+        judged.sample(query, 3, rng=ns.rng_for(1))
+        judged.observe(query, earlier)
+        assert part.told[0] is earlier
+        judged.observe(query, None, vectors=1)
+        assert part.told == (None, None, 1)
+
+
+def test_no_batch_is_kept_where_nothing_learns():
+    judged = Judged(SAMPLER, ByTable(TABLE))
+    query = ns.Query(np.arange(5))
+    drawn = judged.sample(query, 3, rng=ns.rng_for(0))
+    assert len(pickle.dumps(judged)) == len(pickle.dumps(Judged(SAMPLER, ByTable(TABLE))))
+    judged.observe(query, drawn)
+
+
+def test_if_the_sampler_refuses_a_step_the_detector_has_not_learnt_from_it():
+    class Refusing(Moving):
+        def observe(self, query, negatives, *, positive_scores=None, vectors=None):
+            message = "no"
+            raise NaysayError(message)
+
+    judged = Judged(Refusing(), {"m": Moving()})
+    query = ns.Query([0, 1])
+    with pytest.raises(NaysayError, match="no"):
+        judged.observe(query, judged.sample(query, 2, rng=ns.rng_for(0)))
+    assert judged.state() == {"sampler/seen": 0, "detector/m/seen": 0}
 
 
 def test_what_is_combined_already_is_taken_as_it_is():

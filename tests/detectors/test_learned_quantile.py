@@ -273,7 +273,7 @@ def test_what_it_cannot_be_made_of(settings, message):
             "`query.anchors` must be of shape (B,), got shape (1, 3). Number the triples, and pass that.",
         ),
         ((ns.Query([0]), ns.Negatives(np.array([[1]]))), "`negatives.scores` must be given, got None."),
-        (seen([0], [[math.nan]]), "`negatives.scores` must be finite, got [nan] at row 0 (1 such row)."),
+        (seen([0], [[math.nan]]), "`negatives.scores` must be finite, got nan at row 0, slot 0 (1 such row)."),
         (
             seen([0, 1], [[0.5, 0.1], [0.1, 7.5]]),
             "`negatives.scores` must be between -1 and 1, got 7.5 at row 1 (1 such row). "

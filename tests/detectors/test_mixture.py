@@ -329,12 +329,13 @@ def test_what_is_masked_has_no_say():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_state_is_all_of_it(family):
     first, second = Mixture(family), Mixture(family)
-    assert first.state() == {"rounds": 0}
+    assert first.state() == {}
     first.update(planted()[0])
     second.restore(first.state())
     assert second.found == first.found
     assert repr(first).startswith(f"Mixture({family}, share=0.")
-    second.restore({"rounds": 0})
+    assert first.state()["family"] == FAMILIES.index(family)
+    second.restore({})
     assert second.found is None
     assert repr(second) == f"Mixture({family}, not fitted)"
 
@@ -390,9 +391,16 @@ GOOD = np.linspace(0, 1, 20) ** 2
         ({}, [], None, r"`scores` must be at least 10, got 0"),
         ({}, np.full(20, 0.3), None, r"`scores` must be of more than one value, got 20 of 0.3"),
         ({}, [*GOOD, math.nan], None, r"`scores` must be finite, got nan at row 20 \(1 such row\)"),
+        ({}, [GOOD, [*GOOD[1:], math.inf]], None, r"`scores` must be finite, got inf at row 1, slot 19 \(1 such row\)"),
+        (
+            {"bounds": (0, 1)},
+            [[9.0, *GOOD], [*GOOD, 2.0]],
+            [[False] + [True] * 20, [True] * 21],
+            r"`scores` must be within the bounds \(0, 1\), got 2.0 at row 1, slot 20 \(1 such row\)",
+        ),
         ({}, ["high"] * 20, None, r"`scores` must be numbers, got dtype <U4"),
-        ({}, GOOD, GOOD, r"`mask` must be True or False for each score, of shape \(20,\), got shape \(20,\) float64"),
-        ({}, GOOD, [True], r"`mask` must be True or False for each score, of shape \(20,\), got shape \(1,\) bool"),
+        ({}, GOOD, GOOD, r"`mask` must be True or False of shape \(20,\), got shape \(20,\) float64"),
+        ({}, GOOD, [True], r"`mask` must be True or False of shape \(20,\), got shape \(1,\) bool"),
         ({"bounds": (0, 0.5)}, GOOD, None, r"`scores` must be within the bounds \(0, 0.5\), got 0.5.* at row 14 \(6 s"),
         (
             {"family": "normal"},
@@ -449,7 +457,9 @@ def test_questions_that_cannot_be_answered():
         detector.posterior([math.inf])
     with pytest.raises(ns.NaysayError, match=r"Mixture.weights: `scores` must be of shape \(B, K\), got shape \(1,\)"):
         detector.weights([0.5])
-    with pytest.raises(ns.NaysayError, match=r"Mixture.weights: `scores` must be finite, got .*nan.* at row 0"):
+    with pytest.raises(
+        ns.NaysayError, match=r"Mixture.weights: `scores` must be finite, got nan at row 0, slot 1 \(1 s"
+    ):
         detector.weights([[0.5, math.nan]])
     with pytest.raises(
         ns.NaysayError, match=r"`mask` must be True or False of shape \(1, 2\), got shape \(1, 1\) bool"
@@ -461,8 +471,12 @@ def test_questions_that_cannot_be_answered():
     ("change", "message"),
     [
         (None, r"Mixture.restore: `state` must be what state\(\) gave, got NoneType"),
-        ({"rounds": -1}, r"`rounds` must be at least 0, got -1"),
-        ({"family": "normal"}, r"`family` must be 'beta', got 'normal'. Make a Mixture of that family"),
+        ({"rounds": -1}, r"`rounds` must be at least 1, got -1"),
+        ({"rounds": np.array([1, 2])}, r"`rounds` must be a whole number, got array\(\[1, 2\]\)"),
+        ({"family": 1}, r"`family` must be 0, for beta, got 1. 0 is beta and 1 normal: make a Mixture of that family"),
+        ({"family": "normal"}, r"`family` must be a whole number, got 'normal'"),
+        ({"converged": np.array([True, False])}, r"`converged` must be True or False, got array"),
+        ({"converged": 1}, r"`converged` must be True or False, got 1"),
         ({"share": 1.0}, r"`share` must be above 0 and below 1, got 1.0"),
         ({"share": math.nan}, r"`share` must be a finite number, got nan"),
         ({"low": 2.0}, r"`low` must be below high \(1\), got 2.0"),
@@ -488,5 +502,5 @@ def test_a_state_that_is_not_whole():
     del state["gain"]
     with pytest.raises(ns.NaysayError, match=r"Mixture.restore: `state` must be what state\(\) gave, got no 'gain' in"):
         Mixture().restore(state)
-    with pytest.raises(ns.NaysayError, match=r"`state` must be what state\(\) gave, got \['centres'\]"):
+    with pytest.raises(ns.NaysayError, match=r"`state` must be what state\(\) gave, got no 'family' in \['centres'\]"):
         Mixture().restore({"centres": None})

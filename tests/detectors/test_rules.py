@@ -273,6 +273,24 @@ def test_the_line_among_all_positives_in_loops(known, own, scores, settings):
             assert found[row, slot] == (score > line)
 
 
+def test_the_line_is_a_positive_and_never_between_two():
+    """A score above the lowest of eleven is flagged at a floor of 0.05 although it ranks 0.04: as in the code."""
+    known = np.arange(11) / 10
+    rule = Ecdf(known, [0.0], beta=0, floor=0.05)
+    query, negatives = asked([[0.04, 0.0, -0.1]])
+    assert rule.rank(0.04) == pytest.approx(0.04)
+    assert rule.threshold(query).tolist() == [0.0]
+    assert flagged(rule, query, negatives).tolist() == [[True, False, False]]
+    for n, line in ((200, 0), (201, 1)):  # from where on the default floor does something
+        assert Ecdf(np.arange(n), [0.0]).threshold(query).tolist() == [line]
+
+
+@pytest.mark.parametrize("place", range(101))
+def test_a_floor_in_decimals_is_that_rank(place):
+    """0.35 of 100 is 35, also where 35 times 0.01 is a little more."""
+    assert Ecdf(np.arange(101), [0.0], 0, place / 100).threshold(ns.Query([0])).tolist() == [place]
+
+
 def test_units_of_the_score_play_no_part():
     scores = np.random.default_rng(0).random((3, 8))
     query, negatives = asked(scores)
@@ -400,7 +418,7 @@ def test_what_no_rule_can_be_asked(name):
         ((query, None), "`negatives` must be Negatives, got NoneType."),
         ((ns.Query([0, 1]), negatives), "`negatives` must be of 2 rows, like the query, got 1 rows."),
         ((query, replace(negatives, scores=None)), "`negatives.scores` must be given, got None."),
-        ((query, negatives), "`negatives.scores` must be finite, got [0.1, nan] at row 0 (1 such row)."),
+        ((query, negatives), "`negatives.scores` must be finite, got nan at row 0, slot 1 (1 such row)."),
     ):
         with pytest.raises(NaysayError) as caught:
             rule.suspicion(*question)

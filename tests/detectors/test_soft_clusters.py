@@ -279,14 +279,14 @@ def test_the_query_s_own_vectors_come_first():
 
 def test_the_state_is_all_of_it():
     first, second = SoftClusters(3), SoftClusters(3)
-    assert first.state() == {"centres": None}
+    assert first.state() == {}
     first.update(POINTS, rng=ns.rng_for(0))
     second.restore(first.state())
     np.testing.assert_array_equal(first.assign(POINTS), second.assign(POINTS))
     kept = first.state()
     kept["centres"][:] = 0
     assert first.centres.any()
-    second.restore({"centres": None})
+    second.restore({})
     assert second.centres is None
     assert repr(first) == "SoftClusters(3 clusters, 3 dimensions, cluster)"
     assert repr(second) == "SoftClusters(3 clusters, no centres, cluster)"
@@ -342,6 +342,14 @@ def test_randomness_is_an_argument():
         SoftClusters(3).update(POINTS, rng=0)
 
 
+def test_a_refused_update_draws_nothing():
+    rng, other = ns.rng_for(0), ns.rng_for(0)
+    for bad in (POINTS[:2], POINTS * np.nan, np.ones((9, 3)), POINTS[0]):
+        with pytest.raises(ns.NaysayError, match=r"^SoftClusters\.update: `vectors` must be "):
+            SoftClusters(3).update(bad, rng=rng)
+    assert rng.random() == other.random()
+
+
 def test_questions_that_cannot_be_answered():
     query, negatives = question()
     with pytest.raises(ns.NaysayError, match=r"SoftClusters.suspicion: `centres` must be found before, got no update"):
@@ -374,6 +382,8 @@ def test_questions_that_cannot_be_answered():
     [
         (None, r"SoftClusters.restore: `state` must be what SoftClusters.state gave, with 'centres', got NoneType"),
         ({"labels": 1}, r"`state` must be what SoftClusters.state gave, with 'centres', got \['labels'\]"),
+        ({"centres": None}, r"`centres` must be vectors of shape \(4, d\), got shape \(\)"),
+        ({"centres": [[1.0], [1.0, 2.0]]}, r"`centres` must be rows of one length, got rows of different lengths"),
         ({"centres": CENTRES[:3]}, r"`centres` must be vectors of shape \(4, d\), got shape \(3, 3\)"),
         ({"centres": CENTRES * np.nan}, r"`centres` must be finite, got nan at row 0 \(4 such rows\)"),
     ],

@@ -36,6 +36,15 @@ def keys(texts, *, punctuation=True):
         ("C# and C++, 5% of a/b", "c# and c++ 5% of a/b"),
         ("-5 is not 5", "\u22125 is not 5"),
         ("well-known 3-5", "well known 3 5"),
+        ("\u20135, \u20125, \u20105, \u22125, \ufe635, \uff0d5", " ".join(["\u22125"] * 6)),
+        ("(-5) or --5", "\u22125 or \u22125"),
+        ("3\u20135 x - 5 \u20145", "3 5 x 5 5"),
+        ("-.5 and \u2013.5", "\u22120 5 and \u22120 5"),
+        ("a dose of .5 mg", "a dose of 0 5 mg"),
+        (".5 (.5) $.5 x=.5", "0 5 0 5 $0 5 x=0 5"),
+        ("0.5 1.5 1,5 .5.6", "0 5 1 5 1 5 0 5 6"),
+        ("fig.5, no. 5 ...5 end.", "fig 5 no 5 5 end"),
+        ("\u0663.\u0665 .\u0665", "\u0663 \u0665 0 \u0665"),
         ("東京タワー", "東 京 タ ワ ー"),
         ("สวัสดี", "ส ว ั ส ด ี"),
         ("?!", "?!"),
@@ -53,6 +62,7 @@ def test_what_is_left_of_a_text(text, folded):
 def test_punctuation_may_be_kept():
     assert fold("x.y, (Z)", EXACT) == "x.y, (z)"
     assert fold("-5", EXACT) == "-5"
+    assert fold(".5", EXACT) == ".5"
 
 
 @given(ANY)

@@ -3,8 +3,14 @@
 import io
 import json
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
@@ -82,6 +88,35 @@ def test_notes_are_printed(tmp_path):
     np.save(tmp_path / "few.npy", np.array([0.1, 0.2]))
     _, text = printed(tmp_path / "few.npy")
     assert "Note: The share is less than one of 2 pairs, so no negative is false or hard." in " ".join(text.split())
+
+
+@pytest.mark.parametrize("scope", ["all", "anchor"])
+def test_equal_scores_at_the_top(tmp_path, scope):
+    scores = np.linspace(0, 0.9, 10_000)
+    scores[:100] = 1.0
+    np.save(tmp_path / "tied.npy", scores[None])
+    found, text = printed(tmp_path / "tied.npy", scope=scope, plot=tmp_path / "out.svg")
+    joined = " ".join(text.split())
+    assert "high = 1 " not in joined
+    low = f"{float(np.median(found.low)):.6g}"
+    assert text.startswith(f"low = {low}, high = just above 1{' at the median anchor' * (scope == 'anchor')} for ")
+    where = low if scope == "all" else "its anchor's low"
+    assert (
+        f"Of 10000 pairs, none reaches high, so none is a likely false negative. 510 (5.1 %) score from {where} on: "
+        "hard negatives. The other 9490 negatives are easy."
+    ) in joined
+    assert f"▲ low = {low} ▲ high = just above 1" in joined
+    assert "0 negatives reach high, where 10 were allowed, so no negative is false." in joined
+    assert f"low = {low}, high = just above 1" in (tmp_path / "out.svg").read_text()
+
+
+def test_nothing_is_red_that_is_not_false(tmp_path):
+    for tied, red in ((20, False), (5, True)):
+        np.save(tmp_path / "scores.npy", np.concatenate([np.linspace(0, 0.9, 10_000), np.ones(tied)]))
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        thresholds(tmp_path / "scores.npy", console=Console(file=out, width=80, force_terminal=True))
+        out.flush()
+        assert (b"\x1b[31m" in out.buffer.getvalue()) is red
 
 
 def test_anchors(tmp_path):
@@ -237,13 +272,14 @@ def test_refused_grids(text, sentence):
 
 def test_refusals_come_before_anything_is_printed_or_written(file, tmp_path):
     out = io.StringIO()
-    console = Console(file=out)
+    console, both = Console(file=out), tmp_path / "both.svg"
     for options, sentence in (
         ({"low_grid": "0.1"}, "thresholds: `--high-grid` must be given together with --low-grid, got nothing."),
         ({"high_grid": "0.1"}, "thresholds: `--low-grid` must be given together with --high-grid, got nothing."),
-        ({"column": "a"}, "thresholds: `column` must be left out, unless scores is a .parquet file, got 'a'."),
-        ({"false_share": 2}, "choose_thresholds: `false_share` must be from 0 to 1, got 2.0."),
+        ({"false_share": 2}, "thresholds: `--false-share` must be from 0 to 1, got 2.0."),
         ({"json": tmp_path}, f"thresholds: `--json` must be a file, got the folder {str(tmp_path)!r}."),
+        ({"json": file}, f"thresholds: `--json` must be another file than scores, got {str(file)!r}."),
+        ({"plot": both, "json": both}, f"thresholds: `--json` must be another file than --plot, got {str(both)!r}."),
     ):
         assert refusal(thresholds, file, **options, console=console) == sentence
     assert "`--plot` must be a file that ends in .svg or .png" in refusal(thresholds, file, plot=tmp_path / "a.html")
@@ -255,12 +291,120 @@ def test_refusals_come_before_anything_is_printed_or_written(file, tmp_path):
     np.save(lost, np.array([0.5, np.nan]))
     assert "`scores` must be finite, got nan at row 1" in refusal(thresholds, lost, json=target, console=console)
     assert out.getvalue() == ""
-    assert not target.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lost.npy", "scores.npy"]
+    assert np.array_equal(np.load(file), SCORES)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
+def test_a_pipe_or_a_device_is_not_replaced(file, tmp_path):
+    """A pipe of our own: were a device of the system named here, a broken check would put a file in its place."""
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    sentence = f"thresholds: `--json` must be a file, got {str(pipe)!r}, a device or a pipe."
+    assert refusal(thresholds, file, json=pipe) == sentence
+    assert pipe.is_fifo()
+
+
+def test_scores_are_not_overwritten_by_another_name(file, tmp_path):
+    (tmp_path / "link.json").symlink_to(file)
+    for name in (tmp_path / "link.json", tmp_path / ".." / tmp_path.name / "scores.npy"):
+        assert "`--json` must be another file than scores" in refusal(thresholds, file, json=name)
+    assert np.array_equal(np.load(file), SCORES)
+
+
+@pytest.mark.parametrize("option", ["json", "plot"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("/proc/out.svg", marks=pytest.mark.skipif(not Path("/proc").is_dir(), reason="there is no /proc")),
+        "x" * 240 + ".svg",  # a name that leaves no room for a draft's
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_scores_are_read(monkeypatch, tmp_path, option, place):
+    monkeypatch.chdir(tmp_path)
+    sentence = refusal(thresholds, tmp_path / "lost.npy", **{option: Path(place)})
+    assert sentence.startswith(f"thresholds: `--{option}` must be a file that can be written, got ")
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"positives": -1}, "`--positives` must be at least 0, got -1."),
+        ({"column": "a"}, "`--column` must be left out, unless scores is a .parquet file, got 'a'."),
+        (
+            {"column": "n_positives"},
+            "`--column` must be left out, unless scores is a .parquet file, got 'n_positives'.",
+        ),
+        ({"start_low": math.nan}, "`--start-low` must be one number, got nan."),
+        ({"scope": "rows"}, "`--scope` must be one of 'all', 'anchor', got 'rows'."),
+        (
+            {"false_share": 0.5, "hard_share": 0.6},
+            "`--hard-share` must be at most 0.5, what --false-share leaves, got 0.6.",
+        ),
+        (
+            {"positives": 10_000_000},
+            "`--false-share + --hard-share` must be at most 0.001996: negatives are 20000 of 10020000 pairs, got "
+            "0.051.",
+        ),
+        (
+            {"low_grid": "7", "high_grid": "0"},
+            "`--false-share` must be at least 0.9781, the share at the largest high value 0, got 0.001. Add higher "
+            "values to the grid.",
+        ),
+        (
+            {"low_grid": "8", "high_grid": "7"},
+            "`--low-grid` must be a grid with a low value at or below the chosen high, 7, got low values from 8.",
+        ),
+        (
+            {"low_grid": "1", "high_grid": "1", "scope": "anchor"},
+            "`--low-grid` must be left out with scope 'anchor', got a grid. Anchors get quantiles of their scores.",
+        ),
+    ],
+)
+def test_refusals_name_what_was_typed(file, options, sentence):
+    assert refusal(thresholds, file, **options) == f"thresholds: {sentence}"
+
+
+def test_refusals_of_columns_name_the_option_and_leave_names_as_they_are(tmp_path):
+    file = tmp_path / "scores.parquet"
+    pq.write_table(pa.table({"n_positives": [1.0, None], "`grid`": [2.0, 3.0]}), file)
+    assert refusal(thresholds, file) == (
+        "thresholds: `scores` must be a file with one column of numbers, or with one of them named score, got "
+        "'n_positives' of double, '`grid`' of double. Choose with `--column`."
+    )
+    assert refusal(thresholds, file, column="n_positives") == (
+        "thresholds: `--column` must be a column without nulls ('n_positives'), got null at row 1 (the first of 1 in "
+        "its block)."
+    )
+    rows = tmp_path / "rows.npy"
+    np.save(rows, np.arange(6.0).reshape(2, 3))
+    assert refusal(thresholds, rows, scope="anchor", positives=3000).endswith("Lower the shares or --positives.")
 
 
 def test_a_sentence_for_each_band():
+    assert meaning(choose_thresholds([0.1, 0.2])) == (
+        "Of 2 pairs, none reaches high, so none is a likely false negative. None is a hard negative. All 2 negatives "
+        "are easy."
+    )
     found = choose_thresholds(np.arange(1000.0))
     assert meaning(found) == (
         "Of 1000 pairs, 1 (0.1 %) score at or above 999: likely false negatives, to be left out or looked at. "
         "50 (5 %) score from 949 up to there: hard negatives. The other 949 negatives are easy."
     )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", [["thresholds", "scores.npy", "--json", "out.json"], ["--version"], ["--help"]])
+def test_a_full_disk_below_what_is_printed_is_one_sentence(file, arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-m", "naysay.cli", *arguments],
+            cwd=file.parent,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+    assert (done.returncode, done.stderr) == (2, "naysay: [Errno 28] No space left on device\n")
+    assert [path.name for path in file.parent.iterdir()] == ["scores.npy"]

@@ -1,6 +1,9 @@
 """Thresholds by shares: the note's own tables, an oracle in plain loops, and every way to hand in scores."""
 
 import math
+import re
+from array import array
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +18,7 @@ from naysay.detectors import score_cuts
 from naysay.detectors.bands import Bands
 from naysay.detectors.score_cuts import cuts
 from naysay.detectors.sketch import ScoreSketch
+from naysay.detectors.threshold_text import number as in_digits
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.errors import NaysayError
 
@@ -189,12 +193,38 @@ def test_ties_go_to_the_easier_side():
     assert found.low == 0.9  # 13 reach 0.5 where 7 may
     assert Bands(found.low, found.high).count(scores) == {"easy": 97, "hard": 3, "false": 0}
     assert found.notes == (
-        "Equal scores: 0 negatives reach high, where 2 were allowed.",
+        "Equal scores: 0 negatives reach high, where 2 were allowed, so no negative is false.",
         "Equal scores: 3 negatives reach low, where 7 were allowed.",
     )
     narrow = choose_thresholds(np.array(scores, np.float32), false_share=0.02, hard_share=0.05)
     assert narrow.high == np.nextafter(np.float32(0.9), np.float32(1))
     assert Bands(narrow.low, narrow.high).count(np.array(scores, np.float32))["false"] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("top", "text"), [(1.0, "1"), (99.0, "99"), (1_234_567.0, "1234567"), (-0.5, "-0.5")])
+def test_a_threshold_above_all_scores_is_not_shown_as_the_largest(top, text, dtype):
+    scores = np.array([top] * 5 + [top - 1] * 5 + [top - 2] * 90, dtype)
+    found = choose_thresholds(scores, false_share=0.02, hard_share=0.05)
+    lines = str(found).splitlines()
+    assert lines[1] == f"high         just above {text}*"
+    assert lines[8] == f"low, counted at high = just above {text}"
+    assert lines[9].split() == ["low", f"{text}*"]  # a score, which five reach
+    both = choose_thresholds(scores, false_share=0.02, hard_share=0.02)
+    assert str(both).splitlines()[9] == f"low         just above {text}*"
+    own = str(choose_thresholds(scores[None], false_share=0.02, hard_share=0.05, scope="anchor")).splitlines()
+    assert re.split("  +", own[2]) == ["high", *[f"just above {text}"] * 3]
+    assert own[3].split() == ["low", text, text, text]
+
+
+def test_a_value_that_is_reached_or_was_typed_is_shown_as_it_is():
+    assert (in_digits(1.0000000000000002), in_digits(1.0000000000000002, 0)) == ("1", "just above 1")
+    assert [in_digits(value, 0) for value in (0.6666667, 1.25, math.inf)] == ["0.666667", "1.25", "inf"]
+    assert [in_digits(value) for value in (0.12345678, 1234567.5, -7_654_321.0)] == ["0.123457", "1234568", "-7654321"]
+    found = choose_thresholds([1.0] * 5 + [1 / 3] * 5 + [0.0] * 90, false_share=0.02, hard_share=0.1)
+    assert (found.low, str(found).splitlines()[9].split()) == (1 / 3, ["low", "0.333333*"])  # ten reach it
+    grid = choose_thresholds(np.arange(100.0), grid=([90, 99.5], [100, 101]), hard_share=0)
+    assert str(grid).splitlines()[1].split() == ["high", "100*", "101"]
 
 
 @pytest.mark.parametrize("grid", [None, ([0.1, 0.2], [0.6, 0.9])])
@@ -295,6 +325,8 @@ def test_a_short_stream_is_exact():
         ({"scores": [[0.1], [0.2, 0.3, 0.4]]}, None),
         ({"scores": pa.array([[0.1, 0.2], [0.3, 0.4]], pa.list_(pa.float64(), 2))}, None),
         ({"scores": pa.array([[0.1, 0.2], [0.3, 0.4]], pa.large_list(pa.float64()))}, "scores"),
+        ({"score": pa.array([Decimal("0.1"), Decimal("0.2"), Decimal("0.3"), Decimal("0.4")])}, None),
+        ({"score": pa.array([[Decimal("0.1"), Decimal("0.2")], [Decimal("0.3"), Decimal("0.4")]])}, None),
     ],
 )
 def test_columns_of_parquet(tmp_path, table, column):
@@ -303,10 +335,68 @@ def test_columns_of_parquet(tmp_path, table, column):
     assert (found.low, found.high) == (0.3, 0.4)
 
 
+class Series:
+    """Like a column of a data frame: iterates over its numbers, is indexed by labels, and NumPy can read it."""
+
+    ndim = 1
+
+    def __init__(self, values):
+        self.values = values
+
+    def __len__(self):
+        return len(self.values)
+
+    def __iter__(self):
+        return iter(self.values)
+
+    def __getitem__(self, label):
+        raise KeyError(label)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype)
+
+
+class OnDisk:
+    """Like a data set of HDF5 with more rows than fit into memory: it may be sliced, and not be read whole."""
+
+    def __init__(self, values):
+        self.values, self.ndim, self.shape, self.chunks = values, values.ndim, values.shape, True
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, rows):
+        return self.values[rows]
+
+    def __array__(self, dtype=None, copy=None):
+        pytest.fail("read whole")
+
+
+@pytest.mark.parametrize("scope", ["all", "anchor"])
+def test_arrays_on_disk_are_read_in_blocks(scope):
+    scores = np.random.default_rng(5).random((600, 1000)).astype(np.float32)
+    whole, found = choose_thresholds(scores, scope=scope), choose_thresholds(OnDisk(scores), scope=scope)
+    assert np.array_equal(found.low, whole.low)
+    assert np.array_equal(found.high, whole.high)
+    assert (found.n_negatives, found.rank_error) == (600_000, 0.0)
+
+
 @pytest.mark.parametrize(
     "scores",
     [
         [1, 2, 3, 4],
+        range(1, 5),
+        memoryview(np.array([1.0, 2, 3, 4])),
+        array("f", [1, 2, 3, 4]),
+        pa.array([1.0, 2, 3, 4]),
+        pa.chunked_array([[1.0, 2], [3.0, 4]]),
+        [pa.array([1.0, 2]), pa.array([3.0, 4])],
+        iter([pa.array([1.0, 2]), pa.chunked_array([[3.0, 4]])]),
+        Series([1.0, 2, 3, 4]),
+        [Series([1.0, 2, 3]), Series([4.0])],
+        [np.float64(1), np.float64(2), np.float64(3), np.float64(4)],
+        [torch.tensor(1.0), torch.tensor(2.0), torch.tensor(3.0), torch.tensor(4.0)],
+        np.ma.masked_array([1.0, 2, 3, 4], [False] * 4),
         np.array([[1, 2], [3, 4]], ">f4"),
         np.array([1, 2, 3, 4], np.longdouble),
         np.array([1, 2, 3, 4], np.uint8),
@@ -375,6 +465,29 @@ def test_notes_of_anchors():
     assert few.notes == ("The false share is less than one pair of any anchor, so no negative is false.",)
 
 
+def test_notes_of_anchors_with_equal_scores():
+    rows = np.tile(np.arange(5000.0), (3, 1))
+    assert choose_thresholds(rows, scope="anchor").notes == ()
+    rows[1:, -50:] = 5000.0  # 5 may be false, 255 false or hard
+    tied = choose_thresholds(rows, scope="anchor")
+    assert tied.table["low"]["false"].tolist() == [5, 0, 0]
+    assert tied.notes == ("Equal scores in 2 of 3 anchors: 5 negatives reach high, where 15 were allowed.",)
+    rows[:, -300:] = 5000.0
+    none = choose_thresholds(rows, scope="anchor")
+    assert none.table["low"][["false", "hard"]].tolist() == [(0, 0)] * 3
+    assert none.notes == (
+        "Equal scores in 3 of 3 anchors: 0 negatives reach high, where 15 were allowed, so no negative is false.",
+        "Equal scores in 3 of 3 anchors: 0 negatives reach low, where 765 were allowed, so no negative is false or "
+        "hard.",
+    )
+    small = choose_thresholds(np.tile([0.0, 1, 1, 1, 1], (2, 20)), scope="anchor")  # 0 may be false, 5 hard
+    assert small.notes == (
+        "The false share is less than one pair of any anchor, so no negative is false.",
+        "Equal scores in 2 of 2 anchors: 0 negatives reach low, where 10 were allowed, so no negative is false or "
+        "hard.",
+    )
+
+
 # ---- refusals -------------------------------------------------------------------------------------------------------
 
 
@@ -393,13 +506,44 @@ def test_notes_of_anchors():
         (
             iter([np.zeros(5), np.array([0, -math.inf])]),
             {},
-            "`scores` must be finite, got -inf at row 6 (the first of 1 in its block). Leave out pairs that have no "
+            "`scores` must be finite, got -inf at row 6 (1 such row in its block). Leave out pairs that have no score.",
+        ),
+        (
+            np.array([[0.0] * 40, [0.0] * 39 + [math.nan], [math.inf] * 40]),
+            {"scope": "anchor"},
+            "`scores` must be finite, got nan at row 1, slot 39 (2 such rows). Leave out pairs that have no score.",
+        ),
+        (
+            iter([np.zeros((2, 3)), np.array([[0, 0, 0], [0, math.inf, 0]])]),
+            {},
+            "`scores` must be finite, got inf at row 3, slot 1 (1 such row in its block). Leave out pairs that have no "
             "score.",
+        ),
+        (
+            np.ma.masked_array([1.0, 2, 3], [False, True, False]),
+            {},
+            "`scores` must be without masked values, got 1 of 3 masked. Pass scores.compressed() for the others.",
+        ),
+        (
+            iter([np.ma.masked_less(np.arange(4.0), 2)]),
+            {},
+            "`scores` must be without masked values, got 2 of 4 masked. Pass scores.compressed() for the others.",
         ),
         ([[1, 2], [3]], {}, "`scores` must be rows of one length, got rows of different lengths."),
         (np.zeros((2, 2, 2)), {}, "`scores` must be of shape (n,) or (anchors, n), got shape (2, 2, 2)."),
         (np.float64(3), {}, "`scores` must be an array, a list, a file or an iterable of arrays, got a float64."),
-        (iter([0.5]), {}, "`scores` must be of shape (n,) or (anchors, n), got shape ()."),
+        (
+            iter([0.5]),
+            {},
+            "`scores` must be of shape (n,) or (anchors, n), got shape (). Pass numbers as a list; a stream gives "
+            "arrays.",
+        ),
+        (pa.array(["a"]), {}, "`scores` must be numbers, got dtype object."),
+        (
+            pa.array([0.5, None]),
+            {},
+            "`scores` must be finite, got nan at row 1 (1 such row). Leave out pairs that have no score.",
+        ),
         (["a"], {}, "`scores` must be numbers, got dtype <U1."),
         (
             iter([np.zeros(2), np.zeros(2, np.float32)]),
@@ -511,15 +655,17 @@ def test_refusals_of_files(tmp_path):
     file.write_bytes(b"PAR1")
     assert refusal(file).startswith("`scores` must be a readable .parquet file, got ")
     pq.write_table(pa.table({"a": [1.0, None], "b": [2, 3], "text": ["x", "y"]}), file)
-    rule = "`scores` must be a file with one column of numbers, or one that is named score"
-    assert refusal(file) == f"{rule}, got columns 'a', 'b', 'text'. Choose with column."
+    rule = "`scores` must be a file with one column of numbers, or with one of them named score"
+    assert refusal(file) == f"{rule}, got 'a' of double, 'b' of int64, 'text' of string. Choose with `column`."
     assert refusal(file, column="bb") == "`column` must be one of 'a', 'b', 'text', got 'bb'. Did you mean 'b'?"
     assert refusal(file, column="text") == "`column` must be a column of numbers, got 'text' of string."
     assert refusal(file, column="a") == (
         "`column` must be a column without nulls ('a'), got null at row 1 (the first of 1 in its block)."
     )
-    pq.write_table(pa.table({"text": ["x", "y"]}), file)
-    assert refusal(file) == f"{rule}, got columns 'text'."
+    pq.write_table(pa.table({"score": ["x", "y"]}), file)
+    assert refusal(file) == f"{rule}, got 'score' of string."
+    pq.write_table(pa.table({f"c{place}": ["x"] for place in range(12)}), file)
+    assert refusal(file).endswith(", 'c9' of string and 2 others.")
     pq.write_table(pa.table({"a": [[1.0, None], [2.0, 3.0]]}), file)
     assert refusal(file) == "`column` must be a column without nulls ('a'), got 1 nulls in lists of rows 0 to 1."
     twice = pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])

@@ -137,6 +137,30 @@ def test_scripts_without_spaces_have_near_texts_too():
     assert found[0, 0] >= LINE > found[0, 1]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("a dose of .5 mg", "a dose of 5 mg", False),
+        ("a dose of .5 mg", "A dose of 0.5 mg.", True),
+        ("-.5", "5", False),
+        ("-.5", ".5", False),
+        ("-.5", "-0.5", True),
+        ("\u20135 °C", "5 °C", False),
+        ("\u22125 °C", "5 °C", False),
+        ("\u20135 °C", "-5 °C", True),
+        ("\u22125 °C", "-5 °C", True),
+        ("pages 3-5", "pages 3\u20135", True),
+        ("x - 5", "x 5", True),  # a dash, like any other punctuation
+        ("see p.12", "see p. 12", True),
+    ],
+)
+def test_numbers_keep_what_makes_them(one, other, alike):
+    twins = Twins(item_texts=[one, other])
+    query, negatives = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1]]))
+    assert (names(twins, query, negatives) == [["same text"]]) == alike
+    assert (twins.suspicion(query, negatives)[0, 0] >= 0.5) == alike
+
+
 def test_punctuation_may_matter():
     code = Twins(item_texts=["a.b()", "a b"], punctuation=False)
     asked = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1]]))

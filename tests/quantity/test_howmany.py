@@ -166,6 +166,13 @@ def test_targets_are_refused_before_work_starts(tmp_path):
     assert refusal(howmany, plot=lost) == f"howmany: `--plot` must be in an existing folder, got {str(lost)!r}."
     endless = tmp_path / ("x" * 5000)
     assert "`--json` must be a file that can be written" in refusal(howmany, json=endless)
+    one, curve = tmp_path / "one.svg", tmp_path / "curve.csv"
+    curve.write_text("auc\n0.6\n0.7\n0.75\n")
+    sentence = refusal(howmany, separations=(1.0,), plot=one, json=one)
+    assert sentence.startswith("howmany: `--json` must be another file than --plot, got '")
+    sentence = refusal(howmany, train_auc=0.8, val_auc=str(curve), json=curve)
+    assert sentence.startswith("howmany: `--json` must be another file than --val-auc, got '")
+    assert curve.read_text().startswith("auc")
     assert "`--plot` must be a file that ends in .svg or .png" in refusal(howmany, plot=tmp_path / "a.html")
 
 

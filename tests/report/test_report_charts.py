@@ -115,6 +115,13 @@ def test_of_a_long_grid_the_rows_around_the_choice():
     assert float(first.rows[first.mark[0]][0]) == pytest.approx(0.999, abs=0.006)
 
 
+def test_a_line_that_equal_scores_leave_unreached_is_not_shown_as_one_of_them():
+    scores = np.concatenate([np.random.default_rng(0).random(990), np.ones(10)])
+    first, second = threshold_tables(choose_thresholds(scores))
+    assert first.rows[first.mark[0]][0] == "just above 1"
+    assert second.caption == "Pairs by the lower line low, counted at high = just above 1."
+
+
 def test_thresholds_of_anchors_are_a_spread():
     chosen = choose_thresholds(np.random.default_rng(0).random((30, 200)), scope="anchor")
     (table,) = threshold_tables(chosen)

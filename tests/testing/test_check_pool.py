@@ -57,7 +57,7 @@ class Counting(Plain):
         return self.inner.draw(query, n, rng=ns.rng_for(int(rng.integers(1 << 32)), step=self.calls))
 
     def state(self):
-        return {"calls": self.calls, "name": "counting", "nested": {"table": np.arange(3)}}
+        return {"calls": self.calls, "name": "counting", "table": np.arange(3)}
 
     def restore(self, state):
         self.calls = state["calls"]
@@ -65,7 +65,25 @@ class Counting(Plain):
 
 class KeepsAnObject(Counting):
     def state(self):
-        return {"calls": self.calls, "parts": [1, object()]}
+        return {"calls": self.calls, "parts": object()}
+
+
+class KeepsAState(Counting):
+    def state(self):
+        return {"calls": self.calls, "part": {"table": np.arange(3)}}
+
+
+class KeepsNothing(Counting):
+    def state(self):
+        return {"calls": self.calls, "table": None}
+
+
+class KeepsAList(Counting):
+    def state(self):
+        return [self.calls]
+
+    def restore(self, state):
+        self.calls = state[0]
 
 
 class KeepsObjectArray(Counting):
@@ -75,7 +93,7 @@ class KeepsObjectArray(Counting):
 
 class KeepsOddKeys(Counting):
     def state(self):
-        return {"calls": self.calls, "by_item": {3: 1.0}}
+        return {"calls": self.calls, 3: 1.0}
 
 
 class ForgetsState(Counting):
@@ -258,9 +276,12 @@ def marginal(answer):
 
 
 TWINS = [
-    ("state", KeepsAnObject, r"keeps a object at state\(\)\['parts'\]; a state holds arrays, numbers and strings"),
-    ("state", KeepsObjectArray, r"keeps a ndarray at state\(\)\['array'\]"),
-    ("state", KeepsOddKeys, r"keeps the key 3 in state\(\)\['by_item'\]"),
+    ("state", KeepsAnObject, r"keeps a object at 'parts'; a state is a flat dictionary of arrays, numbers and strings"),
+    ("state", KeepsAState, r"keeps a dict at 'part'; a state is a flat"),
+    ("state", KeepsNothing, r"keeps a NoneType at 'table'; a state is a flat"),
+    ("state", KeepsAList, r"keeps a list in place of a dictionary; a state is a flat"),
+    ("state", KeepsObjectArray, r"keeps a ndarray at 'array'"),
+    ("state", KeepsOddKeys, r"keeps the key 3; a state is a flat"),
     ("state", ForgetsState, r"gave other ids after restore\(state\(\)\)"),
     ("state", ForgetsObserved, r"gave other ids after restore\(state\(\)\)"),
     ("on_short", Refuses, "raised NaysayError where rows are to be padded: .* has 0 candidates left of the"),

@@ -127,7 +127,10 @@ detector = ns.detectors.ShareOfPositive(lowest, share=0.7)"""
         name="detectors.Ecdf",
         kind="threshold",
         summary="What ranks too high among all positives' scores, against the anchor's own positive.",
-        formula="u / (2 p) up to p = max(beta u(s+), floor), then 0.5 + 0.5 (u - p) / (1 - p); u the rank of s",
+        formula=(
+            "u / (2 p) up to p, the rank of the highest positive at or below max(beta u(s+), floor), "
+            "then 0.5 + 0.5 (u - p) / (1 - p); u the rank of s"
+        ),
         parts="Ecdf(scores, positive_scores, beta=0.01, floor=0.005)",
         paper="jansowa. mine-hard-negatives. 2026.",
         cost="A sort of n scores; O(log n) a slot.",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from naysay.checks import refuse, shown
 
 Accept = float | Callable[[float], float]
+_ROUNDING = 1e-14  # of a rate: 0.29 * 100 is 29, not 28.999..., and a third of 300 is 100
 
 
 def as_rate(owner: str, parameter: str, value: Any) -> float:
@@ -74,8 +75,9 @@ class StepAcceptance:
 def accepted(confidence: NDArray[np.float64], rate: float) -> NDArray[np.bool_]:
     """(n,) True for the floor(rate n) most confident, of equal ones those of the lower id.
 
-    A higher rate accepts the same ones and more.
+    A higher rate accepts the same ones and more. What is missing to a whole number by rounding is not missed.
     """
     chosen = np.zeros(len(confidence), np.bool_)
-    chosen[np.argsort(-confidence, kind="stable")[: math.floor(rate * len(confidence))]] = True
+    count = math.floor((rate + _ROUNDING) * len(confidence))
+    chosen[np.argsort(-confidence, kind="stable")[:count]] = True
     return chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from naysay.checks import check_range, check_whole, first_bad, refuse, whole_numbers
 from naysay.detectors.score_blocks import ScoreBlocks
 from naysay.detectors.score_keys import rounded
-from naysay.detectors.threshold_rows import Choice, Counts, budget, counted
+from naysay.detectors.threshold_rows import Choice, Counts, budget, counted, note_of_ties
 
 
 def choose_by_anchor(
@@ -41,18 +42,18 @@ def choose_by_anchor(
         high, at_high = _cut_rows(ordered, allowed[0])
         low, at_low = _cut_rows(ordered, allowed[1])
         at_start = np.count_nonzero(scores >= rounded(start, scores.dtype), axis=1)
-        found.append((low, high, at_low, at_high, at_start, np.full(rows, width), positives, allowed[1]))
+        found.append((low, high, at_low, at_high, at_start, np.full(rows, width), positives, *allowed))
         done += rows
     if not done:
         refuse(owner, "scores", "at least one score", "none")
     if known.ndim and len(known) != done:
         refuse(owner, "n_positives", f"a number, or one for each of {done} rows", f"{len(known)} numbers")
-    low, high, at_low, at_high, at_start, width, positives, most = map(np.concatenate, zip(*found, strict=True))
+    low, high, at_low, at_high, at_start, width, positives, *allowed = map(np.concatenate, zip(*found, strict=True))
     low, high = low.astype(np.float64), high.astype(np.float64)
     low.flags.writeable = high.flags.writeable = False
     by_high = counted(high, at_start, at_high, width, positives)
     by_low = counted(low, at_low, at_high, width, positives)
-    return Choice(low, high, by_high, by_low, tuple(_notes(by_low, most)))
+    return Choice(low, high, by_high, by_low, tuple(_notes((at_high, at_low), allowed)))
 
 
 def _known(owner: str, n_positives: Any, rows: int | None) -> Counts:
@@ -82,10 +83,15 @@ def _cut_rows(ordered: NDArray[Any], number: Counts) -> tuple[NDArray[Any], Coun
     return np.where(above > 0, ordered[rows, width - np.maximum(above, 1)], beyond), above
 
 
-def _notes(by_low: NDArray[np.void], most: Counts) -> list[str]:
+def _notes(reach: Sequence[Counts], allowed: Sequence[Counts]) -> list[str]:
+    """What makes the choice less sure; both are (n_anchors,) for high and for low."""
+    if not allowed[1].any():
+        return ["The shares are less than one pair of any anchor, so all negatives are easy: score more pairs."]
     notes = []
-    if not most.any():
-        notes.append("The shares are less than one pair of any anchor, so all negatives are easy: score more pairs.")
-    elif not by_low["false"].any():
+    if not allowed[0].any():
         notes.append("The false share is less than one pair of any anchor, so no negative is false.")
+    for name, fewer, most in zip(("high", "low"), reach, allowed, strict=True):
+        tied = np.count_nonzero(fewer < 0.9 * most)
+        if tied:
+            notes.append(note_of_ties(f" in {tied} of {len(most)} anchors", name, int(fewer.sum()), int(most.sum())))
     return notes

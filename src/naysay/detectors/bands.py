@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_range, first_bad, refuse, whole_numbers
+from naysay.checks import check_range, refuse, whole_numbers
+from naysay.detectors.score_blocks import first_slot, plain_scores
 from naysay.detectors.score_keys import rounded
 from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
 from naysay.quantity.numbers import allow, numbers
@@ -60,22 +61,24 @@ class Bands:
         if is_torch(scores):
             torch = need_torch(owner)
             kept = scores.detach()
+            if kept.dtype == torch.bool or kept.is_complex():
+                refuse(owner, "scores", "numbers", f"dtype {kept.dtype}")
             kept = kept if kept.is_floating_point() else kept.double()
             kept = kept.float() if kept.dtype == torch.bfloat16 else kept
             missing = torch.isnan(kept)
             if missing.any():
-                refuse(owner, "scores", "a number", first_bad(to_numpy(kept), to_numpy(missing)))
+                refuse(owner, "scores", "a number", first_slot(to_numpy(kept), to_numpy(missing)))
             low, high = (
                 to_torch(self._thresholds(owner, name, kept.shape, anchors)).to(kept) for name in ("low", "high")
             )
             return (kept >= low).to(torch.int8) + (kept >= high).to(torch.int8)
-        values = as_array(owner, "scores", scores)
+        values = plain_scores(owner, scores)
         if values.dtype.kind not in "iuf":
             refuse(owner, "scores", "numbers", f"dtype {values.dtype}")
         values = values if values.dtype.kind == "f" else values.astype(np.float64)
         missing = np.isnan(values)
         if missing.any():
-            refuse(owner, "scores", "a number", first_bad(values, missing))
+            refuse(owner, "scores", "a number", first_slot(values, missing))
         low, high = (
             rounded(self._thresholds(owner, name, values.shape, anchors), values.dtype) for name in ("low", "high")
         )

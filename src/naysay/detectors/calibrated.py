@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from fractions import Fraction
 from typing import Any, final
 
@@ -11,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_generator, check_lengths, first_bad, refuse, shown, whole_numbers
+from naysay.checks import as_array, check_generator, check_lengths, refuse, shown, whole_numbers
 from naysay.detectors.background import Background, read_background
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.positive_scores import finite_scores
+from naysay.detectors.score_blocks import first_slot
 from naysay.detectors.slots import LINE, as_suspicion, check_asked, slot_scores
 from naysay.quantity.numbers import Floats, one_number
 from naysay.types import Array, Negatives, Query
@@ -85,7 +87,7 @@ class Calibrated:
                           caller says that all are of different anchors
         background        for standardise=True, a table by anchor id of all anchors that will be asked about:
                           (n_anchors, m) scores of random candidates, or a tuple (mean, deviation), (n_anchors,) each
-        rng               needed if anchors repeat
+        rng               needed if anchors repeat; a refusal leaves it where it was
         """
         owner = "Calibrated.fit"
         scores = finite_scores(owner, "positive_scores", positive_scores)
@@ -106,8 +108,11 @@ class Calibrated:
             if table is not None:
                 scores = table.standardised(owner, scores, ids)
             if rng is not None:
-                scores = scores[one_per_anchor(ids, rng=rng)]
+                chance = deepcopy(rng)
+                scores = scores[one_per_anchor(ids, rng=chance)]
         self._check_scores(owner, "positive_scores", scores)
+        if rng is not None:
+            rng.bit_generator.state = chance.bit_generator.state
         self._scores, self._background = np.sort(scores), table
         return self
 
@@ -175,8 +180,9 @@ class Calibrated:
         if values.size and values.dtype.kind not in "iuf":
             refuse(owner, "scores", "numbers", f"dtype {values.dtype}")
         values = values.astype(np.float64)
-        if not np.isfinite(values).all():
-            refuse(owner, "scores", "finite", first_bad(values, ~np.isfinite(values)))
+        bad = ~np.isfinite(values)
+        if bad.any():
+            refuse(owner, "scores", "finite", first_slot(values, bad))
         if self._background is not None:
             if anchors is None:
                 refuse(owner, "anchors", "given for standardised scores", None, "Each anchor has its own line.")

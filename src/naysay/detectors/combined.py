@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, refuse, shown
+from naysay.detectors.part_states import all_or_none, joined_states, parted_states
 from naysay.detectors.slots import LINE, as_suspicion, check_asked, filled_slots
-from naysay.errors import NaysayError
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 RULES = ("max", "all", "mean", "noisy_or")
@@ -48,7 +48,7 @@ class Judgement:
 class Combined:
     """Ask several detectors about the same slots, and make one suspicion of theirs.
 
-    detectors   {name: detector}; reports and `dropped` use the names
+    detectors   {name: detector}; reports, `dropped` and states use the names, which have no slash
     rule        "max"       the largest: flagged if any of them flags
                 "all"       the smallest: flagged if all of them flag
                 "mean"      the mean
@@ -58,8 +58,9 @@ class Combined:
     A slot is counted under one name: the detector with the largest suspicion, of equal ones the first named. So counts
     add up to the slots. `judge` gives the parts, and `Judgement.flags` counts every detector that flagged.
 
-    Parts that learn are taught together (`observe`), and `state` holds the states of those that have one. Cost: the
-    parts'; each is asked once.
+    Parts that learn are taught together (`observe`), and `state` holds the states of those that have one, under
+    "name/key". Cost: the parts'; each is asked once. Where several learn, teaching them copies the states of all but
+    the last, to put them back if one refuses.
 
     >>> import numpy as np, naysay as ns
     >>> class Always:
@@ -82,9 +83,13 @@ class Combined:
             if not isinstance(name, str) or isinstance(detector, type) or not isinstance(detector, Detector):
                 wanted = "a dictionary {name: detector}, each with a method suspicion(query, negatives)"
                 refuse("Combined", "detectors", wanted, f"{shown(name)}: {type(detector).__name__}")
+            if "/" in name:
+                refuse(
+                    "Combined", "detectors", "of names without a slash, which parts the keys of a state", shown(name)
+                )
         check_one_of("Combined", "rule", rule, RULES)
         self.detectors, self.rule = dict(detectors), rule
-        self._learning = {name: part for name, part in detectors.items() if isinstance(part, Stateful)}
+        self._keeping = {name: part for name, part in detectors.items() if isinstance(part, Stateful)}
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) in [0, 1], by the rule."""
@@ -118,31 +123,33 @@ class Combined:
         return found.astype(np.float64)
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
-        """Teach the parts that learn from a step."""
-        for detector in self.detectors.values():
-            if hasattr(detector, "observe"):
-                detector.observe(query, negatives, positive_scores=positive_scores, vectors=vectors)
+        """Teach the parts that learn from a step; if one refuses, those that have a state stay as they were."""
+        told = {"positive_scores": positive_scores, "vectors": vectors}
+        all_or_none(self._learning(), lambda _, part: part.observe(query, negatives, **told))
+
+    @property
+    def learns(self) -> bool:
+        """Whether any part learns from a step."""
+        return bool(self._learning())
+
+    def _learning(self) -> dict[str, Any]:
+        """The parts that learn from a step; those that hold others say so themselves."""
+        return {name: part for name, part in self.detectors.items() if learns(part)}
 
     def state(self) -> dict[str, Any]:
-        """{name: state} of the parts that have one."""
-        return {name: part.state() for name, part in self._learning.items()}
+        """{"name/key": value} of the parts that have a state: flat, so that np.savez(file, **state) keeps it."""
+        return joined_states(self._keeping)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; if one part refuses its own, all stay as they were."""
-        before = self.state()
-        if not isinstance(state, Mapping) or set(state) != set(before):
-            got = shown(sorted(map(str, state))) if isinstance(state, Mapping) else type(state).__name__
-            refuse("Combined.restore", "state", f"the states of {sorted(before)}", got)
-        restored: list[str] = []
-        try:
-            for name, value in state.items():
-                self._learning[name].restore(value)
-                restored.append(name)
-        except NaysayError:
-            for name in restored:
-                self._learning[name].restore(before[name])
-            raise
+        found = parted_states("Combined.restore", state, self._keeping)
+        all_or_none(self._keeping, lambda name, part: part.restore(found[name]))
 
     def __repr__(self) -> str:
         """The detectors and the rule."""
         return f"Combined({self.detectors!r}, rule={self.rule!r})"
+
+
+def learns(part: object) -> bool:
+    """Whether a part learns from a step: it has `observe`, and if it holds others, so has one of them."""
+    return part.learns if isinstance(part, Combined) else hasattr(part, "observe")

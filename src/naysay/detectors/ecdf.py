@@ -17,7 +17,7 @@ from naysay.types import Array, Negatives, Query
 
 @final
 class Ecdf:
-    """Suspect what ranks too high among the scores of all positives: u(s) > max(beta * u(s+), floor).
+    """Suspect what scores above a low positive: the highest of all positives that ranks max(beta u(s+), floor) or less.
 
     scores            (n,) the scores of all labelled positives
     positive_scores   s+: a function of the query -> (B,), or (n_anchors,) the lowest score of each anchor's positives
@@ -28,12 +28,16 @@ class Ecdf:
     of the ascending scores, p = max(beta u(s+), floor): the highest one that ranks p or less. A score on the line is
     kept. Suspicion is u / (2 p') up to p', the line's own rank, and 0.5 + 0.5 (u - p') / (1 - p') above it.
 
+    The line is never between two positives, as in the code below: a score right above it is flagged although its own u
+    may still be p or less. With fewer than 1 + 1 / p positives it is the lowest of all: below 201 of them the default
+    floor does nothing.
+
     It has `Calibrated`'s idea without its promise: beta and floor are chosen by hand, positives of one anchor count as
     if they were independent, and a finite n is taken for all positives there are. `floor` plays the part of alpha.
 
     Cost: a sort of n scores; O(log n) a slot.
 
-    github.com/jansowa/mine-hard-negatives, 2026, for scores of a cross-encoder; beta and floor are its own.
+    github.com/jansowa/mine-hard-negatives, 2026, for scores of a cross-encoder; beta, floor and the line are its own.
 
     >>> import naysay as ns
     >>> rule = Ecdf(np.arange(101) / 100, positive_scores=[0.9, 0.2], beta=0.1)
@@ -52,7 +56,7 @@ class Ecdf:
             if not 0 <= value <= 1:
                 refuse("Ecdf", name, "at least 0 and at most 1", value)
         self.positive_scores = read_positive_scores("Ecdf", positive_scores)
-        self._scores, self._ranks = np.sort(known), np.linspace(0.0, 1.0, len(known))
+        self._scores, self._ranks = np.sort(known), np.arange(len(known)) / (len(known) - 1)
 
     def rank(self, scores: Any) -> Floats:
         """The rank u of each score among the positives, from 0 to 1."""

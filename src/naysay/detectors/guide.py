@@ -13,12 +13,14 @@ from naysay.checks import check_one_of, check_whole, refuse, shown
 from naysay.detectors.answers import Answers, Floats, Pairs, read_answers
 from naysay.detectors.asked_pairs import OfPairs, Sides, answers_of, pair_named, slot_pairs
 from naysay.detectors.line import on_its_side
+from naysay.detectors.part_states import joined_states, parted_states, whole_of_state
 from naysay.detectors.slots import LINE, as_suspicion, check_asked, filled_slots, slot_scores
 from naysay.samplers.numbers import check_number
 from naysay.samplers.partner import partners
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 ANSWERS = ("scores", "probabilities")
+_STATE = ("asked", "changed", "pairs", "scores")
 
 
 @final
@@ -33,7 +35,8 @@ class Guide:
     answers       "scores": any numbers; suspicion = 1 / (1 + exp(-(g - line) / scale)), 0.5 at the line.
                   "probabilities": from 0 to 1; logit suspicion = logit g - logit line, so g itself at line 0.5
     scale         above 0, of scores: how far above the line is 0.73
-    first         the first opinion: a number, the line of `negatives.scores`, or another detector
+    first         the first opinion: a number, the line of `negatives.scores`, or another detector; one that learns is
+                  taught by its own `observe`, not through the guide
     near          None, or how far from the first opinion's line a slot may be to be asked about: |score - first|, or
                   |suspicion - 0.5| of a detector
     budget        None, or the most pairs that are asked about in one call, the nearest to that line first
@@ -44,7 +47,8 @@ class Guide:
     Slots that are not asked about keep the first opinion: the detector's suspicion, or 1 / (1 + exp(first - score)).
     `asked` counts pairs, positives for a margin among them; `changed` counts slots where the guide overruled the first
     opinion. If score_pairs fails, or answers with something else, the refusal names the pairs; answers that came
-    before are kept, and the next call does not ask for them again.
+    before are kept, and the next call does not ask for them again. So asking changes the guide: with a budget and a
+    cache, or with a total, an equal question may get another answer the second time.
 
     Cost: the guide's, one call for `batch` pairs; a sort of the slots; with a cache a sort of that too.
 
@@ -180,14 +184,16 @@ class Guide:
         return int(np.searchsorted(cost, min(limits), side="right"))
 
     def _ask(self, owner: str, query: Query, pairs: Pairs) -> Floats:
-        """The guide's scores of pairs, in batches; each batch is kept and counted as it comes."""
+        """The guide's scores of pairs, in batches; each is counted as it comes, and all are kept, also if one fails."""
         found: list[Floats] = [np.empty(0)]
-        for start in range(0, len(pairs), self.batch):
-            part = pairs[start : start + self.batch]
-            found.append(self._answered(owner, query, part))
-            self._answers.add(part, found[-1])
-            self.asked += len(part)
-        return np.concatenate(found)
+        try:
+            for start in range(0, len(pairs), self.batch):
+                found.append(self._answered(owner, query, pairs[start : start + self.batch]))
+                self.asked += len(found[-1])
+        finally:
+            scores = np.concatenate(found)
+            self._answers.add(pairs[: len(scores)], scores)
+        return scores
 
     def _answered(self, owner: str, query: Query, pairs: Pairs) -> Floats:
         """What the function says of one batch, as (n,) finite numbers."""
@@ -217,22 +223,24 @@ class Guide:
         return on_its_side(ahead / (ahead + behind), scores >= line)
 
     def state(self) -> dict[str, Any]:
-        """The counts, and the answers that are kept."""
-        inner: dict[str, Any] = {"first": self.first.state()} if isinstance(self.first, Stateful) else {}
-        return {"asked": self.asked, "changed": self.changed, **self._answers.state(), **inner}
+        """The counts, the answers that are kept, and under "first/key" the state of a first opinion that has one."""
+        return {"asked": self.asked, "changed": self.changed, **self._answers.state(), **joined_states(self._inner())}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; refused, with nothing changed, if it is not whole."""
-        owner = "Guide.restore"
-        wanted = set(self.state())
-        if not isinstance(state, Mapping) or set(state) != wanted:
+        owner, inner = "Guide.restore", self._inner()
+        if not isinstance(state, Mapping) or not set(_STATE) <= set(state):
             got = shown(sorted(map(str, state))) if isinstance(state, Mapping) else type(state).__name__
-            refuse(owner, "state", f"{sorted(wanted)}, as Guide.state gave", got)
-        asked, changed = (check_whole(owner, name, np.asarray(state[name]).item(), 0) for name in ("asked", "changed"))
+            refuse(owner, "state", f"{sorted(_STATE)}, as Guide.state gave", got)
+        asked, changed = (whole_of_state(owner, name, state[name], 0) for name in ("asked", "changed"))
         answers = read_answers(owner, state)
-        if isinstance(self.first, Stateful):
-            self.first.restore(state["first"])
+        first = parted_states(owner, {name: state[name] for name in state if name not in _STATE}, inner)
+        for name, part in inner.items():
+            part.restore(first[name])
         self.asked, self.changed, self._answers = asked, changed, answers
+
+    def _inner(self) -> dict[str, Stateful]:
+        return {"first": self.first} if isinstance(self.first, Stateful) else {}
 
     def __repr__(self) -> str:
         """The line and what was asked."""

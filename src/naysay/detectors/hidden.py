@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from naysay.detectors.share import Share
 from naysay.detectors.slot_truth import answered
 from naysay.detectors.slots import LINE, check_asked
 from naysay.detectors.split_known import one_of_each
+from naysay.errors import NaysayError
 from naysay.positives import Positives
 from naysay.rng import key_from, rng_for
 from naysay.samplers.scored import Score, check_score, score_slots
@@ -46,7 +48,7 @@ def hidden_positives(
     detector     fitted on what `split_known` kept, never on what it hid; nor may the encoder have seen these pairs
     query        the anchors to ask about; those without a hidden positive are left out, as is an anchor's second row
     hidden       the hidden positives, `Split.hidden`
-    rng          chooses one of each anchor
+    rng          chooses one of each anchor; a refusal leaves it where it was
     negatives    what a sampler gave for this query, to be asked about along with the hidden one: for detectors that
                  look at the row as a whole. Their ids, scores and vectors are shown. None: the hidden one is alone
     score        score(anchors (B,), ids (B, n)) -> (B, n), for detectors that look at scores; scores all slots
@@ -86,15 +88,23 @@ def hidden_positives(
     if query.positives is not None and hidden.contains(anchors, query.positive_ids(owner)).any():
         told = int(hidden.contains(anchors, query.positive_ids(owner)).sum())
         refuse(owner, "query.positives", "pairs that are not hidden", f"{told} hidden", "Take them from Split.kept.")
-    chance = rng_for(int(key_from(owner, rng)))
     chosen = np.sort(np.unique(anchors, return_index=True)[1])
     chosen = chosen[hidden.count(anchors[chosen]) > 0]
     if len(chosen) == 0:
         refuse(owner, "hidden", "positives of at least one anchor of the query", "none")
-    items = one_of_each(hidden, anchors[chosen], chance)
+    moved = deepcopy(rng)
+    items = one_of_each(hidden, anchors[chosen], rng_for(int(key_from(owner, moved))))
     asked = _rows(query, chosen)
     shown = _shown(owner, asked, items, chosen, negatives, score, embed)
-    flagged = int((answered(owner, detector, asked, shown)[:, 0] >= limit).sum())
+    try:
+        suspicion = answered(owner, detector, asked, shown)
+    except NaysayError as refusal:
+        if "`negatives.scores` must be given" not in str(refusal):
+            raise
+        # It is this function that made the negatives, so the detector's own advice is of no use.
+        refuse(owner, "score", "given for a detector that looks at scores", None, "Pass score=score(anchors, ids).")
+    rng.bit_generator.state = moved.bit_generator.state
+    flagged = int((suspicion[:, 0] >= limit).sum())
     n = len(chosen)
     low, high = exact_interval(flagged, n, level)
     left = f"{len(anchors) - n:,} of {len(anchors):,} rows have no hidden positive, or repeat an anchor: left out"

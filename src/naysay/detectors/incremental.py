@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_one_of, check_range, check_whole, refuse, shown, whole_numbers
 from naysay.detectors.acceptance import Accept, LinearAcceptance, accepted, as_rate
-from naysay.detectors.clusters import alone, as_features, centroids, nearest
+from naysay.detectors.clusters import Stopped, alone, as_features, centroids, nearest
 from naysay.detectors.confidence import CONFIDENCES, of_clusters, of_samples
 from naysay.detectors.slots import as_suspicion, check_asked
 from naysay.quantity.numbers import one_number
@@ -55,7 +55,8 @@ class Incremental:
 
     Features are clustered as they are: normalise them first for k-means on the sphere, and take those of the encoder or
     of its projection, whichever you trust. Confidence is measured where the centroids live. No centroid is carried from
-    one update to the next: features have moved on.
+    one update to the next: features have moved on. Features of a collapsed encoder, all within 1e-5 of their length,
+    are refused: they would make all samples one class.
 
     Cost of an update: n k d for each iteration and k, on one thread for each k, as many k at once as there are threads;
     the features in float32 (not copied if they are), a block of them against the centroids, and 24 bytes for each
@@ -121,33 +122,38 @@ class Incremental:
         """(G, n_samples) in [0, 1], 0 before the first update; read-only."""
         return frozen(self._confidence)
 
-    def update(self, features: Any, progress: float) -> None:
+    def update(self, features: Any, progress: float, *, tell: Callable[[int], object] | None = None) -> None:
         """Cluster all samples anew, and believe what the progress allows.
 
         features   (n_samples, d) floating, row i that of sample i: NumPy, torch, or mapped from disk
         progress   the share of training that is done, in [0, 1]: epoch / epochs
+        tell       called with 1 as each of the G clusterings is done, in the caller's thread: the update of a progress
+                   bar with total=G
+
+        Ctrl-C ends it within a step of k-means; then, as after a refusal, nothing has changed.
         """
         owner = "Incremental.update"
         share = one_number(owner, "progress", progress)
         if not 0 <= share <= 1:
             refuse(owner, "progress", "between 0 and 1", share, "It is the share of training that is done.")
         rate = as_rate(owner, "accept", self.accept(share) if callable(self.accept) else self.accept)
+        if tell is not None and not callable(tell):
+            refuse(owner, "tell", "a function, or None", shown(tell))
         vectors = as_features(owner, features, self.n_samples)
 
-        def granularity(place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        def granularity(place: int, stopped: Stopped) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
             draw = rng_for(self.seed, step=self.updates, worker=place).integers(1 << 31)
             settings = {"iterations": self.iterations, "restarts": self.restarts, "seed": int(draw)}
-            means = centroids(vectors, self.clusters[place], **settings)
+            means = centroids(vectors, self.clusters[place], **settings, stopped=stopped)
             near = nearest(vectors, means)
             if self.measure == "cluster":
                 return near, of_clusters(vectors, means, near)
             return near, of_samples(vectors, means, near, self.temperature)
 
-        found = alone(granularity, self.clusters)
-        self._assigned = np.stack([near for near, _ in found])
-        self._confidence = np.stack([sure for _, sure in found])
-        believed = np.stack([accepted(sure, rate) for sure in self._confidence])
-        self._labels = np.where(believed, self._assigned, -1)
+        found = alone(granularity, self.clusters, tell)
+        assigned, confidence = (np.stack(part) for part in zip(*found, strict=True))
+        labels = np.where([accepted(sure, rate) for sure in confidence], assigned, -1)
+        self._assigned, self._confidence, self._labels = assigned, confidence, labels
         self.updates += 1
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, refuse, shown
 from naysay.detectors import policy as policies
-from naysay.detectors.combined import Combined, Judgement
+from naysay.detectors.combined import Combined, Judgement, learns
+from naysay.detectors.part_states import all_or_none, joined_states, parted_states
 from naysay.detectors.slots import LINE
-from naysay.errors import NaysayError
 from naysay.pools.slots import EXHAUSTED, ON_SHORT
 from naysay.samplers.numbers import check_number
 from naysay.samplers.scored import take, wanted_slots
 from naysay.samplers.vectors import like_query
-from naysay.types import Detector, Negatives, Query, Sampler, Stateful, check_query
+from naysay.types import Array, Detector, Negatives, Query, Sampler, Stateful, check_query
 
 POLICIES = ("drop", "reweight", "attract", "ignore")
 _REFILL = 2.0
@@ -43,6 +43,10 @@ class Judged:
     suspects it most, of equal ones the first. {"exhausted": n} are slots for which the sampler had no candidate at all;
     what else it counted is that of its larger answer. `suspicion` (B, K) stands beside what is kept. log_q is None
     after "drop", as in `naysay.detectors.drop`, and the sampler's own after the others.
+
+    Parts that learn are taught what was drawn, before the policy: a quantile of what was left over would sink for ever.
+    So where one learns, the candidates of the last `sample` are kept until the next, and `observe` takes the negatives
+    that it handed out, as they are, on another device, or with other scores.
 
     Cost: the sampler's for refill * k, and the detector's for as many. Nothing is tried twice.
 
@@ -89,6 +93,7 @@ class Judged:
             )
         self.detector = _combined(owner, detector, rule)
         self.distinct = getattr(sampler, "distinct", None)
+        self._last: tuple[Array, Array, Negatives] | None = None  # anchors and ids handed out, and what was drawn
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) negatives; k is a number, K = ceil(k), realised per row; or (B,) of them, and K the largest."""
@@ -98,9 +103,9 @@ class Judged:
             drawn = self.sampler.sample(query, k, rng=rng)
             found = self.detector.judge(query, drawn).suspicion
             if self.policy == "reweight":
-                return policies.reweight(drawn, found, line=self.line)
+                return self._handed(query, drawn, policies.reweight(drawn, found, line=self.line))
             act = policies.attract if self.policy == "attract" else policies.ignore
-            return act(drawn, found, line=self._least)
+            return self._handed(query, drawn, act(drawn, found, line=self._least))
         counts, width = wanted_slots(owner, k, len(query), rng)
         more = np.ceil(self.refill * counts).astype(np.int64)
         one_for_all = np.ndim(to_numpy(k)) == 0 and bool((counts == width).all())
@@ -112,42 +117,74 @@ class Judged:
         kept &= ~flagged
         order = np.argsort(~kept, axis=1, kind="stable")
         first = like_query(order, query), like_query(np.take_along_axis(kept, order, axis=1), query)
-        drawn = replace(drawn, suspicion=marked.suspicion)
-        taken = take(owner, drawn, *first, counts, width, self.on_short, drawn.scores)
-        return replace(taken, dropped=_counts(drawn, judgement, flagged, kept, counts))
+        judged = replace(drawn, suspicion=marked.suspicion)
+        taken = take(owner, judged, *first, counts, width, self.on_short, drawn.scores)
+        return self._handed(query, drawn, replace(taken, dropped=_counts(drawn, judgement, flagged, kept, counts)))
 
     @property
     def _least(self) -> float:
         return LINE if self.line is None else self.line
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
-        """Teach the sampler and the detectors, those of them that learn from a step."""
-        for part in (self.sampler, self.detector):
-            if hasattr(part, "observe"):
-                part.observe(query, negatives, positive_scores=positive_scores, vectors=vectors)
+        """Teach the detectors and the sampler, those of them that learn from a step, what was drawn for it.
+
+        negatives   what the last `sample` handed out, for the same anchors; the parts get the candidates that it was
+                    made of. Others are handed on as they are, candidates that no policy has touched; with "drop" and a
+                    detector that learns, others that were judged are refused, because what was dropped is not in them:
+                    those of an earlier `sample`, or of another process.
+
+        If one part refuses, those that have a state stay as they were.
+        """
+        seen, told = self._before_policy(query, negatives), {"positive_scores": positive_scores, "vectors": vectors}
+        all_or_none(self._learning(), lambda _, part: part.observe(query, seen, **told))
+
+    def _learning(self) -> dict[str, Any]:
+        """The parts that learn; the sampler last, whose state may be large."""
+        return {name: part for name, part in (("detector", self.detector), ("sampler", self.sampler)) if learns(part)}
+
+    def _handed(self, query: Query, drawn: Negatives, negatives: Negatives) -> Negatives:
+        """The negatives; what they were drawn from is kept for `observe`, if anything learns."""
+        if self._learning():
+            self._last = query.anchors, negatives.ids, drawn
+        return negatives
+
+    def _before_policy(self, query: Query, negatives: Negatives) -> Negatives:
+        """What was drawn, if these are the negatives that the last `sample` made of it."""
+        if not isinstance(query, Query) or not isinstance(negatives, Negatives):
+            return negatives  # for each part to refuse, or to do without
+        if self._last is not None:
+            anchors, ids, drawn = self._last
+            if _same(anchors, query.anchors) and _same(ids, negatives.ids):
+                return drawn
+        if self.policy == "drop" and self.detector.learns and negatives.suspicion is not None:
+            rule = "what the last sample handed out for these anchors, or candidates that nobody has judged"
+            advice = 'Observe each step before the next sample, in the same process, or use policy="ignore".'
+            refuse("Judged.observe", "negatives", rule, "others, without what was dropped", advice)
+        return negatives
 
     def state(self) -> dict[str, Any]:
-        """The states of the sampler, if it has one, and of the detectors that have one."""
-        inner: dict[str, Any] = {"sampler": self.sampler.state()} if isinstance(self.sampler, Stateful) else {}
-        return {**inner, "detector": self.detector.state()}
+        """{"sampler/key": value, "detector/name/key": value} of the parts that have a state; no batch is in it."""
+        return joined_states(self._keeping())
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; if a part refuses its own, all stay as they were."""
-        before = self.state()
-        if not isinstance(state, Mapping) or set(state) != set(before):
-            got = shown(sorted(map(str, state))) if isinstance(state, Mapping) else type(state).__name__
-            refuse("Judged.restore", "state", f"the states of {sorted(before)}", got)
-        self.detector.restore(state["detector"])
-        if isinstance(self.sampler, Stateful):
-            try:
-                self.sampler.restore(state["sampler"])
-            except NaysayError:
-                self.detector.restore(before["detector"])
-                raise
+        parts = self._keeping()
+        found = parted_states("Judged.restore", state, parts)
+        all_or_none(parts, lambda name, part: part.restore(found[name]))
+
+    def _keeping(self) -> dict[str, Stateful]:
+        """The parts that have a state."""
+        parts: dict[str, Stateful] = {"detector": self.detector}
+        return {**parts, "sampler": self.sampler} if isinstance(self.sampler, Stateful) else parts
 
     def __repr__(self) -> str:
         """The parts and the policy."""
         return f"Judged({self.sampler!r}, {self.detector!r}, policy={self.policy!r}, line={self.line})"
+
+
+def _same(one: Array, other: Array) -> bool:
+    """Whether two arrays, NumPy or torch, hold the same ids."""
+    return one is other or np.array_equal(to_numpy(one), to_numpy(other))
 
 
 def _combined(owner: str, detector: Any, rule: str | None) -> Combined:

@@ -41,9 +41,9 @@ class LearnedQuantile:
     A score on the line is kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - line, and just below 0.5 at d = 0.
 
     Pass `observe` what the sampler answered, before a policy takes suspects out: a quantile of what is left over would
-    sink for ever. alpha is a guess: every anchor loses that share, whether it has false negatives or not. With K slots
-    a row, shares below 1 / K are seen only over many steps; a line moves by about `rate` at first, so it needs
-    (distance / rate) observations of its anchor to come down, and then trembles by about as much.
+    sink for ever (`Judged.observe` sees to it). alpha is a guess: every anchor loses that share, whether it has false
+    negatives or not. With K slots a row, shares below 1 / K are seen only over many steps; a line moves by about `rate`
+    at first, so it needs (distance / rate) observations of its anchor to come down, and then trembles by about as much.
 
     Cost: O(B K) a step, whatever the number of anchors; four numbers for each anchor.
 

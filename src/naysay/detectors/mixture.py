@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import as_array, check_one_of, check_whole, first_bad, refuse, shown
+from naysay.detectors.score_blocks import first_slot
 from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
 from naysay.detectors.two_kinds import FAMILIES, LEAST, TwoKinds, as_state, fit_two_kinds, from_state
 from naysay.types import Array, Negatives, Query
@@ -100,24 +101,19 @@ class Mixture:
     def update(self, scores: Any, *, mask: Any = None) -> None:
         """Fit both components to the scores of candidates, of any shape, NumPy or torch; `mask` says which count."""
         owner = "Mixture.update"
-        values = _scores(owner, scores)
-        if mask is not None:
-            chosen = as_array(owner, "mask", to_numpy(mask))
-            if chosen.dtype != np.bool_ or chosen.shape != values.shape:
-                rule = f"True or False for each score, of shape {values.shape}"
-                refuse(owner, "mask", rule, f"shape {chosen.shape} {chosen.dtype}")
-            values = values[chosen]
-        _check_finite(owner, values)
-        values = values.ravel()
+        given = _scores(owner, scores)
+        counted = _mask(owner, mask, given.shape)
+        _check_none(owner, "finite", given, ~np.isfinite(given) & counted)
+        values = given[counted]
         if len(values) < LEAST:
             refuse(owner, "scores", f"at least {LEAST}", len(values), "Take those of more anchors.")
         least, most = float(values.min()), float(values.max())
         if least == most:
             refuse(owner, "scores", "of more than one value", f"{len(values)} of {least}")
         low, high = self.bounds or (least, most)
-        outside = (values < low - _SLACK * (high - low)) | (values > high + _SLACK * (high - low))
-        if outside.any():
-            refuse(owner, "scores", f"within the bounds ({low:g}, {high:g})", first_bad(values, outside))
+        slack = _SLACK * (high - low)
+        outside = ((given < low - slack) | (given > high + slack)) & counted
+        _check_none(owner, f"within the bounds ({low:g}, {high:g})", given, outside)
         self.found = fit_two_kinds(
             owner, values, self.family, (low, high), self.false_share, self.rounds, self.tolerance
         )
@@ -133,7 +129,7 @@ class Mixture:
         """The chance that each of some scores, of any shape, is of the false negatives; in their array type."""
         owner = "Mixture.posterior"
         found, values = self._fitted(owner), _scores(owner, scores)
-        _check_finite(owner, values)
+        _check_none(owner, "finite", values, ~np.isfinite(values))
         return _like(found.posterior(values, monotone=self.monotone), scores)
 
     def weights(self, scores: Any, *, mask: Any = None) -> Array:
@@ -146,12 +142,8 @@ class Mixture:
         found, values = self._fitted(owner), _scores(owner, scores)
         if values.ndim != 2:
             refuse(owner, "scores", "of shape (B, K)", f"shape {values.shape}")
-        counted = np.ones(values.shape, np.bool_) if mask is None else as_array(owner, "mask", to_numpy(mask))
-        if counted.dtype != np.bool_ or counted.shape != values.shape:
-            refuse(owner, "mask", f"True or False of shape {values.shape}", f"shape {counted.shape} {counted.dtype}")
-        bad = ~np.isfinite(values) & counted
-        if bad.any():
-            refuse(owner, "scores", "finite", first_bad(values, bad))
+        counted = _mask(owner, mask, values.shape)
+        _check_none(owner, "finite", values, ~np.isfinite(values) & counted)
         values = np.where(counted, values, found.low)
         hard = np.clip(found.scaled(values), 0.0, 1.0) * (1 - found.posterior(values, monotone=self.monotone))
         hard = np.where(counted, hard, 0.0)
@@ -159,7 +151,7 @@ class Mixture:
         return _like(hard / np.where(mean > 0, mean, 1.0), scores)
 
     def state(self) -> dict[str, Any]:
-        """All that was fitted; of nothing, rounds is 0 and there is no more."""
+        """All that was fitted, the family as 0 for beta and 1 for normal; empty before `update`."""
         return as_state(self.found)
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -187,10 +179,20 @@ def _scores(owner: str, scores: Any) -> NDArray[np.float64]:
     return np.atleast_1d(values.astype(np.float64))
 
 
-def _check_finite(owner: str, values: NDArray[np.float64]) -> None:
-    bad = ~np.isfinite(values)
+def _mask(owner: str, mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which scores count: all, or those that the mask says."""
+    counted = np.ones(shape, np.bool_) if mask is None else as_array(owner, "mask", to_numpy(mask))
+    if counted.dtype != np.bool_ or counted.shape != shape:
+        refuse(owner, "mask", f"True or False of shape {shape}", f"shape {counted.shape} {counted.dtype}")
+    return counted
+
+
+def _check_none(owner: str, rule: str, values: NDArray[np.float64], bad: NDArray[np.bool_]) -> None:
+    """Refuse scores of which any is bad; of (B, K) the row and the slot are named, else the place in all."""
     if bad.any():
-        refuse(owner, "scores", "finite", first_bad(values, bad))
+        flat = values.ndim != 2
+        got = first_bad(values.ravel(), bad.ravel()) if flat else first_slot(values, bad)
+        refuse(owner, "scores", rule, got)
 
 
 def _like(values: NDArray[np.float64], given: Any) -> Array:

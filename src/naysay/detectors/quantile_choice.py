@@ -9,7 +9,7 @@ from naysay.checks import refuse
 from naysay.detectors.score_cuts import Cut, cuts
 from naysay.detectors.score_input import open_scores
 from naysay.detectors.sketch import ScoreSketch
-from naysay.detectors.threshold_rows import Choice, budget, check_differ, counted
+from naysay.detectors.threshold_rows import NAMED, Choice, budget, check_differ, counted, note_of_ties
 
 
 def choose_by_quantiles(
@@ -55,8 +55,7 @@ def _notes(found: dict[str, tuple[Cut, int]], pairs: int, error: float) -> list[
         )
     for name, (cut, allowed) in found.items():
         if not allowed:
-            kind = {"high": "false", "low": "false or hard"}[name]
-            notes.append(f"The share is less than one of {pairs} pairs, so no negative is {kind}.")
+            notes.append(f"The share is less than one of {pairs} pairs, so no negative is {NAMED[name]}.")
         elif not error and cut.at_least < 0.9 * allowed:
-            notes.append(f"Equal scores: {cut.at_least} negatives reach {name}, where {allowed} were allowed.")
+            notes.append(note_of_ties("", name, cut.at_least, allowed))
     return notes

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, refuse
+from naysay.checks import as_array, refuse
 
 BLOCK = 1 << 18  # scores: a block and its keys stay in the processor's cache
 SHAPES = "of shape (n,) or (anchors, n)"
@@ -43,7 +43,7 @@ class ScoreBlocks:
                 advice = "Convert all blocks to one."
                 refuse(owner, "scores", f"of one dtype, {dtype} like the first block", f"{array.dtype}", advice)
             dtype = array.dtype
-            _check_finite(owner, array, start)
+            _check_finite(owner, array, start, self.rows)
             yield array
             start += len(array)
             if self.seen is not None:
@@ -57,33 +57,50 @@ class ScoreBlocks:
                 yield scores[start : start + BLOCK]
 
 
-def sliced(array: Scores, seen: Seen | None) -> ScoreBlocks:
-    """An array in memory or mapped from a file, in blocks of rows; what is no array of rows goes on to be refused."""
+def plain_scores(owner: str, given: Any) -> Scores:
+    """An array as NumPy has it, of any shape and dtype; masked values, which NumPy would count, are refused."""
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        got = f"{np.count_nonzero(given.mask)} of {given.size} masked"
+        refuse(owner, "scores", "without masked values", got, "Pass scores.compressed() for the others.")
+    return as_array(owner, "scores", to_numpy(given))
+
+
+def first_slot(values: Scores, bad: NDArray[np.bool_], start: int = 0) -> str:
+    """'nan at row 3, slot 7 (2 such rows)': the first bad score and how many rows have one; rows count from `start`."""
+    values, bad = np.atleast_1d(values, bad)
+    row, *slot = map(int, np.unravel_index(int(bad.argmax()), bad.shape))
+    place = f", slot {', '.join(map(str, slot))}" if slot else ""
+    rows = np.count_nonzero(bad.reshape(len(bad), -1).any(axis=1))
+    return f"{values[(row, *slot)]} at row {start + row}{place} ({rows} such row{'s' if rows > 1 else ''})"
+
+
+def sliced(array: Any, seen: Seen | None) -> ScoreBlocks:
+    """An array in memory or in a file, in blocks of rows; what is no array of rows goes on to be refused."""
     if array.ndim not in (1, 2):
         return ScoreBlocks(lambda: iter([array]), again=True, rows=None, seen=seen)
-    step = max(1, BLOCK // max(1, array[:1].size))
+    step = max(1, BLOCK // max(1, int(np.prod(array.shape[1:]))))
     starts = range(0, len(array), step)
     return ScoreBlocks(lambda: (array[s : s + step] for s in starts), again=True, rows=len(array), seen=seen)
 
 
 def _floats(owner: str, given: Any) -> Scores:
     """One array of a pass, checked but for its values."""
-    array = as_array(owner, "scores", to_numpy(given))
+    array = plain_scores(owner, given)
     if array.ndim not in (1, 2):
-        refuse(owner, "scores", SHAPES, f"shape {array.shape}")
+        advice = "" if array.ndim else "Pass numbers as a list; a stream gives arrays."
+        refuse(owner, "scores", SHAPES, f"shape {array.shape}", advice)
     if array.dtype.kind not in "iuf":
         refuse(owner, "scores", "numbers", f"dtype {array.dtype}")
     wide = array.dtype.kind != "f" or array.dtype.itemsize > 8
     return array.astype(np.float64 if wide else array.dtype.newbyteorder("="), copy=False)
 
 
-def _check_finite(owner: str, array: Scores, start: int) -> None:
-    """Refuse NaN and infinity: the first bad row, counted from the start of the pass, and how many in its block."""
-    good = np.isfinite(array)
-    if good.all():
+def _check_finite(owner: str, array: Scores, start: int, rows: int | None) -> None:
+    """Refuse NaN and infinity: the first bad score, and how many rows of its block have one."""
+    bad = ~np.isfinite(array)
+    if not bad.any():
         return
-    got, advice = first_bad(array, ~good), "Leave out pairs that have no score."
-    if start:
-        place = f"row {start + int(np.flatnonzero(~good.reshape(len(good), -1).all(axis=1))[0])}"
-        got = f"{array[~good][0]} at {place} (the first of {int((~good).sum())} in its block)"
-    refuse(owner, "scores", "finite", got, advice)
+    got = first_slot(array, bad, start)
+    if rows != len(array):  # what comes after this block has not been looked at
+        got = f"{got[:-1]} in its block)"
+    refuse(owner, "scores", "finite", got, "Leave out pairs that have no score.")

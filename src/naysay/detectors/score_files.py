@@ -13,6 +13,7 @@ from naysay.detectors.score_blocks import BLOCK, SHAPES, ScoreBlocks, Scores, Se
 
 _LISTS = 1 << 12  # rows of a column of lists that are decoded at a time
 _NAMES = ("score", "scores")  # of a column, in this order
+_SHOWN = 10  # columns that a refusal names
 
 
 def mapped(owner: str, path: Path, seen: Seen | None) -> ScoreBlocks:
@@ -59,7 +60,7 @@ def _column(owner: str, schema: Any, wanted: str | None) -> str:
     def is_number(kind: Any) -> bool:
         inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) else kind
         inner = inner.value_type if pa.types.is_large_list(kind) else inner
-        return bool(pa.types.is_floating(inner) or pa.types.is_integer(inner))
+        return any(fits(inner) for fits in (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal))
 
     if wanted is not None:
         check_one_of(owner, "column", wanted, schema.names)
@@ -71,9 +72,11 @@ def _column(owner: str, schema: Any, wanted: str | None) -> str:
     fitting = [field.name for field in schema if is_number(field.type) and schema.names.count(field.name) == 1]
     chosen = [name for name in _NAMES if name in fitting] or fitting
     if not chosen or (len(chosen) > 1 and chosen[0] not in _NAMES):
-        got = "columns " + ", ".join(map(repr, schema.names)) if schema.names else "no columns"
-        advice = "Choose with column." if fitting else ""
-        refuse(owner, "scores", "a file with one column of numbers, or one that is named score", got, advice)
+        seen = [f"{field.name!r} of {field.type}" for field in schema][:_SHOWN]
+        left = len(schema.names) - len(seen)
+        got = ", ".join(seen) + f" and {left} others" * (left > 0) if seen else "no columns"
+        advice = "Choose with `column`." if fitting else ""
+        refuse(owner, "scores", "a file with one column of numbers, or with one of them named score", got, advice)
     return str(chosen[0])
 
 
@@ -90,6 +93,8 @@ def _values(owner: str, name: str, column: Any, start: int) -> Scores:
     if values.null_count:
         got = f"{values.null_count} nulls in lists of rows {start} to {start + len(column) - 1}"
         refuse(owner, "column", rule, got)
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.string()).cast(pa.float64())  # cast at once, 0.3 would not become the nearest float
     array: Scores = values.to_numpy(zero_copy_only=False)
     if not is_rows or not len(column):
         return array

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from naysay.arrays import is_torch, to_numpy
-from naysay.checks import as_array, refuse, shown
-from naysay.detectors.score_blocks import ScoreBlocks, Seen, sliced
+from naysay.checks import refuse, shown
+from naysay.detectors.score_blocks import ScoreBlocks, Seen, plain_scores, sliced
 from naysay.detectors.score_files import mapped, parquet
 
 
@@ -28,14 +28,29 @@ def open_scores(owner: str, scores: Any, column: str | None = None, seen: Seen |
         if not _is_file(Path(scores)):
             refuse(owner, "scores", "an existing file", repr(str(scores)))
         return parquet(owner, Path(scores), column, seen) if kind == ".parquet" else mapped(owner, Path(scores), seen)
-    if isinstance(scores, list | tuple) and len(scores) and hasattr(scores[0], "ndim"):
+    if isinstance(scores, list | tuple) and len(scores) and _is_block(scores[0]):
         return ScoreBlocks(lambda: iter(scores), again=True, rows=None, seen=seen)
-    if isinstance(scores, list | tuple | np.ndarray) or is_torch(scores):
-        return sliced(as_array(owner, "scores", to_numpy(scores)), seen)
+    if isinstance(scores, list | tuple | range | memoryview | array) or _is_array(scores):
+        return sliced(scores if _is_lazy(scores) else plain_scores(owner, scores), seen)
     if not isinstance(scores, Iterable):
         rule = "an array, a list, a file or an iterable of arrays"
         refuse(owner, "scores", rule, f"a {type(scores).__name__}")
     return ScoreBlocks(lambda: iter(scores), again=False, rows=None, seen=seen)
+
+
+def _is_array(scores: Any) -> bool:
+    """What NumPy reads as one array: its own, tensors, columns of Arrow and of data frames."""
+    return hasattr(scores, "__array__") and not isinstance(scores, np.generic)
+
+
+def _is_lazy(scores: Any) -> bool:
+    """Whether an array is read from disk as it is sliced: sets of HDF5 and Zarr, which need not fit into memory."""
+    return hasattr(scores, "chunks") and hasattr(scores, "ndim")
+
+
+def _is_block(first: Any) -> bool:
+    """Whether the first of a list is an array of scores, and not a score: NumPy has scalars that are arrays of none."""
+    return _is_array(first) and getattr(first, "ndim", 1) > 0
 
 
 def _is_file(path: Path) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import first_bad, refuse
+from naysay.checks import refuse
+from naysay.detectors.score_blocks import first_slot
 from naysay.types import Array, Negatives, Query, check_query
 
 # Every detector puts its own line here: a policy acts from this suspicion on, unless it is told another.
@@ -38,7 +39,7 @@ def slot_scores(owner: str, negatives: Negatives) -> NDArray[np.float64]:
     filled = filled_slots(negatives)
     bad = ~np.isfinite(scores) & filled
     if bad.any():
-        refuse(owner, "negatives.scores", "finite", first_bad(scores, bad))
+        refuse(owner, "negatives.scores", "finite", first_slot(scores, bad))
     return np.where(filled, scores, 0.0)
 
 

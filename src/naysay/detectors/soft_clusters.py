@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, check_whole, refuse, shown
+from naysay.checks import as_array, check_generator, check_one_of, check_whole, refuse, shown
 from naysay.detectors.asked_vectors import (
     Embed,
     as_vectors,
@@ -115,12 +115,13 @@ class SoftClusters:
     def update(self, vectors: Any, *, rng: np.random.Generator) -> None:
         """Find the centres of (n, d) vectors of all points, as they are now; the generator chooses where it starts."""
         owner = "SoftClusters.update"
-        key = int(key_from(owner, rng))
+        check_generator(owner, rng)
         points = as_vectors(owner, "vectors", to_numpy(vectors), ("n", "d"))
         if len(points) < self.n_clusters:
             refuse(owner, "vectors", f"at least {self.n_clusters}, one for each cluster", len(points))
         if (points == points[0]).all():
             refuse(owner, "vectors", "of more than one place", f"{len(points)} equal ones")
+        key = int(key_from(owner, rng))  # last: a refusal leaves the generator where it was
         self.centres = k_means(points, self.n_clusters, self.rounds, self.starts, key)
 
     def assign(self, vectors: Any) -> NDArray[np.float64]:
@@ -147,19 +148,19 @@ class SoftClusters:
         return as_suspicion(np.where(same, LINE, 0.0) + LINE * together, negatives)
 
     def state(self) -> dict[str, Any]:
-        """The centres (n_clusters, d); None before the first update."""
-        return {"centres": None if self.centres is None else self.centres.copy()}
+        """The centres (n_clusters, d); empty before the first update."""
+        return {} if self.centres is None else {"centres": self.centres.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave, or centres from elsewhere; refused, with nothing changed, if they do not fit."""
         owner = "SoftClusters.restore"
+        if isinstance(state, Mapping) and not state:
+            self.centres = None
+            return
         if not isinstance(state, Mapping) or "centres" not in state:
             got = shown(list(state)) if isinstance(state, Mapping) else type(state).__name__
             refuse(owner, "state", "what SoftClusters.state gave, with 'centres'", got)
-        if state["centres"] is None:
-            self.centres = None
-            return
-        centres = np.asarray(to_numpy(state["centres"]))
+        centres = as_array(owner, "centres", to_numpy(state["centres"]))
         self.centres = as_vectors(owner, "centres", centres, (self.n_clusters, "d")).astype(np.float32)
 
     def _found(self, owner: str) -> NDArray[np.float32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def spot_check(
     judge              judge(anchors (m,), ids (m,)) -> (m,) bool, True for a false negative: a person, a cross-encoder,
                        a language model. It is asked once, in NumPy
     m                  how many to judge, drawn without replacement, all slots as likely. All of them if there are fewer
-    rng                draws them
+    rng                draws them; a refusal leaves it where it was, so that the same are drawn when it is mended
     confidence         of the interval
 
     The interval is that of Clopper and Pearson: exact for independent draws, and a little too wide for draws without
@@ -56,17 +57,17 @@ def spot_check(
     if not callable(judge):
         refuse(owner, "judge", "a function judge(anchors, ids)", type(judge).__name__)
     wanted, level = check_whole(owner, "m", m, 1), check_confidence(owner, confidence)
-    chance = rng_for(int(key_from(owner, rng)))
     filled = np.flatnonzero(np.asarray(to_numpy(negatives.mask)).ravel())
     if len(filled) == 0:
         refuse(owner, "negatives", "at least one negative", "none")
-    n = min(wanted, len(filled))
-    drawn = chance.choice(filled, n, replace=False)
+    n, moved = min(wanted, len(filled)), deepcopy(rng)
+    drawn = rng_for(int(key_from(owner, moved))).choice(filled, n, replace=False)
     ids = np.asarray(to_numpy(negatives.ids)).ravel()[drawn]
     verdict = as_array(owner, "judge", to_numpy(judge(query.ids(owner)[drawn // negatives.shape[1]], ids)))
     if verdict.shape != (n,) or verdict.dtype != bool:
         rule = f"a function that answers True or False for each of {n} pairs"
         refuse(owner, "judge", rule, f"{verdict.dtype} of shape {verdict.shape}")
+    rng.bit_generator.state = moved.bit_generator.state
     hits = int(verdict.sum())
     everything = n == len(filled)
     low, high = (hits / n, hits / n) if everything else exact_interval(hits, n, level)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, refuse
+from naysay.checks import as_array, refuse
 from naysay.detectors.intervals import Floats, effective_size, least_share, moments, most_share
+from naysay.detectors.score_blocks import first_slot
 
 # By how many of the positives they hold. Fixed beforehand, and each paid for in confidence: the lowest of many noisy
 # bounds would be too low.
@@ -76,7 +77,7 @@ def read_scores(owner: str, candidates: Any, positives: Any, mask: Any) -> Score
             refuse(owner, name, "at least one score", "none")
         bad = ~np.isfinite(values) & given
         if bad.any():
-            refuse(owner, name, "finite scores", first_bad(values, bad))
+            refuse(owner, name, "finite scores", first_slot(values, bad))
     if np.ptp(np.concatenate([table[filled], known])) == 0:
         refuse(owner, "candidates", "scores that differ", f"{known[0]:g} everywhere", "Is the encoder trained?")
     rows = (len(table), -1)

@@ -22,7 +22,9 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]+"
 )
-_MINUS = re.compile(r"(?<!\w)-(?=\d)")
+# Punctuation that makes another number: a hyphen or short dash as its sign, and a point with no digit before it.
+_MINUS = re.compile("(?<!\\w)[-\u2010\u2012\u2013](?=\\.?\\d)")
+_POINT = re.compile(r"(?<![\w.])\.(?=\d)")
 # Punctuation that says something: C# is not C, 5 % is not 5, a/b is not a b.
 _MEANT = frozenset("#%&*/@\\")
 # Written without spaces between words: there each character is a word.
@@ -56,15 +58,20 @@ class Folding(dict[int, str | int]):
 def fold(text: str, folding: Folding) -> str:
     r"""The text without what does not matter: NFKC, case, invisible marks, runs of space, and punctuation.
 
-    A minus before a digit stays, and so do # % & * / @ \, which change what is meant. A text of punctuation alone keeps
-    it. What is left has words with single spaces between; characters of scripts without spaces are words of their own.
+    What changes a number or a name stays. A hyphen, en dash or minus right before a number, with no letter or digit
+    before it, becomes the minus U+2212, so that -5 is not 5; in "3-5" and "x - 5" it is a dash and becomes a space. A
+    point that opens a number gets its zero: .5 is 0.5, and not 5; in "fig.5" it becomes a space, and so it does between
+    digits, as a comma does: 1.5 is 1,5. # % & * / @ \ stay as they are. A text of punctuation alone keeps it. What is
+    left has words with single spaces between; characters of scripts without spaces are words of their own.
 
     >>> fold("  The Café, in PARIS. ", Folding(punctuation=True))
     'the café in paris'
+    >>> fold("a dose of .5 mg", Folding(punctuation=True)) == fold("A dose of 0.5 mg.", Folding(punctuation=True))
+    True
     """
     plain = text.casefold() if text.isascii() else _normal(_INVISIBLE.sub("", text))
     if folding.punctuation:
-        plain = _MINUS.sub("\u2212", plain)
+        plain = _POINT.sub("0.", _MINUS.sub("\u2212", plain))
     return _words(plain, folding) or (_words(plain, Folding(punctuation=False)) if folding.punctuation else "")
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -14,10 +17,22 @@ from naysay.detectors.sketch import ScoreSketch
 from naysay.detectors.threshold_figure import figure
 from naysay.detectors.threshold_show import as_json, print_thresholds
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
-from naysay.quantity.outputs import check_target, write_whole
+from naysay.errors import NaysayError
+from naysay.quantity.outputs import check_apart, check_target, write_whole
 from naysay.quantity.picture import as_picture, check_picture
 
 _OWNER = "thresholds"
+_OPTIONS = {
+    "n_positives": "--positives",
+    "false_share": "--false-share",
+    "hard_share": "--hard-share",
+    "start_low": "--start-low",
+    "grid": "--low-grid",
+    "column": "--column",
+    "scope": "--scope",
+}
+# Parameters in a refusal: in backticks, or such that they cannot be taken for a word. What is quoted is the user's.
+_NAMES = re.compile(r"""'[^']*'|"[^"]*"|`\w+`|\w+_\w+""")
 
 
 def thresholds(
@@ -40,6 +55,7 @@ def thresholds(
     for parameter, path in (("--plot", plot), ("--json", json)):
         if path is not None:
             check_target(_OWNER, parameter, path)
+    check_apart(_OWNER, {"--plot": plot, "--json": json}, {"scores": scores})
     if plot is not None:
         check_picture(_OWNER, "--plot", plot)
     if bool(low_grid) != bool(high_grid):
@@ -51,7 +67,7 @@ def thresholds(
     passes = 2 if low_grid or scope == "anchor" else 3  # the last of them for the drawing
     bar = (TextColumn("reading scores"), BarColumn(), TimeRemainingColumn())
     errors = Console(stderr=True)
-    with Progress(*bar, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with Progress(*bar, console=errors, transient=True, disable=not errors.is_terminal) as progress, _as_typed():
         task = progress.add_task("", total=None)
         blocks = open_scores(_OWNER, scores, column or None, lambda rows: progress.advance(task, rows))
         progress.update(task, total=passes * (blocks.rows or 0))
@@ -74,3 +90,18 @@ def thresholds(
     if plot is not None:
         write_whole(_OWNER, "--plot", plot, as_picture(_OWNER, figure(name, found, sketch), plot.suffix.lower()))
     return found
+
+
+@contextmanager
+def _as_typed() -> Iterator[None]:
+    """Refusals of the library in the words of the command line: `--positives` for `n_positives`."""
+
+    def option(found: re.Match[str]) -> str:
+        name = found[0].strip("`")
+        return found[0].replace(name, _OPTIONS.get(name, name))
+
+    try:
+        yield
+    except NaysayError as refusal:
+        sentence = re.sub("^choose_thresholds: ", f"{_OWNER}: ", _NAMES.sub(option, str(refusal)))
+        raise NaysayError(sentence) from refusal

@@ -9,6 +9,7 @@ import numpy as np
 from naysay.detectors.bands import NAMES
 from naysay.detectors.score_histogram import histogram
 from naysay.detectors.sketch import ScoreSketch
+from naysay.detectors.threshold_rows import chosen
 from naysay.detectors.threshold_text import number
 from naysay.detectors.thresholds import Thresholds
 
@@ -20,9 +21,8 @@ Spec = dict[str, Any]
 def figure(name: str, found: Thresholds, sketch: ScoreSketch) -> Spec:
     """Both panels, with a line at each threshold; thresholds of anchors are shown by their median."""
     cuts = middle(found)
-    heading = f"low = {number(cuts[0])}, high = {number(cuts[1])}" + (
-        ", the median anchor's" * (found.scope == "anchor")
-    )
+    low, high = in_words(found)
+    heading = f"low = {low}, high = {high}" + ", the median anchor's" * (found.scope == "anchor")
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "background": "white",
@@ -43,6 +43,12 @@ def figure(name: str, found: Thresholds, sketch: ScoreSketch) -> Spec:
 def middle(found: Thresholds) -> tuple[float, float]:
     """One low and one high to draw: the medians, where each anchor has its own."""
     return float(np.median(found.low)), float(np.median(found.high))
+
+
+def in_words(found: Thresholds) -> tuple[str, str]:
+    """The same two as text."""
+    (low, high), (false, hard, _) = middle(found), chosen(found.table["low"], found.low)
+    return number(low, false + hard), number(high, false)
 
 
 def _axis(sketch: ScoreSketch) -> Spec:

@@ -15,6 +15,7 @@ from naysay.checks import refuse
 Rows = NDArray[np.void]
 Counts = NDArray[np.int64]
 KINDS = ("positive", "false", "hard", "easy")
+NAMED = {"high": "false", "low": "false or hard"}  # what a negative is that reaches a threshold
 _ROW = np.dtype(
     [("value", np.float64)]
     + [(kind, np.int64) for kind in KINDS]
@@ -42,6 +43,19 @@ def check_differ(owner: str, n: int, smallest: float, largest: float) -> None:
     """Refuse scores that are all one number: no threshold tells them apart."""
     if smallest == largest:
         refuse(owner, "scores", "of more than one value", f"{n} times {smallest:g}", "Is the encoder trained?")
+
+
+def chosen(by_low: Rows, low: Any) -> tuple[int, int, int]:
+    """How many negatives are false, hard and easy by the choice; of all anchors, where each has its own."""
+    rows = by_low if np.ndim(low) else by_low[by_low["value"] == low][:1]
+    false, hard, easy = (int(rows[kind].sum()) for kind in KINDS[1:])
+    return false, hard, easy
+
+
+def note_of_ties(where: str, name: str, reach: int, allowed: int) -> str:
+    """That equal scores keep negatives from reaching `name`, which is high or low."""
+    none = "" if reach else f", so no negative is {NAMED[name]}"
+    return f"Equal scores{where}: {reach} negatives reach {name}, where {allowed} were allowed{none}."
 
 
 def counted(values: Any, low: Any, high: Any, negatives: Any, positives: Any) -> Rows:

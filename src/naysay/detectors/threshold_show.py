@@ -12,8 +12,8 @@ from rich.text import Text
 
 from naysay.detectors.score_histogram import column_of, draw, histogram
 from naysay.detectors.sketch import ScoreSketch
-from naysay.detectors.threshold_figure import middle
-from naysay.detectors.threshold_text import number
+from naysay.detectors.threshold_figure import in_words, middle
+from naysay.detectors.threshold_rows import chosen
 from naysay.detectors.thresholds import Thresholds
 from naysay.quantity.terminal import BLOCK, PLAIN
 
@@ -28,8 +28,9 @@ def print_thresholds(name: str, found: Thresholds, sketch: ScoreSketch, console:
     marks = BLOCK if console.encoding.startswith("utf") else PLAIN
     safe = name.encode(console.encoding, "replace").decode(console.encoding)  # a file name may hold what it cannot show
     low, high = middle(found)
+    low_text, high_text = in_words(found)
     kind = " at the median anchor" if found.scope == "anchor" else ""
-    console.print(Text(f"low = {number(low)}, high = {number(high)}{kind}", style="bold"), Text(f"for {safe}"))
+    console.print(Text(f"low = {low_text}, high = {high_text}{kind}", style="bold"), Text(f"for {safe}"))
     console.print()
     for line in str(found).splitlines():
         console.print(Text(line), soft_wrap=True)
@@ -44,9 +45,10 @@ def print_thresholds(name: str, found: Thresholds, sketch: ScoreSketch, console:
         if marks.side in line:  # not the axis
             start = line.index(marks.side) + 1
             for cut, style in ((low, "yellow"), (high, "red")):
-                bars.stylize(style, start + column_of(shown, cut))
+                if cut <= sketch.largest:
+                    bars.stylize(style, start + column_of(shown, cut))
         console.print(bars, crop=False)
-    console.print(Text(f"{marks.best} low = {number(low)}   {marks.best} high = {number(high)}"))
+    console.print(Text(f"{marks.best} low = {low_text}   {marks.best} high = {high_text}"))
     console.print()
     for note in (*found.notes, _GUESS):
         console.print(Text(f"Note: {note}"))
@@ -58,18 +60,19 @@ def print_thresholds(name: str, found: Thresholds, sketch: ScoreSketch, console:
 
 def meaning(found: Thresholds) -> str:
     """What the two thresholds do to the scores, in a sentence for each band."""
-    rows = found.table["low"]
-    if found.scope == "all":
-        rows = rows[rows["value"] == found.low][:1]
-        low, high = number(found.low), number(found.high)
-    else:
-        low, high = "its anchor's low", "its anchor's high"
+    own = found.scope == "anchor"
+    low, high = ("its anchor's low", "its anchor's high") if own else in_words(found)
     pairs = found.n_negatives + found.n_positives
-    false, hard, easy = (int(rows[kind].sum()) for kind in ("false", "hard", "easy"))
-    return (
-        f"Of {pairs} pairs, {false} ({100 * false / pairs:.3g} %) score at or above {high}: likely false negatives, to "
-        f"be left out or looked at. {hard} ({100 * hard / pairs:.3g} %) score from {low} up to there: hard negatives. "
-        f"The other {easy} negatives are easy."
+    false, hard, easy = chosen(found.table["low"], found.low)
+    first = f"{false} ({100 * false / pairs:.3g} %) score at or above {high}: likely false negatives, to be left out or"
+    second = f"{hard} ({100 * hard / pairs:.3g} %) score from {low} {'up to there' if false else 'on'}: hard negatives."
+    return " ".join(
+        [
+            f"Of {pairs} pairs,",
+            f"{first} looked at." if false else "none reaches high, so none is a likely false negative.",
+            second if hard else "None is a hard negative.",
+            f"The other {easy} negatives are easy." if false or hard else f"All {easy} negatives are easy.",
+        ]
     )
 
 

@@ -70,15 +70,16 @@ def choose_thresholds(
 ) -> Thresholds:
     """Choose `high` and `low` so that given shares of all pairs are false and hard negatives.
 
-    scores        of the negatives, higher is closer: an array (n,) or (anchors, n), NumPy, torch or a list; the name
-                  of an .npy or .parquet file; a ScoreSketch; or a stream, any iterable of such arrays
+    scores        of the negatives, higher is closer: an array (n,) or (anchors, n), NumPy, torch, a list or what else
+                  NumPy can read (Arrow, a column of a data frame, a range); the name of an .npy or .parquet file; a
+                  ScoreSketch; or a stream, any iterable of such arrays
     n_positives   known positives, which count among all pairs; with scope "anchor" one number for every anchor, or
                   (n_anchors,)
     false_share   of all pairs, that may score at or above `high`
     hard_share    of all pairs, that should score from `low` up to `high`
     grid          (low values, high values) to choose among
     start_low     the `low` at which the table of high values is counted
-    column        of a .parquet file: the only column of numbers, or one named score, if it is left out
+    column        of a .parquet file: the only column of numbers, or that of them named score, if it is left out
     scope         "all": one pair of thresholds; "anchor": one for each row of (anchors, n), by its own scores
 
     With all = negatives + n_positives:
@@ -88,10 +89,11 @@ def choose_thresholds(
         no grid   high leaves floor(false_share all) negatives at or above it,
                   low leaves  floor((false_share + hard_share) all)
 
-    Equal scores at a cut without a grid all go to the easier side, so fewer are left. A threshold is compared in the
-    precision of the scores, as NumPy and torch compare an array with a number. A file is mapped or read in blocks.
-    Grid counts are exact, also of a stream. Without a grid an array or a file is read twice and the result is exact; a
-    stream is seen once, by a `ScoreSketch`: see `rank_error`.
+    Equal scores at a cut without a grid all go to the easier side, so fewer are left, and a note says so; where more
+    than the share are equal at the top, `high` is the next float above them and no negative is false. A threshold is
+    compared in the precision of the scores, as NumPy and torch compare an array with a number. A file is mapped or read
+    in blocks. Grid counts are exact, also of a stream. Without a grid an array or a file is read twice and the result
+    is exact; a stream is seen once, by a `ScoreSketch`: see `rank_error`.
 
     The rule is the reading of the note on threshold selection under which its own two tables give its own choice.
     Its shares are a guess about the data: where scores of known positives are at hand, they say more.

@@ -45,7 +45,8 @@ class Twins:
     Any part may be left out; what is given is looked at. Suspicion is the largest of
 
         1         the id is that of a positive or the anchor; or their text, once folded: Unicode NFKC, case, spaces,
-                  invisible marks, punctuation ("Paris." is "paris")
+                  invisible marks, punctuation ("Paris." is "paris") but what makes another number (-5 or .5 is not 5)
+                  or name (# % & * / @ and backslash: C# is not C)
         s(v, l)   logit s = 2 (logit v - logit l), v the estimated Jaccard similarity of runs of words, or the cosine,
                   to the nearest positive or the anchor, l its line: 0.5 at v = l, 1 at v = 1, 0 at v = 0 and below
         transitive   where that holds

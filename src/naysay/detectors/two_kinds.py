@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, refuse, shown
+from naysay.checks import as_array, refuse, shown
+from naysay.detectors.part_states import plain, whole_of_state
 
 Floats = NDArray[np.float64]
 FAMILIES = ("beta", "normal")
 LEAST = 10  # scores: five numbers are fitted, and as many are left to speak against them
 _NUMBERS = ("low", "high", "share", "log_likelihood", "gain")
+_STATE = ("family", "rounds", "converged", *_NUMBERS, "lower", "higher")
 _POLES = 0.1  # a + b of a beta density that is all in its two poles, at 0 and at 1
 _EDGE = 1e-6  # a beta density may be 0 or infinite at 0 and 1: scaled scores keep this far away
 
@@ -159,26 +161,30 @@ def mean_of(family: str, part: tuple[float, float]) -> float:
 
 
 def as_state(found: TwoKinds | None) -> dict[str, Any]:
-    """The numbers of a mixture; of none, rounds is 0 and there is no more."""
+    """The numbers of a mixture, its family among them by its place in FAMILIES; of none, nothing."""
     if found is None:
-        return {"rounds": 0}
-    numbers = {name: getattr(found, name) for name in ("family", "rounds", "converged", *_NUMBERS)}
-    return {**numbers, "lower": np.array(found.lower), "higher": np.array(found.higher)}
+        return {}
+    numbers = {name: getattr(found, name) for name in ("rounds", "converged", *_NUMBERS)}
+    parts = {"lower": np.array(found.lower), "higher": np.array(found.higher)}
+    return {"family": FAMILIES.index(found.family), **numbers, **parts}
 
 
 def from_state(owner: str, state: Mapping[str, Any], family: str) -> TwoKinds | None:
     """The mixture that `as_state` wrote down, refused if it is of another family, or not whole."""
-    if not isinstance(state, Mapping) or "rounds" not in state:
-        got = shown(list(state)) if isinstance(state, Mapping) else type(state).__name__
-        refuse(owner, "state", "what state() gave", got)
-    rounds = check_whole(owner, "rounds", state["rounds"], 0)
-    if rounds == 0:
+    if not isinstance(state, Mapping):
+        refuse(owner, "state", "what state() gave", type(state).__name__)
+    if not state:
         return None
-    missing = [name for name in ("family", "converged", *_NUMBERS, "lower", "higher") if name not in state]
+    missing = [name for name in _STATE if name not in state]
     if missing:
         refuse(owner, "state", "what state() gave", f"no {missing[0]!r} in {shown(list(state))}")
-    if state["family"] != family:
-        refuse(owner, "family", repr(family), shown(state["family"]), "Make a Mixture of that family.")
+    place, rounds = (whole_of_state(owner, name, state[name], least) for name, least in (("family", 0), ("rounds", 1)))
+    if place != FAMILIES.index(family):
+        rule = f"{FAMILIES.index(family)}, for {family}"
+        refuse(owner, "family", rule, place, f"0 is {FAMILIES[0]} and 1 {FAMILIES[1]}: make a Mixture of that family.")
+    converged = plain(state["converged"])
+    if not isinstance(converged, bool):
+        refuse(owner, "converged", "True or False", shown(state["converged"]))
     low, high, share, likelihood, gain = (_numbers(owner, name, state[name], ()).item() for name in _NUMBERS)
     lower, higher = (_pair(owner, name, state[name], family) for name in ("lower", "higher"))
     if not low < high:
@@ -187,7 +193,7 @@ def from_state(owner: str, state: Mapping[str, Any], family: str) -> TwoKinds | 
         refuse(owner, "share", "above 0 and below 1", share)
     if mean_of(family, lower) > mean_of(family, higher):
         refuse(owner, "lower", f"of a smaller mean than {higher}", lower)
-    return TwoKinds(family, low, high, share, lower, higher, likelihood, gain, rounds, bool(state["converged"]))
+    return TwoKinds(family, low, high, share, lower, higher, likelihood, gain, rounds, converged)
 
 
 def _numbers(owner: str, name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from naysay.checks import refuse
 from naysay.quantity.curve_file import read_curve
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.figures import figure
-from naysay.quantity.outputs import as_json, check_target, write_whole
+from naysay.quantity.outputs import as_json, check_apart, check_target, write_whole
 from naysay.quantity.picture import as_picture, check_picture
 from naysay.quantity.separation import auc
 from naysay.quantity.show import print_estimate
@@ -37,6 +37,7 @@ def howmany(
     for parameter, path in (("--plot", plot), ("--json", json)):
         if path is not None:
             check_target(_OWNER, parameter, path)
+    check_apart(_OWNER, {"--plot": plot, "--json": json}, {"--val-auc": Path(val_auc) if val_auc else None})
     if plot is not None:
         check_picture(_OWNER, "--plot", plot)
     if not separations:

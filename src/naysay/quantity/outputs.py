@@ -8,22 +8,31 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from naysay.checks import refuse, shown
 from naysay.quantity.estimate import Estimate
 
 
 def check_target(owner: str, parameter: str, path: Path) -> None:
-    """Refuse a file that cannot be written: a folder, or one below a folder that does not exist."""
+    """Refuse a file that cannot be written: a folder, a device, or where no draft can be made; none is left."""
     try:
         is_folder, has_folder = path.is_dir(), path.parent.is_dir()
+        is_other = path.exists() and not path.is_file()
     except OSError as error:  # a name that is too long for any file
-        refuse(owner, parameter, "a file that can be written", f"{shown(str(path))} ({error.strerror})")
+        _unwritable(owner, parameter, path, error)
     if is_folder:
         refuse(owner, parameter, "a file", f"the folder {str(path)!r}")
+    if is_other:  # a draft would take the place of /dev/null
+        refuse(owner, parameter, "a file", f"{str(path)!r}, a device or a pipe")
     if not has_folder:
         refuse(owner, parameter, "in an existing folder", repr(str(path)))
+    draft = _draft(path)
+    try:  # rights do not tell: a file system may be full, read-only, or take none, like /proc
+        draft.touch(exist_ok=False)
+        draft.unlink()
+    except OSError as error:
+        _unwritable(owner, parameter, path, error)
 
 
 def check_page(owner: str, parameter: str, path: Path) -> None:
@@ -46,14 +55,23 @@ def check_apart(owner: str, written: Mapping[str, Path | None], read: Mapping[st
 
 def write_whole(owner: str, parameter: str, path: Path, data: bytes) -> None:
     """Write `data` to a draft beside `path`, which then takes its place."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    draft = _draft(path)
     try:
         draft.write_bytes(data)
         os.replace(draft, path)
     except OSError as error:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
-        refuse(owner, parameter, "a file that can be written", f"{shown(str(path))} ({error.strerror})")
+        _unwritable(owner, parameter, path, error)
+
+
+def _draft(path: Path) -> Path:
+    """A new name beside a file."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+
+
+def _unwritable(owner: str, parameter: str, path: Path, error: OSError) -> NoReturn:
+    refuse(owner, parameter, "a file that can be written", f"{shown(str(path))} ({error.strerror})")
 
 
 def as_json(runs: Sequence[tuple[str, Estimate]]) -> bytes:

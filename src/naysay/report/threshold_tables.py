@@ -26,21 +26,34 @@ def threshold_tables(choice: Thresholds, *, caption: str = "") -> tuple[Table, .
         return (_of_anchors(choice, caption),)
     notes = " ".join(choice.notes)
     by_high = f"Pairs by the upper line high, counted at low = {choice.start_low:g}."
-    by_low = f"Pairs by the lower line low, counted at high = {number(choice.high)}."
+    high = choice.table["high"]
+    reached = int(high["false"][high["value"] == choice.high][0])
+    by_low = f"Pairs by the lower line low, counted at high = {number(choice.high, reached)}."
     return (
-        _table("The upper line: likely false from here on", choice.table["high"], choice.high, by_high, caption, notes),
-        _table("The lower line: hard from here on", choice.table["low"], choice.low, by_low, caption, notes),
+        _table("The upper line: likely false from here on", high, ("false",), choice.high, by_high, caption, notes),
+        _table(
+            "The lower line: hard from here on",
+            choice.table["low"],
+            ("false", "hard"),
+            choice.low,
+            by_low,
+            caption,
+            notes,
+        ),
     )
 
 
-def _table(title: str, rows: Rows, chosen: float, counted: str, caption: str, notes: str) -> Table:
+def _table(
+    title: str, rows: Rows, above: tuple[str, ...], chosen: float, counted: str, caption: str, notes: str
+) -> Table:
+    """One of the tables; `above` are the kinds of pairs that reach its line."""
     place = int(np.flatnonzero(rows["value"] == chosen)[0])
     start = max(0, min(place - _SHOWN // 2, len(rows) - _SHOWN))
     seen = rows[start : start + _SHOWN]
     columns = ("line", *KINDS, "false share", "hard share")
     cells: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            number(row["value"]),
+            number(row["value"], sum(int(row[kind]) for kind in above)),
             *(int(row[kind]) for kind in KINDS),
             *(f"{row[f'{kind}_share']:.4%}" for kind in KINDS[1:3]),
         )

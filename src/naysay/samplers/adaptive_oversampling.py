@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import as_array, check_one_of, first_bad, refuse
+from naysay.checks import as_array, check_one_of, first_bad, refuse, shown
 from naysay.pools.slots import ON_SHORT, anchors_of, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -118,15 +118,20 @@ class AdaptiveOversampling:
 
     def state(self) -> dict[str, Any]:
         """The ranks, and how many negatives were drawn by them."""
-        return {"order": self._ranks.order, "spread": self._ranks.spread, "draws": self._draws}
+        return {"order": self._ranks.order.copy(), "spread": self._ranks.spread.copy(), "draws": self._draws}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` gave."""
-        order, spread = (np.array(to_numpy(state[name])) for name in ("order", "spread"))
+        """Take back what `state` gave; refused, with nothing changed, if it is of other items or not whole."""
+        owner = "AdaptiveOversampling.restore"
+        if not isinstance(state, Mapping) or not {"order", "spread", "draws"} <= set(state):
+            refuse(owner, "state", "what AdaptiveOversampling.state gave", shown(state))
+        order, spread, draws = (as_array(owner, name, to_numpy(state[name])) for name in ("order", "spread", "draws"))
         if order.ndim != 2 or order.shape[1] != self.positives.n_items or spread.shape != order.shape[:1]:
             rule = f"of shape (d, {self.positives.n_items}), with a spread (d,)"
-            refuse("AdaptiveOversampling.restore", "order", rule, f"shapes {order.shape} and {spread.shape}")
-        self._ranks, self._draws = FactorRanks(order, spread), int(state["draws"])
+            refuse(owner, "order", rule, f"shapes {order.shape} and {spread.shape}")
+        if draws.shape or draws.dtype.kind not in "iu" or draws < 0:
+            refuse(owner, "draws", "a whole number of at least 0", shown(state["draws"]))
+        self._ranks, self._draws = FactorRanks(order.copy(), spread.copy()), int(draws)
 
     def _vectors(self, owner: str, query: Query) -> NDArray[np.float64]:
         """(B, d) the anchors' vectors in NumPy, without gradients."""

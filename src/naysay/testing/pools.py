@@ -56,7 +56,7 @@ def check_pool(
     query       query(anchors) -> Query, for pools that look at more than the anchors
     without     names of promises that this pool does not make, e.g. "randomness" for one that has no choice
 
-    state         state() holds arrays, numbers and strings; after restore the next draw is the same
+    state         state() is a flat dictionary of arrays, numbers and strings; after restore the next draw is the same
     on_short      a row with nothing left is padded, not refused
     shape         (B, n) for B = 0, 1 and many
     range         ids within -1 ... n_items - 1

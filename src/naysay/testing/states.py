@@ -21,12 +21,12 @@ def saved_state(part: Any) -> Any:
 
 
 def state(trial: Trial) -> str | None:
-    """A state is arrays, numbers and strings, and all of it: restored, the next draw is the same."""
+    """A flat dictionary of arrays, numbers and strings, and all of it: restored, the next draw is the same."""
     if trial.saved is None:
         return None
-    strange = _strange(trial.saved, "state()")
+    strange = _strange(trial.saved)
     if strange is not None:
-        return f"keeps {strange}; a state holds arrays, numbers and strings"
+        return f"keeps {strange}; a state is a flat dictionary of arrays, numbers and strings"
     query = trial.batches.mixed(MANY)
     first = trial.ask(query)
     for step in range(1, 4):  # let it move, as far as drawing and observing move it
@@ -38,17 +38,15 @@ def state(trial: Trial) -> str | None:
     return None if difference is None else f"gave other {difference} after restore(state())"
 
 
-def _strange(value: Any, place: str) -> str | None:
-    """Where a state holds something that cannot be written down, or None."""
-    if isinstance(value, dict):
-        keys = (f"the key {key!r} in {place}" for key in value if not isinstance(key, str))
-        inside = (_strange(part, f"{place}[{key!r}]") for key, part in value.items())
-        return next((found for found in (*keys, *inside) if found is not None), None)
-    if isinstance(value, list | tuple):
-        return next((found for part in value if (found := _strange(part, place)) is not None), None)
-    plain = to_numpy(value)
-    if plain is None or isinstance(plain, bool | int | float | str | np.generic):
-        return None
-    if isinstance(plain, np.ndarray) and plain.dtype.kind != "O":
-        return None
-    return f"a {type(value).__name__} at {place}"
+def _strange(state: Any) -> str | None:
+    """What in a state `np.savez(file, **state)` could not write down without pickle, or None."""
+    if not isinstance(state, dict):
+        return f"a {type(state).__name__} in place of a dictionary"
+    for key, value in state.items():
+        if not isinstance(key, str):
+            return f"the key {key!r}"
+        plain = to_numpy(value)
+        number = isinstance(plain, bool | int | float | str | np.generic)
+        if not number and not (isinstance(plain, np.ndarray) and plain.dtype.kind != "O"):
+            return f"a {type(value).__name__} at {key!r}"
+    return None
