@@ -10,9 +10,9 @@ import numpy as np
 from mining_contenders import CLUSTERS, WIDTH
 from numpy.typing import NDArray
 
-from naysay.mining.approximate import Index
-from naysay.mining.index_rules import lists_for
-from naysay.mining.search import search
+from naysay.mining.index.approximate import Index
+from naysay.mining.index.rules import lists_for
+from naysay.mining.searching.search import search
 
 DEPTH, INNER = 100, 48
 Vectors = NDArray[np.float32]

@@ -105,9 +105,9 @@ def test_a_model_encodes_the_texts_in_the_order_of_the_set(files, tmp_path, monk
         np.save(tmp_path / f"{len(texts)}.npy", side[[rows[text.encode("utf-8", "replace")] for text in texts]])
         return tmp_path / f"{len(texts)}.npy"
 
-    for name, function in (("encode", encode_texts), ("encode_model", lambda name: f"model {name}")):
-        module = ModuleType(f"naysay.mining.{name}")
-        setattr(module, "encode_texts" if name == "encode" else "load_model", function)
+    for name, function in (("encode_texts", encode_texts), ("model", lambda name: f"model {name}")):
+        module = ModuleType(f"naysay.mining.encode.{name}")
+        setattr(module, "load_model" if name == "model" else name, function)
         monkeypatch.setitem(sys.modules, module.__name__, module)
     _, text = printed(files / "train.jsonl", model="M", query_prompt="q: ")
     assert asked[0] == ("model M", 200, files / ".train.jsonl.vectors", "q: ")

@@ -9,7 +9,7 @@ import naysay as ns
 from naysay.audit.given_vectors import moved, opened, rows_of
 from naysay.audit.training_set import training_set
 from naysay.mining import open_vectors, read_negatives, write_negatives
-from naysay.mining.formats import FORMATS
+from naysay.mining.formats.table import FORMATS
 
 KNOWN = ns.Positives.from_pairs([0, 0, 1, 2], [0, 1, 2, 3], 3, 9)
 IDS = np.array([[4, 5], [6, 7], [8, 4]])

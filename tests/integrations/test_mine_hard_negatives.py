@@ -11,9 +11,9 @@ from stand_in_models import Encoder, Scorer, on_a_circle, random_table
 from naysay.detectors import Absolute
 from naysay.integrations import hard_negative_tables, hard_negatives
 from naysay.integrations.sentence_transformers import mine_hard_negatives
-from naysay.mining import engines
-from naysay.mining.plan import plan
-from naysay.mining.vectors import Vectors
+from naysay.mining.files.vectors import Vectors
+from naysay.mining.searching import engines
+from naysay.mining.searching.plan import plan
 
 FORMATS = ["triplet", "n-tuple", "labeled-pair", "labeled-list"]
 

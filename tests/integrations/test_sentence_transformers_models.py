@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from naysay.integrations.sentence_transformers import mine_hard_negatives
-from naysay.mining.encode import encode_texts, load_model, weights_hash
-from naysay.mining.encode_model import settings_of
+from naysay.mining.encode.encode_texts import encode_texts
+from naysay.mining.encode.model import load_model, settings_of, weights_hash
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
-from naysay.mining.found import Found
 from naysay.mining.merge import merge
+from naysay.mining.searching.found import Found
 
 
 @st.composite

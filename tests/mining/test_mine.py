@@ -13,8 +13,9 @@ from plain_search import check_counts, plain_scores, vectors
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Guide, Margin, Twins
 from naysay.kernels.threads import set_threads
-from naysay.mining import auto, deepen, requests
+from naysay.mining import auto
 from naysay.mining.mine import mine
+from naysay.mining.task import deepen, requests
 
 METRICS = ("cosine", "dot", "l2")
 ARRAYS = ("ids", "scores", "rank", "suspicion", "source", "kept_by", "positive_scores", "thresholds", "counts")
@@ -374,7 +375,7 @@ def test_another_line_without_another_search(monkeypatch):
     expected = mine(
         QUERIES, CORPUS, WORLD.known, 5, depth=150, select="random", on_short="relax", judge=Calibrated(0.2)
     )
-    monkeypatch.setattr(import_module("naysay.mining.job_rows"), "search", None)
+    monkeypatch.setattr(import_module("naysay.mining.task.rows"), "search", None)
     assert same(mined.rethreshold(alpha=0.2), expected)
     assert mined.rethreshold(alpha=0.2).rule == expected.rule
     assert same(mined.rethreshold(alpha=0.2).rethreshold(alpha=0.05), mined)

@@ -185,7 +185,7 @@ def test_nothing_is_searched_before_a_refusal(monkeypatch):
     def searched(*parts, **given):
         raise AssertionError
 
-    monkeypatch.setattr(import_module("naysay.mining.job_rows"), "search", searched)
+    monkeypatch.setattr(import_module("naysay.mining.task.rows"), "search", searched)
     for given in (
         {"on_short": "fill"},
         {"select": "softmax"},

@@ -21,9 +21,9 @@ from naysay.audit.scored import Scored, as_given, by_vectors
 from naysay.audit.training_set import OWNER, TrainingSet, training_set
 from naysay.audit.worst import called, worst
 from naysay.checks import check_one_of, check_whole, refuse
+from naysay.mining.files.vectors import Vectors
 from naysay.mining.known import read_known
-from naysay.mining.search import METRICS
-from naysay.mining.vectors import Vectors
+from naysay.mining.searching.search import METRICS
 from naysay.quantity.numbers import one_number
 from naysay.rng import rng_for
 

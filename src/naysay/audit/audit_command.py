@@ -117,8 +117,8 @@ def _passes(result: Audit, limit: float | None, out: Console) -> bool:
 
 def _encoded(found: TrainingSet, model: str, folder: Path, prompts: tuple[str | None, str | None]) -> dict[str, Any]:
     """Vectors of all texts of the set, in its order, by a model; kept in `folder` for the next time."""
-    from naysay.mining.encode import encode_texts
-    from naysay.mining.encode_model import load_model
+    from naysay.mining.encode.encode_texts import encode_texts
+    from naysay.mining.encode.model import load_model
 
     texts = (found.query_texts, found.corpus_texts)
     for name, given in zip(("queries", "documents"), texts, strict=True):

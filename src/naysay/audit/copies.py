@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from naysay.audit.scored import Scored
 from naysay.audit.training_set import TrainingSet
 from naysay.detectors.twins import REASONS, Twins
-from naysay.mining.pair_scores import pair_scores
-from naysay.mining.vectors import Vectors
+from naysay.mining.files.vectors import Vectors
+from naysay.mining.searching.pair_scores import pair_scores
 from naysay.types import Negatives, Query
 
 Reasons = NDArray[np.int8]

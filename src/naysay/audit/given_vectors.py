@@ -12,10 +12,10 @@ from naysay.audit.names_file import read_names
 from naysay.audit.training_set import OWNER, Ids
 from naysay.checks import refuse, shown
 from naysay.kernels.threads import threads
-from naysay.mining.search import METRICS
-from naysay.mining.survey import survey
-from naysay.mining.vectors import Vectors, open_vectors
-from naysay.mining.workers import Workers
+from naysay.mining.files.vectors import Vectors, open_vectors
+from naysay.mining.searching.search import METRICS
+from naysay.mining.searching.survey import survey
+from naysay.mining.searching.workers import Workers
 
 
 def opened(parameter: str, given: Any, metric: str) -> Vectors:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from naysay.audit.scored import Scored
 from naysay.kernels import dots
 from naysay.kernels.threads import in_rows
-from naysay.mining.pair_scores import taken
-from naysay.mining.search import METRICS
-from naysay.mining.vectors import Vectors
+from naysay.mining.files.vectors import Vectors
+from naysay.mining.searching.pair_scores import taken
+from naysay.mining.searching.search import METRICS
 from naysay.positives import Positives
 from naysay.rows import frozen
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from naysay.checks import refuse
-from naysay.mining.job_tables import batches, column_names
+from naysay.mining.files.tables import batches, column_names
 
 
 def read_names(owner: str, parameter: str, path: Path) -> list[str]:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import refuse
-from naysay.mining.formats import format_called
+from naysay.mining.formats.read_negatives import check_fit, format_told
+from naysay.mining.formats.read_rows import opened_table
+from naysay.mining.formats.readers import READERS, Rows
+from naysay.mining.formats.table import format_called
+from naysay.mining.formats.training_file import Collector, TrainingFile
 from naysay.mining.mined import Mined
-from naysay.mining.read_formats import READERS, Rows
-from naysay.mining.read_negatives import check_fit, format_told
-from naysay.mining.read_rows import opened_table
-from naysay.mining.training_file import Collector, TrainingFile
 from naysay.positives import POSITIVE, Positives
 
 Ids = NDArray[np.int64]

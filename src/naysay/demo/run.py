@@ -136,7 +136,7 @@ def _taught(screen: Console, parts: Split, steps: int, seed: int) -> tuple[Estim
 
 def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int, made_by: str) -> None:
     """The judged negatives of the first seed at half time, explained."""
-    from naysay.mining.reported import report_mined
+    from naysay.mining.reported.report_mined import report_mined
 
     pairs = parts.train.library
     gained = {f"MRR, {arm}": f"{100 * np.mean(rows['MRR']):.1f} %" for arm, rows in result.quality.items()}

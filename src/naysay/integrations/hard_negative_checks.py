@@ -10,9 +10,9 @@ import numpy as np
 from naysay.checks import check_one_of, check_whole, refuse, shown
 from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.mining.auto import ALPHA
-from naysay.mining.encode import check_encoder
+from naysay.mining.encode.encode_texts import check_encoder
 from naysay.mining.judge import combined
-from naysay.mining.search import METRICS
+from naysay.mining.searching.search import METRICS
 from naysay.quantity.numbers import one_number
 
 STRATEGIES = ("top", "random", "softmax", "spread")

@@ -15,15 +15,15 @@ from naysay.integrations.text_pairs import TextPairs
 from naysay.kernels.threads import threads
 from naysay.mining.auto import ALPHA, calibrated
 from naysay.mining.candidates import Candidates
-from naysay.mining.found import Found
+from naysay.mining.files.vectors import Vectors
 from naysay.mining.judge import judge as judged
 from naysay.mining.known import rows_of
 from naysay.mining.mined import slots_of
-from naysay.mining.pair_scores import lowest_of, pair_scores
 from naysay.mining.rescore import ScorePairs, answers_of
-from naysay.mining.search import search_below
+from naysay.mining.searching.found import Found
+from naysay.mining.searching.pair_scores import lowest_of, pair_scores
+from naysay.mining.searching.search import search_below
 from naysay.mining.select import NOT_SELECTED, select
-from naysay.mining.vectors import Vectors
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.types import Query

@@ -18,11 +18,11 @@ from naysay.integrations.hard_negative_statistics import statistics
 from naysay.integrations.hard_negative_tables import FORMATS, Rows, fingerprint, names_of
 from naysay.integrations.hard_negatives import Rules, pick
 from naysay.integrations.text_pairs import TextPairs, own_texts, pair_up, read_columns, twin_texts
-from naysay.mining.encode import encode_texts, pool_of
+from naysay.mining.encode.encode_texts import encode_texts, pool_of
+from naysay.mining.files.vectors import open_vectors
+from naysay.mining.files.whole_files import need_datasets
 from naysay.mining.known import pairs_of
 from naysay.mining.rescore import ScorePairs
-from naysay.mining.vectors import open_vectors
-from naysay.mining.whole_files import need_datasets
 from naysay.positives import IGNORE, Positives
 
 _OWNER = "mine_hard_negatives"

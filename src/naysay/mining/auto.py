@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.detectors.thresholds import choose_thresholds
-from naysay.mining.pair_scores import pair_scores
-from naysay.mining.vectors import Vectors
+from naysay.mining.files.vectors import Vectors
+from naysay.mining.searching.pair_scores import pair_scores
 from naysay.positives import Positives
 
 ALPHA, FALSE_SHARE, HARD_SHARE = 0.05, 0.001, 0.05

@@ -15,8 +15,8 @@ from naysay.checks import check_at_least, check_whole, refuse, shown
 from naysay.errors import MissingExtraError
 from naysay.kernels.postings import best_documents
 from naysay.kernels.threads import in_rows
-from naysay.mining.found import Found
-from naysay.mining.labels import strings
+from naysay.mining.formats.labels import strings
+from naysay.mining.searching.found import Found
 from naysay.positives import Positives
 from naysay.rows import frozen, offsets
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_at_least, check_one_of, check_whole, refuse, shown
-from naysay.mining.found import Found
+from naysay.mining.searching.found import Found
 
 Ids = NDArray[np.int64]
 _CELLS = 1 << 20  # candidates that are sorted at a time

@@ -10,19 +10,20 @@ import numpy as np
 
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.slots import LINE
-from naysay.mining import job_index, job_line, requests
-from naysay.mining.job_line import Line
-from naysay.mining.job_notes import notes_of, tally_of
-from naysay.mining.job_rows import candidates_of, finish_of
-from naysay.mining.job_task import task_of
+from naysay.mining.files.vectors import open_vectors
 from naysay.mining.judge import judge as judged
 from naysay.mining.judge import lines_of
 from naysay.mining.known import known_of
 from naysay.mining.mined import Mined, slots_of
-from naysay.mining.pair_scores import pair_scores
+from naysay.mining.reported.notes import notes_of, tally_of
 from naysay.mining.rescore import ScorePairs
 from naysay.mining.rescore import rescore as rescored
-from naysay.mining.vectors import open_vectors
+from naysay.mining.searching.pair_scores import pair_scores
+from naysay.mining.task import requests
+from naysay.mining.task.indexed import check_approximate, with_index
+from naysay.mining.task.line import Line, decide, floor_of, needs_sample, sample_of
+from naysay.mining.task.rows import candidates_of, finish_of
+from naysay.mining.task.task import task_of
 
 
 def mine(
@@ -116,7 +117,7 @@ def mine(
     owner = "mine"
     asking, held = open_vectors(owner, "queries", queries), open_vectors(owner, "corpus", corpus)
     requests.check_vectors(owner, asking, held, metric)
-    job_index.check_approximate(owner, approximate, min_recall)
+    check_approximate(owner, approximate, min_recall)
     known = known_of(owner, positives, ignore, asking.n, held.n, same_ids=same_ids)
     task = task_of(
         owner,
@@ -156,19 +157,19 @@ def mine(
     whose, which = known.pairs()
     known_scores = pair_scores(asking, held, whose, which, metric)
     sample = None
-    if job_line.needs_sample(judge, known_scores[one], floor, auto_k=auto_k, rescored=rescore is not None):
-        sample = job_line.sample_of(task)
-    low = job_line.floor_of(judge, floor, sample, auto_k=auto_k)
+    if needs_sample(judge, known_scores[one], floor, auto_k=auto_k, rescored=rescore is not None):
+        sample = sample_of(task)
+    low = floor_of(judge, floor, sample, auto_k=auto_k)
     line = Line(None, "", low)
     if rescore is None:
-        line = Line(*job_line.decide(owner, judge, known_scores[one], sample), low)
-    task, notes = job_index.with_index(owner, task, approximate, min_recall)
+        line = Line(*decide(owner, judge, known_scores[one], sample), low)
+    task, notes = with_index(owner, task, approximate, min_recall)
     rows = task.rows(0, asking.n, known_scores)
     candidates = candidates_of(task, rows, line)
     if rescore is not None:
         pairs = whose[one], which[one]
         candidates = rescored(candidates, rescore, positives=pairs, budget=rescore_budget, batch=rescore_batch)
-        line = Line(*job_line.decide(owner, judge, candidates.positive_scores[whose[one]], sample), low)
+        line = Line(*decide(owner, judge, candidates.positive_scores[whose[one]], sample), low)
     if line.detector is not None:
         candidates = judged(candidates, line.detector, query=rows.query)
     ending = finish_of(task, rows)
@@ -191,5 +192,5 @@ def mine(
         _auto_k=auto_k,
         _before=candidates,
         _finish=ending,
-        _background=partial(job_line.sample_of, task) if rescore is None else None,  # of scores of the same kind
+        _background=partial(sample_of, task) if rescore is None else None,  # of scores of the same kind
     )

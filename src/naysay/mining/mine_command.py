@@ -14,14 +14,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from naysay.checks import check_one_of, refuse
-from naysay.mining import job_options
-from naysay.mining.job_end import end
-from naysay.mining.job_files import room
-from naysay.mining.job_folder import FORMAT, begun, check_unfinished, digest, folder_of, opened
-from naysay.mining.job_index import check_approximate, with_index
-from naysay.mining.job_inputs import Side
-from naysay.mining.job_numbers import MinedFile
-from naysay.mining.job_prepare import (
+from naysay.mining.jobs.end import end
+from naysay.mining.jobs.files import room
+from naysay.mining.jobs.folder import FORMAT, begun, check_unfinished, digest, folder_of, opened
+from naysay.mining.jobs.inputs import Side
+from naysay.mining.jobs.numbers import MinedFile
+from naysay.mining.jobs.options import read_bytes, read_count, read_judge, read_quotas, read_ranks
+from naysay.mining.jobs.prepare import (
     Files,
     Ready,
     background_of,
@@ -31,12 +30,13 @@ from naysay.mining.job_prepare import (
     read_tables,
     word_lists,
 )
-from naysay.mining.job_run import mine_parts
-from naysay.mining.job_sizes import within
-from naysay.mining.job_task import task_of
-from naysay.mining.job_vectors import check_size, open_steady
-from naysay.mining.job_write import check_output
-from naysay.mining.requests import LEAST_DEPTH
+from naysay.mining.jobs.run import mine_parts
+from naysay.mining.jobs.sizes import within
+from naysay.mining.jobs.vectors import check_size, open_steady
+from naysay.mining.jobs.write import check_output
+from naysay.mining.task.indexed import check_approximate, with_index
+from naysay.mining.task.requests import LEAST_DEPTH
+from naysay.mining.task.task import task_of
 from naysay.quantity.outputs import check_apart, check_page
 
 _OWNER = "mine"
@@ -105,19 +105,19 @@ def mine_files(
     printed on standard error, and the numbers, one line, on standard output.
     """
     owner, out, errors = _OWNER, console or Console(), Console(stderr=True)
-    count, size = job_options.read_count(owner, "-k", k), job_options.read_bytes(owner, "--budget", budget)
-    make_judge = job_options.read_judge(owner, "--judge", judge)
+    count, size = read_count(owner, "-k", k), read_bytes(owner, "--budget", budget)
+    make_judge = read_judge(owner, "--judge", judge)
     asked: dict[str, Any] = {
         "metric": metric,
         "seed": seed,
         "same_ids": same_ids,
         "depth": depth,
-        "ranks": job_options.read_ranks(owner, "--ranks", ranks),
+        "ranks": read_ranks(owner, "--ranks", ranks),
         "floor": floor,
         "select": select,
         "temperature": temperature,
         "balance": balance,
-        "quotas": job_options.read_quotas(owner, "--quotas", quotas),
+        "quotas": read_quotas(owner, "--quotas", quotas),
         "on_short": on_short,
         "most": most,
     }
@@ -239,7 +239,7 @@ def _model(model: Any) -> Any:
     """A model, loaded if it is a name."""
     if not isinstance(model, str | Path):
         return model
-    from naysay.mining.encode import load_model
+    from naysay.mining.encode.model import load_model
 
     return load_model(model)
 

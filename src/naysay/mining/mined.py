@@ -15,10 +15,10 @@ from naysay.detectors.calibrated import Calibrated
 from naysay.mining.auto import Background
 from naysay.mining.candidates import Candidates, canonical_order
 from naysay.mining.explain import Explanation, Fate
-from naysay.mining.job_notes import notes_of, tally_of
+from naysay.mining.formats.write_negatives import Written, write_negatives
 from naysay.mining.judge import judge as judged
 from naysay.mining.judge import lines_of, rejudged, was_suspicious
-from naysay.mining.write_negatives import Written, write_negatives
+from naysay.mining.reported.notes import notes_of, tally_of
 from naysay.positives import Positives
 from naysay.types import Negatives, Query
 
@@ -239,7 +239,7 @@ class Mined:
 
         Without `background` random pairs are scored for it here, where the vectors are at hand.
         """
-        from naysay.mining.reported import report_mined  # a report draws a Mined, so it stands after it
+        from naysay.mining.reported.report_mined import report_mined  # a report draws a Mined, so it stands after it
 
         if background is None and self._background is not None:
             background = self._background()

@@ -13,7 +13,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_whole, refuse, shown
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, canonical_order, check_candidates
-from naysay.mining.pair_scores import lowest_of
+from naysay.mining.searching.pair_scores import lowest_of
 from naysay.positives import POSITIVE, Positives
 
 # score_pairs(anchors (n,), ids (n,)) -> (n,), higher is closer

@@ -1,0 +1,196 @@
+"""What a job does once, before its parts: reads pairs and texts, finds vectors, scores what is known.
+
+Each step leaves a file in the job's folder, and is not done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import refuse
+from naysay.mining.auto import Background
+from naysay.mining.bm25 import bm25
+from naysay.mining.jobs.files import read_array, read_json, room, write_array, write_json
+from naysay.mining.jobs.folder import digest
+from naysay.mining.jobs.inputs import Side, open_side, read_pairs, rows_in, strings_of, write_distinct, write_side
+from naysay.mining.jobs.options import MakeJudge
+from naysay.mining.judge import lines_of
+from naysay.mining.known import known_of
+from naysay.mining.searching.pair_scores import lowest_of, pair_scores
+from naysay.mining.task import requests
+from naysay.mining.task.line import Line, decide, floor_of, needs_sample, sample_of
+from naysay.mining.task.task import Task
+from naysay.positives import Positives
+from naysay.types import Query
+
+Sizes = tuple[int | None, int | None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The tables of a job, and which of their columns are meant; "" is the usual name.
+
+    pairs, ignore      pairs of anchor and positive, and of anchor and what to leave alone
+    queries, corpus    what anchors and documents are called and say
+    """
+
+    pairs: Path
+    queries: Path | None
+    corpus: Path | None
+    ignore: Path | None
+    anchor_column: str = ""
+    positive_column: str = ""
+    query_id_column: str = ""
+    query_text_column: str = ""
+    id_column: str = ""
+    text_column: str = ""
+    title_column: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Ready:
+    """A job that can be mined: everything that its parts share.
+
+    queries, corpus   what anchors and documents are called
+    known_scores      of all known pairs;  background  scores of random pairs, ascending
+    notes             what to know about it so far
+    """
+
+    task: Task
+    line: Line
+    queries: Side
+    corpus: Side
+    known_scores: NDArray[np.float32]
+    background: NDArray[np.float32]
+    notes: tuple[str, ...]
+
+
+def read_tables(
+    owner: str, folder: Path, files: Files, sizes: Sizes, *, same_ids: bool
+) -> tuple[Positives, Side, Side]:
+    """What is known, the queries and the documents; read once, then from the folder.
+
+    sizes   how many vectors there are of queries and of documents, None where they are yet to be made
+    """
+    done = folder / "read.json"
+    state = read_json(done)
+    if state is None:
+        state = _read(owner, folder, files, sizes, same_ids=same_ids)
+        write_json(owner, done, state)
+    known = Positives.load(folder / "known")
+    sides = [open_side(folder, name, state[name]["n"], state[name]["broken"]) for name in ("query", "corpus")]
+    return known, sides[0], sides[1]
+
+
+def _read(owner: str, folder: Path, files: Files, sizes: Sizes, *, same_ids: bool) -> dict[str, Any]:
+    given = [("pairs", files.pairs)] + ([("--ignore", files.ignore)] if files.ignore is not None else [])
+    columns = [read_pairs(owner, option, path, files.anchor_column, files.positive_column) for option, path in given]
+    named = (
+        ("query", "--queries", files.queries, (files.query_id_column, files.query_text_column, "")),
+        ("corpus", "--corpus", files.corpus, (files.id_column, files.text_column, files.title_column)),
+    )
+    state: dict[str, Any] = {}
+    rows: list[list[Any]] = []
+    for place, (name, option, path, wanted) in enumerate(named):
+        size, column = sizes[place], columns[0][place]
+        broken: dict[str, int] = {}
+        if path is not None:
+            broken = write_side(owner, option, path, folder, name, *wanted)
+        elif column.numbers is None:
+            broken = write_distinct(owner, column, folder, name)
+        elif size is None:
+            refuse(owner, option, "given where pairs hold row numbers and --model is to encode texts", "none")
+        side = open_side(folder, name, size or 0, broken)
+        what = "queries" if name == "query" else "documents"
+        if size is not None and size != side.n:
+            source = f"the {side.n:,} {what}" + (f" of {str(path)!r}" if path is not None else " that the pairs name")
+            refuse(owner, f"--{name}-vectors", f"a vector for each of {source}", f"{size:,} vectors")
+        rows.append([rows_in(owner, pair[place], side, what) for pair in columns])
+        state[name] = {"n": side.n, "broken": broken}
+    positives, *ignored = zip(*rows, strict=True)
+    known = known_of(
+        owner, positives, ignored[0] if ignored else None, state["query"]["n"], state["corpus"]["n"], same_ids=same_ids
+    )
+    with room(owner, folder / "known", lambda: known.nbytes):
+        known.save(folder / "known")
+    return state
+
+
+def encoded(owner: str, folder: Path, keep: Path | None, model: Any, sides: Mapping[str, Side]) -> dict[str, Path]:
+    """The vectors of queries and documents by a model, a file each; other ones than the job began with are refused."""
+    from naysay.mining.encode.encode_texts import encode_texts
+
+    paths = {}
+    for name, side in sides.items():
+        if side.texts is None:
+            refuse(owner, "--model", f"given where the {name} has texts", "ids alone")
+        place = keep if keep is not None else folder / "encoded"
+        with room(owner, place):
+            paths[name] = Path(encode_texts(model, strings_of(side.texts), folder=place))
+    made = {name: digest(owner, "--model", path)["sha256"] for name, path in paths.items()}
+    before = read_json(folder / "encoded.json")
+    if before is not None and before != made:
+        advice = "Put the model back, or start anew with --fresh."
+        refuse(owner, "--resume", "given with the model that the job began with", "other vectors", advice)
+    write_json(owner, folder / "encoded.json", made)
+    return paths
+
+
+def word_lists(owner: str, folder: Path, queries: Side, corpus: Side, known: Positives, depth: int) -> NDArray[Any]:
+    """(n, depth) the best documents by BM25, made once. Its index of all words is in memory while it is made."""
+    path = folder / "bm25.npy"
+    if not path.is_file():
+        for name, side in (("--queries", queries), ("--corpus", corpus)):
+            if side.texts is None:
+                refuse(owner, name, "a file with texts for --source bm25", "none")
+        texts, others = strings_of(queries.texts), strings_of(corpus.texts)
+        plain = Positives(known.indptr, known.indices, known.n_items, filter=known.filter)
+        write_array(owner, path, bm25(texts, others, depth, exclude=plain).ids.astype(np.int32))
+    found: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return found
+
+
+def known_scores_of(owner: str, folder: Path, task: Task) -> NDArray[np.float32]:
+    """The scores of all known pairs; before they are scored, all vectors are looked at."""
+    path = folder / "known_scores.npy"
+    if not path.is_file():
+        requests.check_numbers(owner, task.queries, task.corpus, task.metric, task.threads)
+        whose, which = task.known.pairs()
+        write_array(owner, path, pair_scores(task.queries, task.corpus, whose, which, task.metric))
+    return read_array(path)
+
+
+def background_of(owner: str, folder: Path, task: Task) -> Background:
+    """The scores of random pairs: what hardness is measured by, and where a line by shares is drawn."""
+    path, about = folder / "background.npy", folder / "background.json"
+    if not about.is_file():
+        sample = sample_of(task)
+        write_array(owner, path, sample.scores)
+        write_json(owner, about, {"n_positives": sample.n_positives, "whole": sample.whole})
+    return Background(read_array(path), **read_json(about))
+
+
+def line_of(
+    owner: str, task: Task, make_judge: MakeJudge, scores: NDArray[np.float32], sample: Background, floor: float | None
+) -> Line:
+    """The judge and the floor of the job, by the scores of what is known and of random pairs."""
+    positive, auto_k = task.kinds["positive"], task.counts is None
+    judge = make_judge(lowest_of(task.known.pairs()[0][positive], scores[positive], task.queries.n))
+    one = scores[task.held_out()]
+    if not needs_sample(judge, one, floor, auto_k=auto_k, rescored=False):
+        low = floor_of(judge, floor, None, auto_k=auto_k)
+        detector, rule = decide(owner, judge, one, None)
+    else:
+        low = floor_of(judge, floor, sample, auto_k=auto_k)
+        detector, rule = decide(owner, judge, one, sample)
+    if detector is not None:
+        lines_of(detector, Query(np.arange(task.queries.n)))  # an anchor without a line is refused before the search
+    return Line(detector, rule, low)

@@ -1,0 +1,117 @@
+"""The output of a job, streamed from its folder by the writers of all formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import first_bad, refuse
+from naysay.mining.files import whole_files
+from naysay.mining.files.columns import rows_of
+from naysay.mining.formats import runs, write_checks
+from naysay.mining.formats.blocks import Job
+from naysay.mining.formats.labels import Labels
+from naysay.mining.formats.table import FORMATS, format_called
+from naysay.mining.jobs.inputs import Side
+from naysay.mining.jobs.prepare import Ready
+from naysay.mining.known import pairs_of
+from naysay.positives import POSITIVE
+from naysay.rows import offsets
+
+Ids = NDArray[np.int64]
+
+
+def check_output(
+    owner: str,
+    output: Path,
+    format: str,
+    options: Mapping[str, Any],
+    *,
+    with_scores: bool,
+    texts: tuple[bool, bool] | None,
+) -> None:
+    """Refuse an output that could not be written at the end of the job.
+
+    texts   whether there are texts of the queries, and of the documents; None: not known yet
+    """
+    name = format_called(owner, format, "trec")
+    whole_files.check_place(owner, output)
+    write_checks.check_options(name, options["short"], options["corpus_path"], options["tag"], titles=False)
+    if name == "trec":
+        return
+    chosen = FORMATS[name]
+    if output.suffix.lower() not in chosen.suffixes:
+        rule = f"a file that ends in {' or '.join(chosen.suffixes)} for the format {name!r}"
+        refuse(owner, "--output", rule, repr(str(output)))
+    if output.suffix.lower() == ".hf":
+        whole_files.need_datasets(owner)
+    if with_scores and chosen.scores == "none":
+        refuse(owner, "--with-scores", f"left out for the format {name!r}, which has no place for scores", "it")
+    for side, there in zip(("query", "corpus"), texts or (True, True), strict=True):
+        if side in chosen.texts and not there:
+            option = "--queries" if side == "query" else "--corpus"
+            refuse(owner, option, f"a file with texts for the format {name!r}", "none")
+
+
+def write_output(
+    owner: str,
+    output: Path,
+    format: str,
+    ids: Ids,
+    scores: NDArray[np.float32],
+    ready: Ready,
+    options: Mapping[str, Any],
+    *,
+    with_scores: bool,
+    wrote: Callable[[int], None],
+) -> int:
+    """Write the negatives; the number of rows of the file comes back. wrote(anchors) is called for each block."""
+    name = format_called(owner, format, "trec")
+    sides = _labels("query", ready.queries), _labels("corpus", ready.corpus)
+    if options["short"] == "raise":
+        found = np.count_nonzero(ids >= 0, axis=1)
+        if (found < ids.shape[1]).any():
+            rule = f"'drop' unless each anchor has {ids.shape[1]} negatives"
+            refuse(owner, "--short", rule, first_bad(found, found < ids.shape[1]))
+    if name == "trec":
+        tag = options["tag"] or "naysay"
+        return runs.write_lines(owner, output, ids, scores, *sides, tag)
+    chosen, kind = FORMATS[name], output.suffix.lower()
+    known = ready.task.known
+    starts = offsets(known.count())
+    beside = ready.known_scores[ready.task.kinds["positive"]] if with_scores else None
+    corpus_path = options["corpus_path"]
+    corpus_id = "" if corpus_path is None else Path(corpus_path).name
+    items = pairs_of(known, POSITIVE)[1]
+    job = Job(ids, scores if with_scores else None, starts, items, beside, *sides, corpus_id)
+    rows, empty = 0, chosen.columns(job.block(0, 0))
+    with whole_files.draft_of(owner, output) as draft:
+        opened: AbstractContextManager[whole_files.Write]
+        if kind == ".parquet":
+            opened = whole_files.parquet(draft, empty)
+        elif kind == ".hf":
+            opened = whole_files.data_set(owner, draft, empty)
+        elif kind == ".json":
+            opened = whole_files.json_document(draft, {"corpus": {"path": corpus_path}})
+        else:
+            opened = whole_files.json_lines(draft, arrays=chosen.arrays)
+        with opened as write:
+            for block in job.blocks():
+                columns = chosen.columns(block)
+                write(columns)
+                rows += rows_of(columns)
+                wrote(len(block.anchors))
+    return rows
+
+
+def _labels(side: str, given: Side) -> Labels:
+    """What the rows of a side are called; strings are gathered from disk, a block at a time."""
+    labels = Labels(write_checks.OWNER, side, given.n)
+    labels.names = None if given.ids is None else given.ids.gather
+    labels.texts = None if given.texts is None else given.texts.gather
+    return labels
