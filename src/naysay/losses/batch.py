@@ -10,7 +10,7 @@ from torch import Tensor
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_whole, first_bad, refuse
-from naysay.losses.blocks import Form, in_blocks
+from naysay.losses.blocks import Form, blockwise
 from naysay.losses.columns import Columns, columns
 from naysay.losses.inputs import (
     as_indices,
@@ -96,7 +96,7 @@ class Batch:
 
     def losses(self, form: Form) -> Tensor:
         """(N,) the form's losses in the caller's dtype."""
-        return in_blocks(self.left, self.right, None, form, self.block).to(self.dtype)
+        return blockwise(self.left, self.right, None, form, self.block).to(self.dtype)
 
 
 def own_batch(

@@ -17,7 +17,7 @@ BLOCK = 1 << 22  # scores held at once: more does not help, since a block should
 _FEWEST_ROWS = 16  # of a block, however many columns there are: they are no more than the columns' own vectors
 
 
-def in_blocks(left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form, block: int) -> Tensor:
+def blockwise(left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form, block: int) -> Tensor:
     """(N,) losses of rows left @ right.T, (N, M), of which about `block` scores exist at a time.
 
     left (N, d), right (M, d), row_inputs (R, N) or None: all may take gradients.
@@ -36,7 +36,7 @@ def in_blocks(left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form
 
 
 class _Blocks(torch.autograd.Function):
-    """The autograd node of `in_blocks`."""
+    """The autograd node of `blockwise`."""
 
     @staticmethod
     def forward(  # wanted: gradients are; torch says that an input needs one even where they are switched off

@@ -17,7 +17,7 @@ from naysay.losses.slots import softplus
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrast:
-    """A form for `in_blocks`: the losses of `info_nce`, `debiased` and `hardness` over columns.
+    """A form for `blockwise`: the losses of `info_nce`, `debiased` and `hardness` over columns.
 
     partner      (N,) the column of each row's positive
     labels       (G, N) and key_labels (G, M), or None: columns of the row's own label are left out; the mean over G

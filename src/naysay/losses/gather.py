@@ -16,7 +16,7 @@ from naysay.losses.slots import softplus
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Gather:
-    """A form for `in_blocks`: the mean over a row's positives of -log softmax.
+    """A form for `blockwise`: the mean over a row's positives of -log softmax.
 
     labels       (G, N) and key_labels (G, M): columns of the row's own label are its positives; the mean over G
     partner      (N,) a column that is a positive whatever its label, or None

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from naysay.checks import check_whole, refuse
 from naysay.losses.batch import as_partner, as_vectors, label_pair
-from naysay.losses.blocks import BLOCK, in_blocks
+from naysay.losses.blocks import BLOCK, blockwise
 from naysay.losses.columns import columns
 from naysay.losses.contrast import Contrast
 from naysay.losses.debiased import check_debiasing, floor_of
@@ -101,7 +101,7 @@ def in_batch(
         refuse("in_batch", "key_labels", "given with labels", "key_labels without them")
     found = columns("in_batch", rows, size, left, own=own, mask=mask, weights=weights, log_q=log_q, spare=spare)
     form = Contrast(found, pairs, *same, prior, beta, through)
-    return in_blocks(left, right, torch.stack(row_inputs), form, block).to(given.dtype)
+    return blockwise(left, right, torch.stack(row_inputs), form, block).to(given.dtype)
 
 
 def _log_sums(logits: Tensor, valid: Tensor, beta: float, *, through: bool) -> list[Tensor]:
