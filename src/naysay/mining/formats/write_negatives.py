@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -14,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_range, first_bad, refuse, whole_numbers
 from naysay.mining.files import whole_files
-from naysay.mining.files.columns import rows_of
 from naysay.mining.formats import runs, write_checks
 from naysay.mining.formats.blocks import Ids, Job
 from naysay.mining.formats.labels import Labels
 from naysay.mining.formats.table import FORMATS, Format, format_called
+from naysay.mining.formats.write_blocks import write_blocks
 from naysay.mining.formats.write_checks import OWNER
 from naysay.positives import POSITIVE, Positives
 from naysay.rows import offsets
@@ -115,30 +114,8 @@ def write_negatives(
     corpus_id = "" if corpus_path is None else Path(corpus_path).name
     job = Job(negatives, number, indptr, items, beside, queries, corpus, corpus_id)
     dropped = _dropped(chosen, job, short)
-    rows = _write(target, chosen, job, corpus_path)
+    rows = write_blocks(OWNER, target, chosen, job, corpus_path)
     return Written(target, name, rows, dropped)
-
-
-def _write(target: Path, chosen: Format, job: Job, corpus_path: str | None) -> int:
-    """All blocks to a draft, which then takes the place of `target`; the number of rows."""
-    rows, empty = 0, chosen.columns(job.block(0, 0))
-    kind = target.suffix.lower()
-    with whole_files.draft_of(OWNER, target) as draft:
-        opened: AbstractContextManager[whole_files.Write]
-        if kind == ".parquet":
-            opened = whole_files.parquet(draft, empty)
-        elif kind == ".hf":
-            opened = whole_files.data_set(OWNER, draft, empty)
-        elif kind == ".json":
-            opened = whole_files.json_document(draft, {"corpus": {"path": corpus_path}})
-        else:
-            opened = whole_files.json_lines(draft, arrays=chosen.arrays)
-        with opened as write:
-            for block in job.blocks():
-                columns = chosen.columns(block)
-                write(columns)
-                rows += rows_of(columns)
-    return rows
 
 
 def _run(

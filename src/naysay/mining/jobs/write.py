@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ from numpy.typing import NDArray
 
 from naysay.checks import first_bad, refuse
 from naysay.mining.files import whole_files
-from naysay.mining.files.columns import rows_of
 from naysay.mining.formats import runs, write_checks
 from naysay.mining.formats.blocks import Job
 from naysay.mining.formats.labels import Labels
 from naysay.mining.formats.table import FORMATS, format_called
+from naysay.mining.formats.write_blocks import write_blocks
 from naysay.mining.jobs.inputs import Side
 from naysay.mining.jobs.prepare import Ready
 from naysay.mining.known import pairs_of
@@ -81,32 +80,14 @@ def write_output(
     if name == "trec":
         tag = options["tag"] or "naysay"
         return runs.write_lines(owner, output, ids, scores, *sides, tag)
-    chosen, kind = FORMATS[name], output.suffix.lower()
-    known = ready.task.known
+    chosen, known = FORMATS[name], ready.task.known
     starts = offsets(known.count())
     beside = ready.known_scores[ready.task.kinds["positive"]] if with_scores else None
     corpus_path = options["corpus_path"]
     corpus_id = "" if corpus_path is None else Path(corpus_path).name
     items = pairs_of(known, POSITIVE)[1]
     job = Job(ids, scores if with_scores else None, starts, items, beside, *sides, corpus_id)
-    rows, empty = 0, chosen.columns(job.block(0, 0))
-    with whole_files.draft_of(owner, output) as draft:
-        opened: AbstractContextManager[whole_files.Write]
-        if kind == ".parquet":
-            opened = whole_files.parquet(draft, empty)
-        elif kind == ".hf":
-            opened = whole_files.data_set(owner, draft, empty)
-        elif kind == ".json":
-            opened = whole_files.json_document(draft, {"corpus": {"path": corpus_path}})
-        else:
-            opened = whole_files.json_lines(draft, arrays=chosen.arrays)
-        with opened as write:
-            for block in job.blocks():
-                columns = chosen.columns(block)
-                write(columns)
-                rows += rows_of(columns)
-                wrote(len(block.anchors))
-    return rows
+    return write_blocks(owner, output, chosen, job, corpus_path, wrote)
 
 
 def _labels(side: str, given: Side) -> Labels:
