@@ -200,17 +200,30 @@ def test_files_that_are_refused(world):
     (world.folder / "pairs.xml").write_text("<pairs/>")
     with pytest.raises(NaysayError, match=r"^mine: `pairs` must be a table, got '.*pairs\.xml'\. \.parquet, \.jsonl"):
         world.run(pairs="pairs.xml")
-    write(
-        world.folder / "twice.jsonl",
-        [{"id": "d1", "text": "a"}] * 2 + [{"id": f"d{row}", "text": ""} for row in range(58)],
-    )
-    with pytest.raises(
-        NaysayError, match=r"`pairs` must be of ids that stand once among the documents, got 'd1' at rows 0 and 1"
-    ):
-        world.run(corpus="twice.jsonl")
     write(world.folder / "odd.jsonl", [{"id": "d1", "text": 5}])
     with pytest.raises(NaysayError, match=r"`--corpus` must be a file with strings in 'text', got 5 at row 0"):
         world.run(corpus="odd.jsonl")
+
+
+def test_an_id_that_stands_twice(world):
+    before = sorted(world.folder.iterdir())
+    documents = [{"id": f"d{row}", "text": world.texts[row]} for row in range(60)]
+    named = {f"d{row}" for row in world.known.pairs()[1]}
+    other = next(row for row in range(60) if f"d{row}" not in named)
+    for row in (1, other):  # one that pairs name, and one that none does
+        twice = [*documents, {"id": f"d{row}", "text": "more"}]
+        write(world.folder / "twice.jsonl", twice)
+        np.save(world.folder / "c61.npy", np.concatenate([world.corpus, world.corpus[:1]]))
+        rule = rf"^mine: `--corpus` must be a file with each id of 'id' once, got 'd{row}' at rows {row} and 60\.$"
+        with pytest.raises(NaysayError, match=rule):
+            world.run(corpus="twice.jsonl", corpus_vectors="c61.npy")
+    queries = [{"qid": min(row, 22), "text": text} for row, text in enumerate(world.anchors)]
+    write(world.folder / "queries.jsonl", queries)  # pairs name texts, so that no id is asked for
+    rule = r"^mine: `--queries` must be a file with each id of 'qid' once, got '22' at rows 22 and 23\.$"
+    with pytest.raises(NaysayError, match=rule):
+        world.run(queries="queries.jsonl")
+    left = {path.name for path in world.folder.iterdir()} - {path.name for path in before}
+    assert left == {"twice.jsonl", "c61.npy", "queries.jsonl"}
 
 
 @pytest.mark.parametrize(

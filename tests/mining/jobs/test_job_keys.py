@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
+from naysay.mining.jobs import keys as job_keys
 from naysay.mining.jobs import options as job_options
 from naysay.mining.jobs import vectors as job_vectors
-from naysay.mining.jobs.keys import distinct, keys_of, places_of
+from naysay.mining.jobs.keys import distinct, first_repeat, keys_of, places_of, read_keys, write_keys
 from naysay.mining.jobs.parts import Part, gaps, read_part, write_part
 from naysay.mining.jobs.sizes import within
 from naysay.mining.jobs.texts import Texts, write_texts
@@ -33,10 +34,35 @@ def test_distinct_as_a_dictionary(words):
 @given(WORDS, WORDS, st.integers(1, 5))
 def test_places_as_a_loop(wanted, words, step):
     wanted = list(dict.fromkeys(wanted))
-    found = places_of(keys_of(wanted), [words[start : start + step] for start in range(0, len(words), step)])
-    assert found.rows.tolist() == [words.index(word) if word in words else -1 for word in wanted]
-    again = [(words.index(word), row) for row, word in enumerate(words) if word in wanted and words.index(word) != row]
-    assert found.again == (again[0] if again else None)
+    blocks = [keys_of(words[start : start + step]) for start in range(0, len(words), step)]
+    found = places_of(keys_of(wanted), blocks)
+    assert found.tolist() == [words.index(word) if word in words else -1 for word in wanted]
+
+
+@given(st.lists(st.text("abc", max_size=3), max_size=40), st.integers(1, 9), st.integers(1, 9))
+def test_the_first_repeat_as_in_a_loop(tmp_path_factory, words, held, block):
+    path = tmp_path_factory.getbasetemp() / "some_keys"
+    write_keys("test", path, [words[:7], [], words[7:]])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(job_keys, "_HELD", held)
+        patched.setattr(job_keys, "_BLOCK", block)
+        assert (np.concatenate([keys_of([]), *read_keys(path)]) == keys_of(words)).all()
+        found = first_repeat(path)
+    again = [(words.index(word), row) for row, word in enumerate(words) if words.index(word) != row]
+    assert found == (again[0] if again else None)
+
+
+@pytest.mark.parametrize("words", [["same"] * 500, [f"w{row}" for row in range(500)], [*"abc"] * 167])
+def test_repeats_are_looked_for_in_bounded_memory(tmp_path, monkeypatch, words):
+    write_keys("test", tmp_path / "keys", [words])
+    own, seen = job_keys._repeat, []
+    monkeypatch.setattr(job_keys, "_HELD", 20)
+    monkeypatch.setattr(job_keys, "_BLOCK", 10)
+    monkeypatch.setattr(
+        job_keys, "_repeat", lambda parts: (seen.append(sum(len(rows) for _, rows in parts)), own(parts))[1]
+    )
+    assert first_repeat(tmp_path / "keys") == {500: (0, 1) if words[0] == "same" else None, 501: (0, 3)}[len(words)]
+    assert max(seen) <= 2 * 20 + 10
 
 
 @given(st.lists(st.lists(st.text(st.characters(exclude_categories=()), max_size=5), max_size=4), max_size=6), st.data())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_range, refuse, shown
 from naysay.mining.files.tables import batches, chosen_column, column_names
-from naysay.mining.jobs.keys import Keys, distinct, keys_of, places_of
+from naysay.mining.jobs.keys import Keys, distinct, first_repeat, keys_of, places_of, read_keys, write_keys
 from naysay.mining.jobs.texts import Texts, write_texts
 
 Ids = NDArray[np.int64]
@@ -60,13 +60,14 @@ class Side:
     """The queries, or the documents.
 
     n        how many there are
-    ids, texts   where their strings are on disk, or None
+    ids, texts   where their strings are on disk, or None;  keys  the file of the keys of the ids
     broken   {"ids" or "texts": the first row that UTF-8 cannot hold}
     """
 
     n: int
     ids: Texts | None
     texts: Texts | None
+    keys: Path
     broken: dict[str, int]
 
 
@@ -110,7 +111,10 @@ def read_pairs(owner: str, option: str, path: Path, anchor: str, positive: str) 
 def write_side(
     owner: str, option: str, path: Path, folder: Path, name: str, id_column: str, text_column: str, title_column: str
 ) -> dict[str, int]:
-    """Put the ids and texts of a file of queries or documents on disk; what comes back are rows that are no UTF-8."""
+    """Put the ids and texts of a file of queries or documents on disk; what comes back are rows that are no UTF-8.
+
+    An id that stands in two rows is refused, whoever names it: it would not say which of them is meant.
+    """
     names, of = column_names(owner, option, path), "--query" if name == "query" else "-"
     key = chosen_column(owner, f"{of}-id-column", names, id_column, _ID)
     text = chosen_column(owner, f"{of}-text-column", names, text_column, _TEXT)
@@ -121,12 +125,23 @@ def write_side(
         refuse(owner, option, "a file with a column of ids or of texts", ", ".join(map(repr, names)) or "none", advice)
     broken = {}
     if key is not None:
-        broken["ids"] = write_texts(owner, folder / f"{name}_ids", _strings(owner, option, path, [key], of_ids=True))
+        place = folder / f"{name}_ids"
+        broken["ids"] = write_texts(owner, place, _strings(owner, option, path, [key], of_ids=True))
+        _check_once(owner, option, key, Texts(place), _keys_file(folder, name))
     if text is not None:
         wanted = [title_column, text] if title_column else [text]
         blocks = _strings(owner, option, path, wanted, of_ids=False)
         broken["texts"] = write_texts(owner, folder / f"{name}_texts", blocks)
     return {part: row for part, row in broken.items() if row >= 0}
+
+
+def _check_once(owner: str, option: str, column: str, ids: Texts, path: Path) -> None:
+    """Put the keys of ids on disk, and refuse an id that stands twice."""
+    write_keys(owner, path, ids.blocks())
+    twice = first_repeat(path)
+    if twice is not None:
+        got = f"{shown(ids[twice[0]])} at rows {twice[0]} and {twice[1]}"
+        refuse(owner, option, f"a file with each id of {column!r} once", got)
 
 
 def _strings(owner: str, option: str, path: Path, columns: list[str], *, of_ids: bool) -> Iterator[list[str]]:
@@ -161,9 +176,12 @@ def open_side(folder: Path, name: str, n: int, broken: dict[str, int]) -> Side:
     """What `write_side` or `write_distinct` left."""
     parts = [folder / f"{name}_{part}" for part in ("ids", "texts")]
     ids, texts = (Texts(part) if part.with_name(f"{part.name}.starts").is_file() else None for part in parts)
-    return Side(
-        n if ids is None and texts is None else len(ids if ids is not None else texts or ()), ids, texts, broken
-    )
+    size = n if ids is None and texts is None else len(ids if ids is not None else texts or ())
+    return Side(size, ids, texts, _keys_file(folder, name), broken)
+
+
+def _keys_file(folder: Path, name: str) -> Path:
+    return folder / f"{name}_ids.keys"
 
 
 def rows_in(owner: str, column: Column, side: Side, what: str) -> Ids:
@@ -174,14 +192,9 @@ def rows_in(owner: str, column: Column, side: Side, what: str) -> Ids:
     known = distinct(column.keys)
     rows = np.full(len(known.first), -1, np.int64)
     if side.ids is not None:
-        found = places_of(known.keys, side.ids.blocks())
-        rows = found.rows
-        if found.again is not None and (rows >= 0).any():
-            one, other = found.again
-            got = f"{shown(side.ids[one])} at rows {one} and {other}"
-            refuse(owner, column.option, f"of ids that stand once among the {what}", got)
+        rows = places_of(known.keys, read_keys(side.keys))
     if side.texts is not None and not (rows >= 0).any():
-        rows = places_of(known.keys, side.texts.blocks()).rows
+        rows = places_of(known.keys, map(keys_of, side.texts.blocks()))
     missing = rows[known.which] < 0
     if missing.any():
         bad = np.flatnonzero(missing)
