@@ -147,7 +147,7 @@ def mine_files(
         for option, was in contents.items():
             check_size(owner, option, read[option], was["bytes"])
 
-    with opened(owner, place, what, fresh=fresh) as folder, _progress(errors) as progress:
+    with opened(owner, place, what, resume=resume, fresh=fresh) as folder, _progress(errors) as progress:
         known, asking, held = read_tables(owner, folder, files, _sizes(paths), same_ids=same_ids)
         _check_texts(output, format, written, asking, held, with_scores=with_scores)
         if model is not None:

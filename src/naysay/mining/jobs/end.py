@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.checks import first_bad, refuse
 from naysay.mining.jobs.files import clear_drafts, room, sync_file
+from naysay.mining.jobs.folder import refused
 from naysay.mining.jobs.numbers import MinedFile, as_numbers, rate_of
 from naysay.mining.jobs.prepare import Ready
 from naysay.mining.jobs.run import Whole, sampled, together
@@ -38,6 +40,8 @@ def end(
     for path in (output, report):
         if path is not None:
             clear_drafts(path)
+    if options["short"] == "raise":
+        _check_short(owner, folder, whole)
     cells = 2 * max(1, whole.tally["negatives"])
     with room(owner, output, lambda: cells * _text_bytes(ready)):
         rows = write_output(
@@ -51,6 +55,15 @@ def end(
         with room(owner, report, lambda: 1 << 24):
             _report(report, title, provenance, ready, whole, sample, found)
     return found
+
+
+def _check_short(owner: str, folder: Path, whole: Whole) -> None:
+    """Refuse anchors with fewer negatives than a row of the file has, as --short raise asks; the parts stay."""
+    found, k = np.count_nonzero(whole.ids >= 0, axis=1), whole.ids.shape[1]
+    if (found < k).any():
+        refused(folder)
+        advice = "Run again with --short drop, which goes on from here."
+        refuse(owner, "--short", f"'drop' unless each anchor has {k} negatives", first_bad(found, found < k), advice)
 
 
 def _numbers(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: int) -> MinedFile:

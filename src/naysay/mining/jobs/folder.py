@@ -17,7 +17,9 @@ from naysay.errors import NaysayError
 from naysay.mining.jobs.files import DRAFT, read_json, write_json
 
 FORMAT = 1
-_WHAT, _BEGUN, _LOCK = "job.json", "begun", "lock"
+_WHAT, _BEGUN, _REFUSED, _LOCK, _VECTORS = "job.json", "begun", "refused", "lock", "encoded"
+# Options that say "raise": a part that is done has no anchor that is short, and so is the same by any other of them.
+_MAY_RELENT = ("--on-short", "--short")
 
 
 def folder_of(output: Path) -> Path:
@@ -43,19 +45,21 @@ def check_unfinished(owner: str, path: Path, *, resume: bool, fresh: bool) -> No
         return
     if not path.is_dir() or (not (path / _WHAT).is_file() and not _is_empty(path)):
         refuse(owner, "--job", "a new folder, or one of a job", repr(str(path)))
-    if (path / _WHAT).is_file() and not resume and not fresh:
+    if (path / _WHAT).is_file() and not (resume or fresh or (path / _REFUSED).is_file()):
         advice = "Go on with it by --resume, or start anew with --fresh."
         refuse(owner, "--output", "one without an unfinished job", f"the job in {str(path)!r}", advice)
 
 
 @contextmanager
-def opened(owner: str, path: Path, job: Mapping[str, Any], *, fresh: bool) -> Iterator[Path]:
+def opened(owner: str, path: Path, job: Mapping[str, Any], *, resume: bool, fresh: bool) -> Iterator[Path]:
     """The folder of a job, new or to be gone on with. It is removed at the end, and stays if anything fails.
 
     job     all that decides the result: arguments, contents of files, versions. A folder of another job is refused
-    fresh   whether what is there is thrown away
+    resume, fresh   whether what is there must be this job, and whether it is thrown away
 
-    A job that is refused before it has `begun` leaves no folder. One process at a time: another one is refused.
+    A job that is refused before it has `begun` leaves no folder. One that was `refused` because anchors are short
+    stands in nobody's way: it is gone on with if that is all that is asked otherwise now, and else makes room for this
+    one, all but the vectors of a model. One process at a time: another one is refused.
     """
     try:
         path.mkdir(exist_ok=True)
@@ -63,15 +67,19 @@ def opened(owner: str, path: Path, job: Mapping[str, Any], *, fresh: bool) -> It
         refuse(owner, "--job", "a folder that can be made", f"{shown(str(path))} ({error.strerror})")
     with _alone(owner, path):
         _gone(path)
+        now = json.loads(json.dumps(job))
         if fresh:
             _clear(path)
+        elif not resume and (path / _REFUSED).is_file() and _changed(read_json(path / _WHAT) or {}, now):
+            _clear(path, *((_VECTORS, _BEGUN) if (path / _VECTORS).is_dir() else ()))
         for draft in path.rglob(f"{DRAFT}*"):  # of a process that was killed
             draft.unlink(missing_ok=True)
         there = read_json(path / _WHAT)
-        if there is None:
-            write_json(owner, path / _WHAT, dict(job))
-        else:
-            _same(owner, there, json.loads(json.dumps(job)))
+        if there is not None:
+            _same(owner, there, now)
+        if there != now:
+            write_json(owner, path / _WHAT, now)
+        (path / _REFUSED).unlink(missing_ok=True)
         try:
             yield path
         except NaysayError:
@@ -86,13 +94,17 @@ def begun(path: Path) -> None:
     (path / _BEGUN).touch()
 
 
-def _clear(path: Path) -> None:
-    """Remove all but the lock, and last what says that this is a job."""
+def refused(path: Path) -> None:
+    """Say that the job asks for what cannot be: the next run need not say what is to become of it."""
+    (path / _REFUSED).touch()
+
+
+def _clear(path: Path, *kept: str) -> None:
+    """Remove all but the lock and what is kept, and last what says that this is a job."""
     for file in path.iterdir():
-        if file.is_dir():
-            shutil.rmtree(file)
-        elif file.name not in (_LOCK, _WHAT):
-            file.unlink()
+        if file.name in (_LOCK, _WHAT, *kept):
+            continue
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
     (path / _WHAT).unlink(missing_ok=True)
 
 
@@ -116,9 +128,15 @@ def _is_empty(path: Path) -> bool:
     return all(file.name == _LOCK or file.name.startswith(DRAFT) for file in path.iterdir())
 
 
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What is other than it was, and decides what is in the folder."""
+    other = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return [name for name in other if not (name in _MAY_RELENT and before.get(name) == "raise")]
+
+
 def _same(owner: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuse to go on with another job, and say what is other."""
-    changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    changed = _changed(before, now)
     if not changed:
         return
     name = changed[0]

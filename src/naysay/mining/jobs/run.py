@@ -11,10 +11,12 @@ from typing import Any, BinaryIO, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.checks import refuse
 from naysay.detectors.slots import LINE
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates
 from naysay.mining.jobs.files import whole_file
+from naysay.mining.jobs.folder import refused
 from naysay.mining.jobs.numbers import above
 from naysay.mining.jobs.parts import Part, finished, gaps, parts, write_part
 from naysay.mining.jobs.prepare import Ready
@@ -78,8 +80,22 @@ def mine_parts(
         before()
         told[0] = 0.0
         here = shown[np.searchsorted(shown, start) : np.searchsorted(shown, stop)] - start
-        write_part(owner, folder, _part(ready, start, stop, here))
+        part = _part(ready, start, stop, here)
+        if ready.task.on_short == "raise" and part.totals["tally"]["short"]:
+            _refuse_short(owner, folder, part)
+        write_part(owner, folder, part)
         done(stop - start - told[0])
+
+
+def _refuse_short(owner: str, folder: Path, part: Part) -> NoReturn:
+    """Refuse a part with anchors that are short, as --on-short raise asks; the parts before it stay."""
+    refused(folder)
+    counts, found = part.arrays["counts"], np.count_nonzero(part.arrays["ids"] >= 0, axis=1)
+    short = np.flatnonzero(found < counts)
+    first = short[0]
+    got = f"{found[first]} of {counts[first]} for anchor {part.start + first} ({len(short)} such in its part)"
+    advice = "Run again with another --on-short, which goes on from here; or with fewer, or deeper, which starts anew."
+    refuse(owner, "--on-short", "other than 'raise' unless each anchor has its k negatives", got, advice)
 
 
 def _part(ready: Ready, start: int, stop: int, shown: Ids) -> Part:
@@ -89,7 +105,8 @@ def _part(ready: Ready, start: int, stop: int, shown: Ids) -> Part:
     candidates = candidates_of(task, rows, line)
     if line.detector is not None:
         candidates = judged(candidates, line.detector, query=rows.query)
-    after, wanted = finish_of(task, rows)(candidates, line.detector)
+    how = "pad" if task.on_short == "raise" else task.on_short  # a part that is short is refused once it is counted
+    after, wanted = finish_of(replace(task, on_short=how), rows)(candidates, line.detector)
     slots = slots_of(after, task.width if task.counts is not None else int(wanted.max(initial=0)))
     filled = slots["ids"] >= 0
     arrays = {"ids": slots["ids"], "scores": slots["scores"], "counts": wanted}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import first_bad, refuse
+from naysay.checks import refuse
 from naysay.mining.files import whole_files
 from naysay.mining.formats import runs, write_checks
 from naysay.mining.formats.blocks import Job
@@ -72,11 +72,6 @@ def write_output(
     """Write the negatives; the number of rows of the file comes back. wrote(anchors) is called for each block."""
     name = format_called(owner, format, "trec")
     sides = _labels("query", ready.queries), _labels("corpus", ready.corpus)
-    if options["short"] == "raise":
-        found = np.count_nonzero(ids >= 0, axis=1)
-        if (found < ids.shape[1]).any():
-            rule = f"'drop' unless each anchor has {ids.shape[1]} negatives"
-            refuse(owner, "--short", rule, first_bad(found, found < ids.shape[1]))
     if name == "trec":
         tag = options["tag"] or "naysay"
         return runs.write_lines(owner, output, ids, scores, *sides, tag)
