@@ -19,8 +19,15 @@ from naysay.errors import NaysayError
 
 def refuse(owner: str, parameter: str, rule: str, got: object, advice: str = "") -> NoReturn:
     """Raise the refusal of `parameter`."""
-    sentence = f"{owner}: `{parameter}` must be {rule}, got {got}."
-    raise NaysayError(f"{sentence} {advice}".rstrip())
+    said = owner, parameter, rule, str(got), advice
+    refusal = NaysayError(sentence(*said))
+    refusal.said = said
+    raise refusal
+
+
+def sentence(owner: str, parameter: str, rule: str, got: str, advice: str) -> str:
+    """The sentence of a refusal."""
+    return f"{owner}: `{parameter}` must be {rule}, got {got}. {advice}".rstrip()
 
 
 def check_at_least(owner: str, parameter: str, value: float, least: float) -> None:

@@ -2,7 +2,12 @@
 
 
 class NaysayError(ValueError):
-    """A refusal in one sentence. The command line prints it and exits with 2."""
+    """A refusal in one sentence. The command line prints it and exits with 2.
+
+    said   owner, parameter, rule, what was got and advice, if `checks.refuse` made the sentence of these
+    """
+
+    said: tuple[str, str, str, str, str] | None = None
 
 
 class MissingExtraError(ImportError):

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from naysay.checks import check_one_of, refuse
+from naysay.mining.formats.runs import check_fields
 from naysay.mining.jobs.end import end
 from naysay.mining.jobs.files import room
 from naysay.mining.jobs.folder import FORMAT, begun, check_unfinished, digest, folder_of, opened
@@ -30,10 +31,12 @@ from naysay.mining.jobs.prepare import (
     read_tables,
     word_lists,
 )
+from naysay.mining.jobs.refusals import in_options
 from naysay.mining.jobs.run import mine_parts
 from naysay.mining.jobs.sizes import within
 from naysay.mining.jobs.vectors import check_size, open_steady
 from naysay.mining.jobs.write import check_output
+from naysay.mining.select import HOW
 from naysay.mining.task.indexed import check_approximate, with_index
 from naysay.mining.task.requests import LEAST_DEPTH
 from naysay.mining.task.task import task_of
@@ -43,6 +46,7 @@ _OWNER = "mine"
 STOPPED = "stopped; run again with --resume"
 
 
+@in_options()
 def mine_files(
     pairs: Path,
     *,
@@ -122,6 +126,7 @@ def mine_files(
         "most": most,
     }
     written = {"short": short, "corpus_path": corpus_path, "tag": tag}
+    check_one_of(owner, "--select", select, [how for how in HOW if how != "groups"])  # which no option can give
     for source in sources:
         check_one_of(owner, "--source", source, ("bm25",))
     check_approximate(owner, approximate, min_recall)
@@ -151,7 +156,6 @@ def mine_files(
         known, asking, held = read_tables(owner, folder, files, _sizes(paths), same_ids=same_ids)
         _check_texts(output, format, written, asking, held, with_scores=with_scores)
         if model is not None:
-            begun(folder)
             paths = encoded(owner, folder, encoded_folder, _model(model), {"query": asking, "corpus": held})
         vectors = {name: open_steady(owner, f"--{name}-vectors", path) for name, path in paths.items()}
         lists = {}
@@ -247,13 +251,14 @@ def _model(model: Any) -> Any:
 def _check_texts(
     output: Path, format: str, options: Mapping[str, Any], queries: Side, corpus: Side, *, with_scores: bool
 ) -> None:
-    """Refuse an output that needs texts that are not there, or that cannot hold them."""
+    """Refuse an output that needs texts that are not there, or that cannot hold them or the ids."""
     there = (queries.texts is not None, corpus.texts is not None)
     check_output(_OWNER, output, format, options, with_scores=with_scores, texts=there)
-    if output.suffix.lower() not in (".parquet", ".hf"):
-        return
+    utf8 = output.suffix.lower() in (".parquet", ".hf")
     for option, side in (("--queries", queries), ("--corpus", corpus)):
-        for part, row in side.broken.items():
+        if format == "trec" and side.ids is not None:
+            check_fields(_OWNER, option, side.ids.blocks())
+        for part, row in side.broken.items() if utf8 else ():
             advice = "Parquet holds UTF-8 only; .jsonl can escape what is broken."
             refuse(_OWNER, option, f"{part} that UTF-8 can hold", f"row {row}", advice)
 

@@ -244,7 +244,8 @@ def test_vectors_that_are_refused(world):
     bad = world.queries.copy()
     bad[3, 1], bad[9, 0] = np.nan, np.inf
     np.save(world.folder / "bad.npy", bad)
-    with pytest.raises(NaysayError, match=r"^mine: `queries` must be finite, got nan at row 3 \(2 such rows\)\.$"):
+    rule = r"^mine: `--query-vectors` must be finite, got nan at row 3 \(2 such rows\)\.$"
+    with pytest.raises(NaysayError, match=rule):
         world.run(query_vectors="bad.npy")
     for given, got in (
         ({"query_vectors": None}, "--corpus-vectors alone"),

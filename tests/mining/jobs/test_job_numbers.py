@@ -268,9 +268,9 @@ def test_a_mined_writes_scores_and_is_not_pickled(world, tmp_path):
             {"format": "tevatron"},
             r"^mine: `--with-scores` must be left out for the format 'tevatron', which has no place",
         ),
-        ({"format": "tripplet"}, r"^mine: `format` must be one of .* got 'tripplet'\. Did you mean 'triplet'\?$"),
+        ({"format": "tripplet"}, r"^mine: `--format` must be one of .* got 'tripplet'\. Did you mean 'triplet'\?$"),
         ({"sources": ["bm52"]}, r"^mine: `--source` must be one of 'bm25', got 'bm52'\. Did you mean 'bm25'\?$"),
-        ({"threads": 0}, r"^mine: `threads` must be at least 1, got 0\.$"),
+        ({"threads": 0}, r"^mine: `--threads` must be at least 1, got 0\.$"),
         ({"judge": "margin:0.1", "k": "auto"}, None),
         (
             {"k": "3", "format": "n-tuple", "judge": "absolute:-2", "short": "raise", "depth": 9},

@@ -169,9 +169,9 @@ def test_a_folder_that_is_no_job(world):
 
 def test_what_is_refused_early_leaves_nothing(world):
     before = sorted(world.folder.iterdir())
-    with pytest.raises(NaysayError, match="`judge` must be fitted, or 999 anchors"):
+    with pytest.raises(NaysayError, match="`--judge` must be fitted, or 999 anchors"):
         world.run(judge="calibrated:0.001")
-    with pytest.raises(NaysayError, match="`quotas` must be one of 'search', got 'bm25'"):
+    with pytest.raises(NaysayError, match="`--quotas` must be one of 'search', got 'bm25'"):
         world.run(quotas="search=2,bm25=3")
     assert sorted(world.folder.iterdir()) == before
 

@@ -80,7 +80,7 @@ def test_a_job_is_mine(world, monkeypatch, name):
         assert found.negatives == np.count_nonzero(mined.mask)
         assert (found.short, found.missing) == ((mined.short > 0).sum(), mined.short.sum())
         assert found.rule == mined.rule
-        assert found.notes == mined.notes
+        assert found.notes == tuple(note.replace("depth=", "--depth ") for note in mined.notes)
         assert found.dropped == {reason: counts.sum() for reason, counts in mined.dropped.items()}
         assert not world.job().exists()
 

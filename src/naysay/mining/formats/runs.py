@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, final
 
@@ -105,8 +105,9 @@ def write_lines(
     """The lines of a run, a block of queries at a time, to a draft that takes the place of `target`."""
     for parameter, labels in (("query_ids", queries), ("corpus_ids", corpus)):
         if labels.names is not None:
-            _check_fields(owner, parameter, labels.names(np.arange(labels.n)))
-    _check_fields(owner, "tag", [tag])
+            blocks = (np.arange(start, min(start + _BLOCK, labels.n)) for start in range(0, labels.n, _BLOCK))
+            check_fields(owner, parameter, map(labels.names, blocks))
+    check_fields(owner, "tag", [[tag]])
     end, lines = b" " + encoded(tag) + b"\n", 0
     with whole_files.draft_of(owner, target) as draft, draft.open("wb", buffering=1 << 20) as stream:
         for start in range(0, len(ids), _BLOCK):
@@ -125,9 +126,9 @@ def write_lines(
     return lines
 
 
-def _check_fields(owner: str, parameter: str, names: Sequence[str]) -> None:
+def check_fields(owner: str, parameter: str, blocks: Iterable[Sequence[str]]) -> None:
     """Refuse names that would be two fields, none, or no bytes."""
-    for row, name in enumerate(names):
+    for row, name in enumerate(chain.from_iterable(blocks)):
         if not isinstance(name, str) or _SPACE.search(name):
             refuse(owner, parameter, "without white space, and not empty", f"{shown(name)} at row {row}")
 

@@ -18,22 +18,24 @@ Ids = NDArray[np.int64]
 _BLOCK = 1 << 16
 
 
-def check_options(name: str, short: str | None, corpus_path: str | None, tag: str | None, *, titles: bool) -> None:
+def check_options(
+    owner: str, name: str, short: str | None, corpus_path: str | None, tag: str | None, *, titles: bool
+) -> None:
     """Refuse options that cannot act, and one that is missing."""
     if titles and name != "tevatron":
         advice = "Join titles and texts first."
-        refuse(OWNER, "corpus_titles", f"left out for the format {name!r}", "titles", advice)
+        refuse(owner, "corpus_titles", f"left out for the format {name!r}", "titles", advice)
     if short is not None:
-        check_one_of(OWNER, "short", short, ("drop", "raise"))
+        check_one_of(owner, "short", short, ("drop", "raise"))
         if name == "trec" or not FORMATS[name].rectangular:
-            refuse(OWNER, "short", f"left out for the format {name!r}, which holds rows of any length", repr(short))
+            refuse(owner, "short", f"left out for the format {name!r}, which holds rows of any length", repr(short))
     if corpus_path is not None and name != "nemo":
-        refuse(OWNER, "corpus_path", f"left out for the format {name!r}", repr(corpus_path))
+        refuse(owner, "corpus_path", f"left out for the format {name!r}", repr(corpus_path))
     if corpus_path is None and name == "nemo":
         advice = "It is the folder of the corpus that the documents' ids are of."
-        refuse(OWNER, "corpus_path", "given for the format 'nemo'", None, advice)
+        refuse(owner, "corpus_path", "given for the format 'nemo'", None, advice)
     if tag is not None and name != "trec":
-        refuse(OWNER, "tag", f"left out for the format {name!r}", repr(tag))
+        refuse(owner, "tag", f"left out for the format {name!r}", repr(tag))
 
 
 def check_needs(chosen: Format, target: Path, queries: Labels, corpus: Labels) -> None:

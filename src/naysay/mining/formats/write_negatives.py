@@ -91,7 +91,7 @@ def write_negatives(
     negatives = whole_numbers(OWNER, "ids", to_numpy(ids), "(n, k)").astype(np.int64, copy=False)
     if not negatives.shape[1]:
         refuse(OWNER, "ids", "of shape (n, k), k at least 1", f"shape {negatives.shape}")
-    write_checks.check_options(name, short, corpus_path, tag, titles=corpus_titles is not None)
+    write_checks.check_options(OWNER, name, short, corpus_path, tag, titles=corpus_titles is not None)
     if not isinstance(positives, Positives):
         refuse(OWNER, "positives", "a Positives", type(positives).__name__)
     queries = Labels(OWNER, "query", len(negatives), ids=query_ids, texts=query_texts)

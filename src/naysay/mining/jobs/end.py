@@ -48,7 +48,7 @@ def end(
             owner, output, format, whole.ids, whole.scores, ready, options, with_scores=with_scores, wrote=wrote
         )
     sync_file(output)
-    notes = (*ready.notes, *notes_of(whole.tally, ready.corpus.n))
+    notes = (*ready.notes, *notes_of(whole.tally, ready.corpus.n, option="--depth "))
     sample = sampled(ready.task, ready.line, whole, ready.known_scores, notes)
     found = _numbers(ready, whole, sample, output, rows)
     if report is not None:

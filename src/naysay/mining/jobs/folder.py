@@ -17,7 +17,8 @@ from naysay.errors import NaysayError
 from naysay.mining.jobs.files import DRAFT, read_json, write_json
 
 FORMAT = 1
-_WHAT, _BEGUN, _REFUSED, _LOCK, _VECTORS = "job.json", "begun", "refused", "lock", "encoded"
+VECTORS = "encoded"  # a folder in it, with the vectors of a model
+_WHAT, _BEGUN, _REFUSED, _LOCK = "job.json", "begun", "refused", "lock"
 # Options that say "raise": a part that is done has no anchor that is short, and so is the same by any other of them.
 _MAY_RELENT = ("--on-short", "--short")
 
@@ -71,7 +72,7 @@ def opened(owner: str, path: Path, job: Mapping[str, Any], *, resume: bool, fres
         if fresh:
             _clear(path)
         elif not resume and (path / _REFUSED).is_file() and _changed(read_json(path / _WHAT) or {}, now):
-            _clear(path, *((_VECTORS, _BEGUN) if (path / _VECTORS).is_dir() else ()))
+            _clear(path, *((VECTORS, _BEGUN) if (path / VECTORS).is_dir() else ()))
         for draft in path.rglob(f"{DRAFT}*"):  # of a process that was killed
             draft.unlink(missing_ok=True)
         there = read_json(path / _WHAT)

@@ -17,7 +17,7 @@ from naysay.checks import refuse
 from naysay.mining.auto import Background
 from naysay.mining.bm25 import bm25
 from naysay.mining.jobs.files import read_array, read_json, room, write_array, write_json
-from naysay.mining.jobs.folder import digest
+from naysay.mining.jobs.folder import VECTORS, begun, digest
 from naysay.mining.jobs.inputs import Side, open_side, read_pairs, rows_in, strings_of, write_distinct, write_side
 from naysay.mining.jobs.options import MakeJudge
 from naysay.mining.judge import lines_of
@@ -128,11 +128,12 @@ def encoded(owner: str, folder: Path, keep: Path | None, model: Any, sides: Mapp
     """The vectors of queries and documents by a model, a file each; other ones than the job began with are refused."""
     from naysay.mining.encode.encode_texts import encode_texts
 
-    paths = {}
+    paths, place = {}, keep if keep is not None else folder / VECTORS
     for name, side in sides.items():
         if side.texts is None:
             refuse(owner, "--model", f"given where the {name} has texts", "ids alone")
-        place = keep if keep is not None else folder / "encoded"
+    begun(folder)
+    for name, side in sides.items():
         with room(owner, place):
             paths[name] = Path(encode_texts(model, strings_of(side.texts), folder=place))
     made = {name: digest(owner, "--model", path)["sha256"] for name, path in paths.items()}

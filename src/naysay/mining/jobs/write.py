@@ -23,6 +23,7 @@ from naysay.positives import POSITIVE
 from naysay.rows import offsets
 
 Ids = NDArray[np.int64]
+_TAG = "naysay"
 
 
 def check_output(
@@ -40,8 +41,9 @@ def check_output(
     """
     name = format_called(owner, format, "trec")
     whole_files.check_place(owner, output)
-    write_checks.check_options(name, options["short"], options["corpus_path"], options["tag"], titles=False)
+    write_checks.check_options(owner, name, options["short"], options["corpus_path"], options["tag"], titles=False)
     if name == "trec":
+        runs.check_fields(owner, "--tag", [[options["tag"] or _TAG]])
         return
     chosen = FORMATS[name]
     if output.suffix.lower() not in chosen.suffixes:
@@ -71,10 +73,9 @@ def write_output(
 ) -> int:
     """Write the negatives; the number of rows of the file comes back. wrote(anchors) is called for each block."""
     name = format_called(owner, format, "trec")
-    sides = _labels("query", ready.queries), _labels("corpus", ready.corpus)
+    sides = _labels(owner, "query", ready.queries), _labels(owner, "corpus", ready.corpus)
     if name == "trec":
-        tag = options["tag"] or "naysay"
-        return runs.write_lines(owner, output, ids, scores, *sides, tag)
+        return runs.write_lines(owner, output, ids, scores, *sides, options["tag"] or _TAG)
     chosen, known = FORMATS[name], ready.task.known
     starts = offsets(known.count())
     beside = ready.known_scores[ready.task.kinds["positive"]] if with_scores else None
@@ -85,9 +86,9 @@ def write_output(
     return write_blocks(owner, output, chosen, job, corpus_path, wrote)
 
 
-def _labels(side: str, given: Side) -> Labels:
+def _labels(owner: str, side: str, given: Side) -> Labels:
     """What the rows of a side are called; strings are gathered from disk, a block at a time."""
-    labels = Labels(write_checks.OWNER, side, given.n)
+    labels = Labels(owner, side, given.n)
     labels.names = None if given.ids is None else given.ids.gather
     labels.texts = None if given.texts is None else given.texts.gather
     return labels

@@ -50,11 +50,15 @@ def added(tallies: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return whole
 
 
-def notes_of(tally: Mapping[str, int], n_items: int, *, again: bool = False) -> tuple[str, ...]:
-    """A sentence for each thing that a user should know; `again`: the result was drawn from an earlier one."""
+def notes_of(tally: Mapping[str, int], n_items: int, *, again: bool = False, option: str = "depth=") -> tuple[str, ...]:
+    """A sentence for each thing that a user should know.
+
+    again   whether the result was drawn from an earlier one;  option  how a user writes the depth of a search
+    """
     notes = [f"{tally[name]:,} negatives are {name}." for name in ("relaxed", "random") if tally[name]]
     if tally["short"]:
-        deeper = f" Search deeper: depth={min(n_items, 4 * tally['looked'])}." if 0 < tally["looked"] < n_items else ""
+        further = min(n_items, 4 * tally["looked"])
+        deeper = f" Search deeper: {option}{further}." if 0 < tally["looked"] < n_items else ""
         notes.append(f"{tally['short']:,} anchors are short, by {tally['missing']:,} negatives.{deeper}")
     if tally["none"]:
         notes.append(f"k is 0 for {tally['none']:,} anchors.")
