@@ -14,7 +14,7 @@ from naysay.mining.candidates import Candidates
 from naysay.mining.judge import lines_of
 from naysay.mining.mined import Finish
 from naysay.mining.searching.found import Found
-from naysay.mining.searching.search import search
+from naysay.mining.searching.search import search, search_below
 from naysay.mining.task.collect import collect
 from naysay.mining.task.deepen import deepened
 from naysay.mining.task.finish import finish
@@ -43,6 +43,10 @@ def candidates_of(task: Task, rows: Rows, line: Line) -> Candidates:
             tell=tell,
         )
 
+    def below(queries: Any, depth: int, highest: Any, exclude: Positives) -> tuple[Found, Any]:
+        options: dict[str, Any] = {"metric": task.metric, "exclude": exclude, "engine": task.engine}
+        return search_below(queries, task.corpus, depth, highest, **options, budget=task.budget, threads=task.threads)
+
     known = rows.known
     plain = Positives(known.indptr, known.indices, task.corpus.n, filter=known.filter)
     found, skipped = look(rows.queries, task.depth, plain, task.tell), None
@@ -50,7 +54,16 @@ def candidates_of(task: Task, rows: Rows, line: Line) -> Candidates:
     if by_scores and not np.isnan(lines_of(line.detector, rows.query)).any():
         wanted = np.full(len(found), task.most) if rows.counts is None else rows.counts
         found, skipped = deepened(
-            found, look, rows.queries, plain, line.detector, rows.query, wanted, line.low, task.slots
+            found,
+            look,
+            rows.queries,
+            plain,
+            line.detector,
+            rows.query,
+            wanted,
+            line.low,
+            task.slots,
+            below if task.index is None else None,
         )
     candidates = collect(
         found,
