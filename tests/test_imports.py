@@ -45,7 +45,44 @@ LADDER = [
     "naysay",  # the package itself, which names all of the above
     "cli",
 ]
-# Mining is large, so it has a ladder of its own: rooms of machinery, the steps that users name, and what runs them.
+# Detectors and mining are large, so they have ladders of their own: rooms of machinery, what users name, what runs it.
+DETECTORS = [
+    "scores",
+    "slots",
+    "line",
+    "part_states",
+    "answers",
+    "asked_pairs",
+    "asked_vectors",
+    "positive_scores",
+    "background",
+    "grouped_logistic",
+    "two_kinds",
+    "quality",
+    "texts",
+    "clustering",
+    "choosing",
+    "absolute",
+    "bands",
+    "calibrated",
+    "ecdf",
+    "guide",
+    "incremental",
+    "labelled",
+    "learned_quantile",
+    "margin",
+    "mixture",
+    "policy",
+    "rank_window",
+    "soft_clusters",
+    "support_views",
+    "thresholds",
+    "twins",
+    "combined",
+    "judged",
+    "showing",
+    "detectors",  # the package itself
+]
 MINING = [
     "files",
     "searching",
@@ -76,6 +113,7 @@ MINING = [
     "mine_command",
     "mining",  # the package itself
 ]
+ROOMS = {"detectors": DETECTORS, "mining": MINING}
 # The only parts that may name a heavy package; NumPy and torch are crossed between in one place.
 HEAVY = {
     "torch": {"arrays", "losses", "demo"},
@@ -125,14 +163,15 @@ def part(name):
 
 
 def room(name):
-    """The rung of a module of mining: the first name below it, or mining itself."""
-    return [*name.split("."), "mining"][2]
+    """The rung of a module within its part: the first name below it, or the part itself."""
+    return [*name.split("."), part(name)][2]
 
 
 def upward(name, target):
-    """Whether an import points up the ladder, or up that of mining."""
-    if part(name) == part(target) == "mining":
-        return MINING.index(room(target)) > MINING.index(room(name))
+    """Whether an import points up the ladder, or up that of its part."""
+    if part(name) == part(target) and part(name) in ROOMS:
+        rungs = ROOMS[part(name)]
+        return rungs.index(room(target)) > rungs.index(room(name))
     return LADDER.index(part(target)) > LADDER.index(part(name))
 
 
@@ -217,8 +256,9 @@ def test_the_types_load_numpy_only():
 
 def test_every_part_has_its_rung():
     assert {part(name) for name in TREES} == set(LADDER)
-    assert {room(name) for name in TREES if part(name) == "mining"} == set(MINING)
-    for ladder in (LADDER, MINING):
+    for whole, rungs in ROOMS.items():
+        assert {room(name) for name in TREES if part(name) == whole} == set(rungs)
+    for ladder in (LADDER, *ROOMS.values()):
         assert len(ladder) == len(set(ladder))
 
 
@@ -241,6 +281,9 @@ def test_no_module_needs_itself():
         ("samplers/static.py", "import naysay as ns", "naysay"),
         ("samplers/static.py", "import torch", "torch"),
         ("pools/local.py", "def late():\n    from scipy import sparse", "scipy"),
+        ("detectors/choosing/rows.py", "import naysay.detectors.thresholds", "naysay.detectors.thresholds"),
+        ("detectors/quality/share.py", "from naysay.detectors import Guide", "naysay.detectors"),
+        ("detectors/twins.py", "from naysay.detectors.judged import Judged", "naysay.detectors.judged"),
         ("mining/searching/plan.py", "from naysay.mining.index.rules import lists_for", "naysay.mining.index.rules"),
         ("mining/formats/runs.py", "from naysay.mining import candidates", "naysay.mining.candidates"),
         ("mining/judge.py", "from naysay.mining.task.line import Line", "naysay.mining.task.line"),

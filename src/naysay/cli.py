@@ -104,7 +104,7 @@ def thresholds(
     json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
 ) -> None:
     """Choose the scores from which on negatives are hard, and likely false, by their shares of all pairs."""
-    from naysay.detectors.threshold_command import thresholds as run
+    from naysay.detectors.showing.command import thresholds as run
 
     run(
         scores,

@@ -10,7 +10,7 @@ from naysay.audit.looked_at import Look, look
 from naysay.audit.scored import by_vectors
 from naysay.audit.training_set import training_set
 from naysay.detectors import ShareOfPositive, lowest_scores, unlabelled_share
-from naysay.detectors.intervals import most_share
+from naysay.detectors.quality.intervals import most_share
 from naysay.mining import open_vectors
 from naysay.testing.worlds import ENCODERS
 

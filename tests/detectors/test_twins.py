@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.arrays import to_numpy
 from naysay.detectors.slots import LINE
-from naysay.detectors.text_hash import Folding, fold
+from naysay.detectors.texts.text_hash import Folding, fold
 from naysay.detectors.twins import REASONS, Twins, by_similarity
 from naysay.errors import NaysayError
 from naysay.testing import check_detector

@@ -12,7 +12,7 @@ from naysay.audit.enough import Quantity
 from naysay.audit.pulls import Pulls
 from naysay.audit.repeats import Repeats
 from naysay.audit.text import counted, percent
-from naysay.detectors.share import Share
+from naysay.detectors.quality.share import Share
 
 _SOME, _HALF, _TIMES = 0.01, 0.5, 3  # suspected negatives, easy ones, and how often chance a repetition is worth a word
 

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from naysay.audit.looked_at import Look
 from naysay.audit.scored import Scored
-from naysay.detectors.intervals import most_share
-from naysay.detectors.rate import unlabelled_share
-from naysay.detectors.share import Share
+from naysay.detectors.quality.intervals import most_share
+from naysay.detectors.quality.rate import unlabelled_share
+from naysay.detectors.quality.share import Share
 
 CONFIDENCE = 0.95
 _LEAST = 19  # positives below which a bound says nothing

@@ -16,7 +16,7 @@ from naysay.audit.pulls import Pulls
 from naysay.audit.repeats import Repeats
 from naysay.audit.scored import Scored
 from naysay.audit.worst import Worst
-from naysay.detectors.share import Share
+from naysay.detectors.quality.share import Share
 from naysay.detectors.thresholds import Thresholds
 from naysay.quantity.outputs import check_target, write_whole
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.audit.training_set import OWNER, Ids, TrainingSet
 from naysay.checks import as_array, first_bad, refuse
-from naysay.detectors.hold_out import one_per_anchor
+from naysay.detectors.quality.hold_out import one_per_anchor
 from naysay.mining.files.vectors import Vectors
 from naysay.mining.searching.pair_scores import pair_scores
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from naysay.audit.enough import K_MAX, Quantity
 from naysay.audit.pulls import NEGLIGIBLE, Pulls
 from naysay.audit.repeats import Repeats
-from naysay.detectors.share import Share
+from naysay.detectors.quality.share import Share
 
 _WIDE = 12
 

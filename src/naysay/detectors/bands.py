@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import check_range, refuse, whole_numbers
-from naysay.detectors.score_blocks import first_slot, plain_scores
-from naysay.detectors.score_keys import rounded
+from naysay.detectors.scores.blocks import first_slot, plain_scores
+from naysay.detectors.scores.keys import rounded
 from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
 from naysay.quantity.numbers import allow, numbers
 from naysay.types import Array, Negatives, Query

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import as_array, check_generator, check_lengths, refuse, shown, whole_numbers
 from naysay.detectors.background import Background, read_background
-from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.positive_scores import finite_scores
-from naysay.detectors.score_blocks import first_slot
+from naysay.detectors.quality.hold_out import one_per_anchor
+from naysay.detectors.scores.blocks import first_slot
 from naysay.detectors.slots import LINE, as_suspicion, check_asked, slot_scores
 from naysay.quantity.numbers import Floats, one_number
 from naysay.types import Array, Negatives, Query

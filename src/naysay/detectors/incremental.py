@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_one_of, check_range, check_whole, refuse, shown, whole_numbers
-from naysay.detectors.acceptance import Accept, LinearAcceptance, accepted, as_rate
-from naysay.detectors.clusters import Stopped, alone, as_features, centroids, nearest
-from naysay.detectors.confidence import CONFIDENCES, of_clusters, of_samples
+from naysay.detectors.clustering.acceptance import Accept, LinearAcceptance, accepted, as_rate
+from naysay.detectors.clustering.clusters import Stopped, alone, as_features, centroids, nearest
+from naysay.detectors.clustering.confidence import CONFIDENCES, of_clusters, of_samples
 from naysay.detectors.slots import as_suspicion, check_asked
 from naysay.quantity.numbers import one_number
 from naysay.rng import rng_for

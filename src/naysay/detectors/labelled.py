@@ -14,7 +14,7 @@ from naysay.checks import as_array, first_bad, refuse, shown, whole_numbers
 from naysay.detectors.asked_pairs import OfPairs, answers_of, pair_named, slot_pairs
 from naysay.detectors.grouped_logistic import GroupedLogistic, fit_grouped
 from naysay.detectors.line import on_its_side
-from naysay.detectors.slot_truth import Truth, slot_truth
+from naysay.detectors.quality.slot_truth import Truth, slot_truth
 from naysay.detectors.slots import as_suspicion, check_asked, filled_slots, slot_scores
 from naysay.quantity.numbers import Floats
 from naysay.samplers.numbers import check_number

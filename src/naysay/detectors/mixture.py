@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import as_array, check_one_of, check_whole, first_bad, refuse, shown
-from naysay.detectors.score_blocks import first_slot
+from naysay.detectors.scores.blocks import first_slot
 from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
 from naysay.detectors.two_kinds import FAMILIES, LEAST, TwoKinds, as_state, fit_two_kinds, from_state
 from naysay.types import Array, Negatives, Query

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import refuse
-from naysay.detectors.score_blocks import first_slot
+from naysay.detectors.scores.blocks import first_slot
 from naysay.types import Array, Negatives, Query, check_query
 
 # Every detector puts its own line here: a policy acts from this suspicion on, unless it is told another.

@@ -20,7 +20,7 @@ from naysay.detectors.asked_vectors import (
     check_width,
     slot_vectors,
 )
-from naysay.detectors.careful_means import k_means
+from naysay.detectors.clustering.careful_means import k_means
 from naysay.detectors.slots import LINE, as_suspicion, check_asked
 from naysay.rng import key_from
 from naysay.types import Array, Negatives, Query

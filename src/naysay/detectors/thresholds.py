@@ -11,13 +11,13 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_one_of, check_whole, refuse, shown
-from naysay.detectors.anchor_choice import choose_by_anchor
-from naysay.detectors.grid_choice import choose_from_grid
-from naysay.detectors.quantile_choice import choose_by_quantiles
-from naysay.detectors.score_input import open_scores
-from naysay.detectors.sketch import ScoreSketch
-from naysay.detectors.threshold_rows import KINDS, Rows
-from naysay.detectors.threshold_text import as_text
+from naysay.detectors.choosing.by_anchor import choose_by_anchor
+from naysay.detectors.choosing.by_grid import choose_from_grid
+from naysay.detectors.choosing.by_quantile import choose_by_quantiles
+from naysay.detectors.choosing.rows import KINDS, Rows
+from naysay.detectors.choosing.text import as_text
+from naysay.detectors.scores.inputs import open_scores
+from naysay.detectors.scores.sketch import ScoreSketch
 from naysay.quantity.numbers import Floats, allow, numbers, one_number
 
 _OWNER = "choose_thresholds"

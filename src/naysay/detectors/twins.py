@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import check_whole, refuse, shown
-from naysay.detectors import minhash, text_hash
 from naysay.detectors.line import on_its_side
 from naysay.detectors.slots import as_suspicion, check_asked
-from naysay.detectors.twin_tables import KnownRows, Table, references, text_table, vector_table
+from naysay.detectors.texts import minhash, text_hash
+from naysay.detectors.texts.tables import KnownRows, Table, references, text_table, vector_table
 from naysay.kernels import twins
 from naysay.kernels.threads import in_rows
 from naysay.pools.slots import check_ids

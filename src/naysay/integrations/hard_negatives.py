@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import refuse
-from naysay.detectors.hold_out import one_per_anchor
+from naysay.detectors.quality.hold_out import one_per_anchor
 from naysay.integrations.text_pairs import TextPairs
 from naysay.kernels.threads import threads
 from naysay.mining.auto import ALPHA, calibrated

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, refuse
-from naysay.detectors.text_hash import folded_blocks, keys_of
+from naysay.detectors.texts.text_hash import folded_blocks, keys_of
 from naysay.mining.encode.inputs import distinct, text_array
 from naysay.positives import Positives
 from naysay.rows import offsets

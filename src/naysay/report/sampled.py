@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors.rate import false_negative_rate
-from naysay.detectors.share import Share
+from naysay.detectors.quality.rate import false_negative_rate
+from naysay.detectors.quality.share import Share
 from naysay.report.scores import MOST, Sample
 
 Mask = NDArray[np.bool_]

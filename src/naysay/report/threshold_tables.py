@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from naysay.checks import refuse
-from naysay.detectors.threshold_rows import KINDS, Rows
-from naysay.detectors.threshold_text import number
+from naysay.detectors.choosing.rows import KINDS, Rows
+from naysay.detectors.choosing.text import number
 from naysay.detectors.thresholds import Thresholds
 from naysay.report.contents import Cell, Table
 

@@ -13,7 +13,7 @@ import pytest
 from job_world import World, in_parts, lines
 
 import naysay as ns
-from naysay.detectors.share import Share
+from naysay.detectors.quality.share import Share
 from naysay.errors import NaysayError
 from naysay.mining import mine
 from naysay.mining.jobs import run as job_run

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import refuse
-from naysay.detectors.intervals import CONFIDENCE, exact_interval
+from naysay.detectors.quality.intervals import CONFIDENCE, exact_interval
 from naysay.mining.searching.found import Found
 from naysay.quantity.numbers import one_number
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import shown
-from naysay.detectors.rate import false_negative_rate
-from naysay.detectors.share import Share
+from naysay.detectors.quality.rate import false_negative_rate
+from naysay.detectors.quality.share import Share
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates
 from naysay.mining.exclude import EXCLUDED

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_whole, refuse
-from naysay.detectors.share import Share
+from naysay.detectors.quality.share import Share
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import was_suspicious
 from naysay.mining.reported.examples import Labels, examples_of, one_positive_each, positive_scores

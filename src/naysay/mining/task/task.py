@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of
-from naysay.detectors.hold_out import one_per_anchor
+from naysay.detectors.quality.hold_out import one_per_anchor
 from naysay.mining.backfill import ON_SHORT
 from naysay.mining.files.vectors import Vectors, open_vectors
 from naysay.mining.known import kinds_of, one_each

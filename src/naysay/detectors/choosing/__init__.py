@@ -1,0 +1,1 @@
+"""How `choose_thresholds` finds its two numbers: on a grid, by quantiles, or for each anchor."""

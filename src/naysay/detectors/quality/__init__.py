@@ -1,0 +1,1 @@
+"""How good a detector is, and how many false negatives are left: rates, bounds and their intervals."""

@@ -1,0 +1,75 @@
+"""How many negatives are false, by looking at a few of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_whole, refuse
+from naysay.detectors.quality.intervals import CONFIDENCE, check_confidence, exact_interval
+from naysay.detectors.quality.share import Share
+from naysay.detectors.slots import check_asked
+from naysay.rng import key_from, rng_for
+from naysay.types import Negatives, Query
+
+# judge(anchors (m,), ids (m,)) -> (m,) bool: whether the pair is a positive after all
+Judge = Callable[[NDArray[np.int64], NDArray[np.int64]], Any]
+
+
+def spot_check(
+    query: Query,
+    negatives: Negatives,
+    judge: Judge,
+    m: int = 100,
+    *,
+    rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
+) -> Share:
+    """The share of false negatives among `negatives`, from m of them that somebody judges.
+
+    query, negatives   a sampler's question and answer, or what is left of it after a policy: slots of `mask` count
+    judge              judge(anchors (m,), ids (m,)) -> (m,) bool, True for a false negative: a person, a cross-encoder,
+                       a language model. It is asked once, in NumPy
+    m                  how many to judge, drawn without replacement, all slots as likely. All of them if there are fewer
+    rng                draws them; a refusal leaves it where it was, so that the same are drawn when it is mended
+    confidence         of the interval
+
+    The interval is that of Clopper and Pearson: exact for independent draws, and a little too wide for draws without
+    replacement. It speaks of these negatives, whatever they are and however alike those of one anchor are, and needs
+    none of the assumptions of `false_negative_rate`. To show a rate below 1 % takes some 300 judgements without a
+    single false negative: (1 - 0.01)^300 < 0.05.
+
+    >>> import naysay as ns
+    >>> world = ns.planted_world(n_anchors=200, n_items=100)
+    >>> query = ns.Query(np.arange(200))
+    >>> drawn = ns.pools.Everything(world.known).draw(query, 10, rng=ns.rng_for(0))
+    >>> found = spot_check(query, drawn, lambda anchors, ids: world.is_false_negative(anchors, ids), rng=ns.rng_for(1))
+    >>> found.n, found.low < world.false_negative_rate(query.anchors, drawn.ids) < found.high
+    (100, True)
+    """
+    owner = "spot_check"
+    check_asked(owner, query, negatives)
+    if not callable(judge):
+        refuse(owner, "judge", "a function judge(anchors, ids)", type(judge).__name__)
+    wanted, level = check_whole(owner, "m", m, 1), check_confidence(owner, confidence)
+    filled = np.flatnonzero(np.asarray(to_numpy(negatives.mask)).ravel())
+    if len(filled) == 0:
+        refuse(owner, "negatives", "at least one negative", "none")
+    n, moved = min(wanted, len(filled)), deepcopy(rng)
+    drawn = rng_for(int(key_from(owner, moved))).choice(filled, n, replace=False)
+    ids = np.asarray(to_numpy(negatives.ids)).ravel()[drawn]
+    verdict = as_array(owner, "judge", to_numpy(judge(query.ids(owner)[drawn // negatives.shape[1]], ids)))
+    if verdict.shape != (n,) or verdict.dtype != bool:
+        rule = f"a function that answers True or False for each of {n} pairs"
+        refuse(owner, "judge", rule, f"{verdict.dtype} of shape {verdict.shape}")
+    rng.bit_generator.state = moved.bit_generator.state
+    hits = int(verdict.sum())
+    everything = n == len(filled)
+    low, high = (hits / n, hits / n) if everything else exact_interval(hits, n, level)
+    notes = ("all negatives were judged, so the share is no estimate",) if everything else ()
+    return Share("false negatives", hits / n, low, high, level, n, ("the judge is right",), notes)

@@ -1,0 +1,1 @@
+"""What `naysay thresholds` prints, draws and writes."""

@@ -1,0 +1,1 @@
+"""What `Twins` compares: folded texts, their hashes, and tables of them."""
