@@ -24,6 +24,7 @@ from naysay.detectors.quality.share import Share
 from naysay.detectors.quality.split_known import Split, split_known
 from naysay.detectors.quality.spot_check import spot_check
 from naysay.detectors.quality.truth import DetectionRates, detection_rates, normalised_mutual_information
+from naysay.detectors.quality.verdicts import Verdicts, judge_some
 from naysay.detectors.rank_window import RankWindow
 from naysay.detectors.scores.sketch import ScoreSketch
 from naysay.detectors.soft_clusters import SoftClusters
@@ -62,6 +63,7 @@ __all__ = [
     "Thresholds",
     "Twins",
     "TwoKinds",
+    "Verdicts",
     "attract",
     "choose_thresholds",
     "compact",
@@ -71,6 +73,7 @@ __all__ = [
     "false_negative_rate",
     "hidden_positives",
     "ignore",
+    "judge_some",
     "lowest_scores",
     "normalised_mutual_information",
     "one_per_anchor",

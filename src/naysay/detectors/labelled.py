@@ -49,9 +49,9 @@ class Labelled:
     with many its own: no group needs a line of its own to be fitted by hand, and none is lost for lack of labels.
 
     The other detectors know positives alone, or nothing; this one must be told of both kinds, LEAST = 10 of each. Known
-    positives make good labels of the one kind, if the model was not trained on them; `spot_check` and its judge give
-    both. A score that is high for true and false alike has no line that tells them apart, and group and features are
-    what is left then. Hold some labels back for `evaluate`: on those it was fitted to it looks better than it is.
+    positives make good labels of the one kind, if the model was not trained on them; `judge_some` gives both. A score
+    that is high for true and false alike has no line that tells them apart; group and features are what is left then.
+    Hold some labels back for `evaluate`: on those it was fitted to it looks better than it is.
 
     `weights` and `group_weights` say what was learned. Cost: O(n f^2) a round of the fit, for n labels; O(f) a slot,
     and what the features cost.

@@ -17,6 +17,7 @@ from naysay.detectors.quality.intervals import CONFIDENCE, check_confidence, exa
 from naysay.detectors.quality.share import Share
 from naysay.detectors.quality.slot_truth import answered
 from naysay.detectors.quality.split_known import one_of_each
+from naysay.detectors.quality.verdicts import query_rows
 from naysay.detectors.slots import LINE, check_asked
 from naysay.errors import NaysayError
 from naysay.positives import Positives
@@ -94,7 +95,7 @@ def hidden_positives(
         refuse(owner, "hidden", "positives of at least one anchor of the query", "none")
     moved = deepcopy(rng)
     items = one_of_each(hidden, anchors[chosen], rng_for(int(key_from(owner, moved))))
-    asked = _rows(query, chosen)
+    asked = query_rows(query, chosen)
     shown = _shown(owner, asked, items, chosen, negatives, score, embed)
     try:
         suspicion = answered(owner, detector, asked, shown)
@@ -126,12 +127,6 @@ def _check_shown(owner: str, query: Query, negatives: Negatives | None, score: A
         if getattr(negatives, name) is not None and function is None:
             parameter = "score" if name == "scores" else "embed"
             refuse(owner, parameter, f"given where negatives have {name}", None, "The hidden slot needs its own.")
-
-
-def _rows(query: Query, chosen: NDArray[Any]) -> Query:
-    """The query of some rows."""
-    parts = {name: getattr(query, name) for name in ("anchors", "positives", "vectors")}
-    return replace(query, **{name: part[chosen] for name, part in parts.items() if part is not None})
 
 
 def _shown(

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import deepcopy
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, refuse
 from naysay.detectors.quality.intervals import CONFIDENCE, check_confidence, exact_interval
 from naysay.detectors.quality.share import Share
-from naysay.detectors.slots import check_asked
-from naysay.rng import key_from, rng_for
+from naysay.detectors.quality.verdicts import Judge, verdicts
 from naysay.types import Negatives, Query
-
-# judge(anchors (m,), ids (m,)) -> (m,) bool: whether the pair is a positive after all
-Judge = Callable[[NDArray[np.int64], NDArray[np.int64]], Any]
 
 
 def spot_check(
@@ -42,7 +32,7 @@ def spot_check(
     The interval is that of Clopper and Pearson: exact for independent draws, and a little too wide for draws without
     replacement. It speaks of these negatives, whatever they are and however alike those of one anchor are, and needs
     none of the assumptions of `false_negative_rate`. To show a rate below 1 % takes some 300 judgements without a
-    single false negative: (1 - 0.01)^300 < 0.05.
+    single false negative: (1 - 0.01)^300 < 0.05. `judge_some` gives the verdicts themselves, to learn from.
 
     >>> import naysay as ns
     >>> world = ns.planted_world(n_anchors=200, n_items=100)
@@ -53,23 +43,10 @@ def spot_check(
     (100, True)
     """
     owner = "spot_check"
-    check_asked(owner, query, negatives)
-    if not callable(judge):
-        refuse(owner, "judge", "a function judge(anchors, ids)", type(judge).__name__)
-    wanted, level = check_whole(owner, "m", m, 1), check_confidence(owner, confidence)
-    filled = np.flatnonzero(np.asarray(to_numpy(negatives.mask)).ravel())
-    if len(filled) == 0:
-        refuse(owner, "negatives", "at least one negative", "none")
-    n, moved = min(wanted, len(filled)), deepcopy(rng)
-    drawn = rng_for(int(key_from(owner, moved))).choice(filled, n, replace=False)
-    ids = np.asarray(to_numpy(negatives.ids)).ravel()[drawn]
-    verdict = as_array(owner, "judge", to_numpy(judge(query.ids(owner)[drawn // negatives.shape[1]], ids)))
-    if verdict.shape != (n,) or verdict.dtype != bool:
-        rule = f"a function that answers True or False for each of {n} pairs"
-        refuse(owner, "judge", rule, f"{verdict.dtype} of shape {verdict.shape}")
-    rng.bit_generator.state = moved.bit_generator.state
-    hits = int(verdict.sum())
-    everything = n == len(filled)
+    level = check_confidence(owner, confidence)
+    found = verdicts(owner, query, negatives, judge, m, rng)
+    n, hits = len(found.truth), int(found.truth.sum())
+    everything = n == np.count_nonzero(to_numpy(negatives.mask))
     low, high = (hits / n, hits / n) if everything else exact_interval(hits, n, level)
     notes = ("all negatives were judged, so the share is no estimate",) if everything else ()
     return Share("false negatives", hits / n, low, high, level, n, ("the judge is right",), notes)
