@@ -96,9 +96,8 @@ def _calibrated(true: Floats, alpha: float) -> float:
 def relation_lines(asked: Asked, choose: Callable[..., float]) -> Floats:
     """(keys,) a line for each (head, relation), chosen by the labels of its relation."""
     found = np.empty(1 + max(int(part.max()) for part in asked.relations.values()))
-    kinds = ("valid", "valid_negatives")
     for relation in range(len(found)):
-        found[relation] = choose(*(asked.scores[kind][asked.relations[kind] == relation] for kind in kinds))
+        found[relation] = choose(*(asked.scores[kind][asked.relations[kind] == relation] for kind in KINDS))
     lines = np.empty(len(asked.background))
     for name, whose in asked.anchors.items():
         lines[whose] = found[asked.relations[name]]

@@ -288,7 +288,9 @@ def main() -> None:
     try:
         app()
     except (NaysayError, MissingExtraError, OSError) as refusal:
-        if isinstance(refusal, OSError):  # at its end Python would try again to print what is left, and fail loudly
+        try:
+            sys.stdout.flush()
+        except OSError:  # at its end Python would try again to print what is left, and fail loudly
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         typer.echo(f"naysay: {refusal}", err=True)
         sys.exit(2)

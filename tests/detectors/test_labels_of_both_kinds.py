@@ -42,7 +42,7 @@ def data(seed, n=60, width=2, n_groups=3):
 @pytest.mark.parametrize(("seed", "width", "n_groups"), [(0, 2, 3), (1, 1, 2), (2, 3, 0), (3, 1, 5)])
 def test_the_weights_are_those_of_plain_optimisation(seed, width, n_groups, pull):
     features, labels, groups = data(seed, width=width, n_groups=n_groups)
-    found = fit_grouped(features, labels, groups, n_groups, pull)
+    found = fit_grouped(features, labels, groups, pull)
     mine = np.concatenate([found.pooled, found.apart.ravel()])
     args = (features.tolist(), labels.tolist(), groups.tolist(), n_groups, pull)
     theirs = minimize(price, np.zeros(len(mine)), args, method="BFGS", options={"gtol": 1e-7}).x
@@ -54,7 +54,7 @@ def test_the_weights_are_those_of_plain_optimisation(seed, width, n_groups, pull
 @given(st.integers(0, 2**32 - 1), st.integers(0, 4), st.floats(0.05, 50))
 def test_no_step_lowers_the_price(seed, n_groups, pull):
     features, labels, groups = data(seed, n=30, n_groups=n_groups)
-    found = fit_grouped(features, labels, groups, n_groups, pull)
+    found = fit_grouped(features, labels, groups, pull)
     mine = np.concatenate([found.pooled, found.apart.ravel()])
     args = (features.tolist(), labels.tolist(), groups.tolist(), n_groups, pull)
     least = price(mine, *args)
@@ -67,7 +67,7 @@ def test_no_step_lowers_the_price(seed, n_groups, pull):
 
 def test_the_mean_chance_is_the_share_of_labels_because_the_constant_is_free():
     features, labels, groups = data(5)
-    found = fit_grouped(features, labels, groups, 3, 4.0)
+    found = fit_grouped(features, labels, groups, 4.0)
     chance = 1 / (1 + np.exp(-found.log_odds(features, groups)))
     assert chance.mean() == pytest.approx(labels.mean(), abs=1e-9)
 
@@ -76,18 +76,31 @@ def test_labels_that_a_line_separates_have_finite_weights_and_the_scale_of_a_fea
     features = np.arange(40.0)[:, None]
     labels = features[:, 0] >= 20
     none = np.full(40, -1)
-    found, scaled = (fit_grouped(factor * features + 7, labels, none, 0, 1.0) for factor in (1, 1e9))
+    found, scaled = (fit_grouped(factor * features + 7, labels, none, 1.0) for factor in (1, 1e300))
     assert np.isfinite(found.pooled).all()
     assert ((found.log_odds(features + 7, none) > 0) == labels).all()
     assert np.allclose(found.pooled, scaled.pooled, rtol=1e-6)
 
 
-def test_a_feature_that_is_all_one_value_weighs_nothing():
+@pytest.mark.parametrize("value", [3.0, 0.1, 1 / 3, -2.3e9, 0.0])
+def test_a_feature_that_is_all_one_value_weighs_nothing(value):
     features, labels, groups = data(6)
-    found = fit_grouped(np.column_stack([features, np.full(60, 3.0)]), labels, groups, 3, 1.0)
-    without = fit_grouped(features, labels, groups, 3, 1.0)
-    assert np.abs(found.pooled[-1]) == np.abs(found.apart[:, -1]).max() == 0.0
+    found = fit_grouped(np.column_stack([features, np.full(60, value)]), labels, groups, 1.0)
+    without = fit_grouped(features, labels, groups, 1.0)
+    assert found.spread[-1] == 1.0  # and not the rounding error of its mean
+    assert max(np.abs(found.pooled[-1]), np.abs(found.apart[:, -1]).max()) < 1e-5
     assert np.allclose(found.pooled[:-1], without.pooled)
+
+
+def test_groups_may_have_any_numbers_and_only_those_with_labels_are_kept():
+    features, labels, groups = data(7)
+    far = np.where(groups < 0, -1, 10**12 * (groups + 1))
+    near, found = (fit_grouped(features, labels, whose, 1.0) for whose in (groups, far))
+    assert found.groups.tolist() == [10**12, 2 * 10**12, 3 * 10**12]
+    assert np.array_equal(found.apart, near.apart)
+    assert np.array_equal(found.log_odds(features, far), near.log_odds(features, groups))
+    unknown = found.log_odds(features, np.full(60, 5))
+    assert np.array_equal(unknown, found.log_odds(features, np.full(60, -1)))
 
 
 # ---------------------------------------------------------------- the detector
@@ -116,8 +129,11 @@ def test_each_group_has_its_line_and_a_group_without_labels_that_of_all():
     assert -0.5 < lines[2] < 0.5
     assert found.n == 300
     assert found.weights.shape == (2,)
-    assert found.group_weights.shape == (3, 2)
-    assert (found.group_weights[2] == found.weights).all()
+    assert list(found.group_weights) == [0, 1]
+    for group, weights in found.group_weights.items():  # the log-odds of a group are those of its weights
+        z = (scores - negatives.scores.mean()) / negatives.scores.std()
+        line = scores[(weights[0] + weights[1] * z >= 0).argmax()]
+        assert line == lines[group]
 
 
 def test_groups_beat_one_line_on_labels_held_back():
@@ -245,8 +261,8 @@ REFUSED = [
     ({"features": 3}, r"^Labelled: `features` must be a function features\(anchors, ids\), got int"),
     ({"scores": False}, r"^Labelled: `features` must be given without scores, got None\. There is nothing"),
     ({"scores": 1}, r"^Labelled: `scores` must be True or False, got 1"),
-    ({"pull": 0}, r"^Labelled: `pull` must be a finite number above 0, got 0"),
-    ({"pull": np.inf}, r"^Labelled: `pull` must be a finite number above 0, got inf"),
+    ({"pull": 0}, r"^Labelled: `pull` must be a finite number of at least 1e-06, got 0"),
+    ({"pull": np.inf}, r"^Labelled: `pull` must be a finite number of at least 1e-06, got inf"),
     ({"cost": -1.0}, r"^Labelled: `cost` must be a finite number above 0, got -1"),
     ({"share": 1.0}, r"^Labelled: `share` must be above 0 and below 1, got 1"),
 ]
@@ -314,6 +330,13 @@ def test_what_cannot_be_asked_is_refused():
         growing.suspicion(query, negatives)
 
 
+def test_two_features_that_say_the_same_share_the_weight():
+    query, negatives, truth = judged()
+    twice = Labelled(features=lambda _, ids: np.column_stack([ids % 7, ids % 7]), pull=1e-6)
+    weights = twice.fit(query, negatives, truth).weights
+    assert weights[2] == pytest.approx(weights[3], rel=1e-3)
+
+
 def test_states_of_something_else_are_refused():
     query, negatives, truth = judged()
     found = Labelled(groups=np.arange(60) // 30).fit(query, negatives, truth)
@@ -325,6 +348,11 @@ def test_states_of_something_else_are_refused():
             r"`apart` must be finite numbers of shape \(2, 2\), got float64 of shape \(5, 2\)",
         ),
         ({"spread": np.array([np.nan])}, r"`spread` must be finite"),
+        ({"spread": np.zeros(1)}, r"`state` must be what Labelled.state gave, got groups out of order, or a deviation"),
+        ({"groups": np.array([1, 0])}, r"`state` must be what Labelled.state gave, got groups out of order"),
+        ({"groups": np.array([0.5, 1.0])}, r"`groups` must be whole numbers of shape \(2,\), got float64"),
+        ({"labels": np.array([3.5, 9.5])}, r"`labels` must be whole numbers of shape \(2,\), got float64"),
+        ({"pooled": np.zeros(0)}, r"`pooled` must be finite numbers of shape \(2,\), got float64 of shape \(0,\)"),
         ({"labels": np.array([3, 3])}, r"`labels` must be how many are false negatives, and how many there are"),
     ]:
         with pytest.raises(NaysayError, match=r"^Labelled\.restore: .*" + message):

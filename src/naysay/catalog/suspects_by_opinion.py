@@ -127,10 +127,10 @@ ROWS: tuple[Suspect, ...] = (
         name="detectors.Labelled",
         kind="opinion",
         summary="What people said of some candidates, carried over to all: by score, group and whatever else may tell.",
-        formula="logit s = (w + u_g) . (1, z) + log cost, by logistic regression with |w|^2 + sum |u_g|^2 kept small",
+        formula="logit s = (w + u_g) . (1, z) + log cost, by logistic regression with small weights",
         parts="Labelled(groups=groups, features=features).fit(query, negatives, truth)",
         paper="Platt. Probabilistic Outputs for Support Vector Machines. 1999; groups: Gelman and Hill. 2007.",
-        cost="O(n f^2) a round for n labels; O(f) a slot, and what the features cost.",
+        cost="O(n f^2 + G f^3) a round for n labels in G groups; O(f) a slot, and what the features cost.",
         example=_LABELLED,
     ),
     Suspect(

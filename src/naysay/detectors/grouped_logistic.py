@@ -12,42 +12,51 @@ from naysay.quantity.numbers import Floats
 Whole = NDArray[np.int64]
 _ROUNDS, _HALVINGS = 100, 40
 _TOLERANCE = 1e-12  # of the objective, by which the next step would still lower it
+_FLAT = 1e-12  # of its largest value: a feature that moves by less than that is all one value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedLogistic:
-    """log-odds = (w + u_g) . (1, z), z = (x - centre) / spread; u_g is 0 for a group without labels, and for group -1.
+    """log-odds = (w + u_g) . (1, z), z = (x - centre) / spread; u_g is 0 for a group without labels.
 
     centre, spread   (f,) mean and deviation of each feature over the labels; a feature that is all one value has 1
     pooled           (f + 1,) w, the constant first
-    apart            (n_groups, f + 1) u_g, how far each group is from the rest
+    groups           (G,) the groups that have labels, ascending
+    apart            (G, f + 1) u_g, how far each of them is from the rest
     """
 
     centre: Floats
     spread: Floats
     pooled: Floats
+    groups: Whole
     apart: Floats
 
     def log_odds(self, features: Floats, groups: Whole) -> Floats:
         """(n,) of features (n, f) and groups (n,)."""
-        # Group -1 is the last row, which is 0. A sum over each row alone: no row's answer depends on the others.
-        weights = np.concatenate([self.apart, np.zeros((1, len(self.pooled)))])[groups] + self.pooled
+        weights = np.tile(self.pooled, (len(groups), 1))
+        if len(self.groups):
+            place = np.minimum(np.searchsorted(self.groups, groups), len(self.groups) - 1)
+            known = self.groups[place] == groups
+            weights[known] += self.apart[place[known]]
+        # A sum over each row alone: no row's answer depends on the others.
         return np.asarray((weights * _design(features, self.centre, self.spread)).sum(axis=1))
 
 
-def fit_grouped(
-    features: Floats, true: NDArray[np.bool_], groups: Whole, n_groups: int, pull: float
-) -> GroupedLogistic:
+def fit_grouped(features: Floats, true: NDArray[np.bool_], groups: Whole, pull: float) -> GroupedLogistic:
     """The weights that make the labels likeliest, less a price for their size.
 
         minimise  - sum of log P(label) + pull / 2 (|w without its constant|^2 + sum over groups of |u_g|^2)
 
-    features (n, f), true (n,), groups (n,) from -1 to n_groups - 1. The objective is strictly convex, so there is one
-    answer. Newton's step with the groups eliminated: its matrix has a block for w, a block A_g + pull for each group,
-    and A_g between them, A_g = sum over the group's labels of P (1 - P) z z'. A round is O(n f^2 + n_groups f^3).
+    features (n, f), true (n,), groups (n,), -1 for none. The objective is strictly convex, so there is one answer.
+    Newton's step with the groups eliminated: its matrix has a block for w, a block A_g + pull for each group, and A_g
+    between them, A_g = sum over the group's labels of P (1 - P) z z'. A round is O(n f^2 + G f^3), G groups in all.
     """
-    centre, spread = features.mean(axis=0), features.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
+    centre, spread = _scales(features)
+    named, groups = np.unique(groups, return_inverse=True)
+    groups = groups.reshape(-1)
+    if len(named) and named[0] < 0:
+        named, groups = named[1:], groups - 1
+    n_groups = len(named)
     design = _design(features, centre, spread)
     width = design.shape[1]
     pulls = np.full(width, pull)
@@ -87,7 +96,16 @@ def fit_grouped(
         else:
             break  # rounding alone is left
         pooled, apart, value = pooled + share * step, apart + share * steps, after
-    return GroupedLogistic(centre, spread, pooled, apart[:-1])
+    return GroupedLogistic(centre, spread, pooled, named, apart[:-1])
+
+
+def _scales(features: Floats) -> tuple[Floats, Floats]:
+    """Mean and deviation of each feature; 1 for one that is all one value, whose deviation may be a rounding error."""
+    largest = np.abs(features).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)  # squares of very large or small features would not fit
+    shares = features / unit
+    spread = shares.std(axis=0)
+    return unit * shares.mean(axis=0), np.where(spread > _FLAT, unit * spread, 1.0)
 
 
 def _design(features: Floats, centre: Floats, spread: Floats) -> Floats:

@@ -46,7 +46,7 @@ class Judged:
 
     Parts that learn are taught what was drawn, before the policy: a quantile of what was left over would sink for ever.
     So where one learns, the candidates of the last `sample` are kept until the next, and `observe` takes the negatives
-    that it handed out, as they are, on another device, or with other scores.
+    that it handed out: as they are, on another device, or with other scores, which nobody looks at.
 
     Cost: the sampler's for refill * k, and the detector's for as many. Nothing is tried twice.
 

@@ -21,7 +21,8 @@ from naysay.samplers.numbers import check_number
 from naysay.types import Array, Negatives, Query
 
 LEAST = 10  # labels of each kind
-_PARTS = ("centre", "spread", "pooled", "apart", "labels")
+_PARTS = ("centre", "spread", "pooled", "groups", "apart", "labels")
+_LEAST_PULL = 1e-6  # below it two features that say the same thing could share any weights
 
 
 @final
@@ -34,8 +35,8 @@ class Labelled:
                model's, counts, lengths. It gets the query's array type, runs without gradients and never sees -1. Of
                triples it gets (n, 3) and (n, 3), as they are and as they are corrupted
     scores     whether `negatives.scores` is a feature, the first one
-    pull       above 0: how strongly weights are pulled to 0, and those of a group to those of all. A group of some
-               4 pull labels, near the line, goes half its own way
+    pull       at least 1e-6: how strongly weights are pulled to 0, and those of a group to those of all. A group of
+               some 4 pull labels, near the line, goes half its own way
     cost       above 0: how many negatives lost are as bad as one false negative kept. The line is at the chance
                1 / (1 + cost): 0.5 for 1, 0.1 for 9
     share      None, or the share of false negatives where it will be asked, if labels were picked to have more of them
@@ -45,16 +46,17 @@ class Labelled:
         log P / (1 - P) = (w + u_g) . (1, z)        z the features in deviations from their mean, g the group
         logit suspicion = log P / (1 - P) + log cost (+ logit share - logit of the share among the labels)
 
-    by logistic regression with |w|^2 + sum |u_g|^2 kept small. A group without labels has the weights of all, and one
-    with many its own: no group needs a line of its own to be fitted by hand, and none is lost for lack of labels.
+    by logistic regression with sum |u_g|^2, and |w|^2 but for its constant, kept small. A group without labels has the
+    weights of all, and one with many its own: no group needs a line of its own to be fitted by hand, and none is lost
+    for lack of labels.
 
     The other detectors know positives alone, or nothing; this one must be told of both kinds, LEAST = 10 of each. Known
     positives make good labels of the one kind, if the model was not trained on them; `judge_some` gives both. A score
     that is high for true and false alike has no line that tells them apart; group and features are what is left then.
     Hold some labels back for `evaluate`: on those it was fitted to it looks better than it is.
 
-    `weights` and `group_weights` say what was learned. Cost: O(n f^2) a round of the fit, for n labels; O(f) a slot,
-    and what the features cost.
+    `weights` and `group_weights` say what was learned. Cost: O(n f^2 + G f^3) a round of the fit, for n labels in G
+    groups; O(f) a slot, and what the features cost.
 
     Gelman and Hill. Data Analysis Using Regression and Multilevel/Hierarchical Models. 2007, for groups that lend each
     other strength; a score made a probability by a fitted logistic is Platt. Probabilistic Outputs for Support Vector
@@ -93,8 +95,9 @@ class Labelled:
         if not scores and features is None:
             refuse(owner, "features", "given without scores", None, "There is nothing to learn from.")
         self.features, self.scores = features, bool(scores)
-        for name, value in (("pull", pull), ("cost", cost)):
-            check_number(owner, name, value, "a finite number above 0", lambda number: 0 < number < math.inf)
+        rule = f"a finite number of at least {_LEAST_PULL:g}"
+        check_number(owner, "pull", pull, rule, lambda number: _LEAST_PULL <= number < math.inf)
+        check_number(owner, "cost", cost, "a finite number above 0", lambda number: 0 < number < math.inf)
         if share is not None:
             check_number(owner, "share", share, "above 0 and below 1", lambda number: 0 < number < 1)
         self.pull, self.cost, self.share = float(pull), float(cost), share
@@ -119,9 +122,7 @@ class Labelled:
                 got = f"{count} {name} among {len(labels)} judged slots"
                 refuse(owner, "truth", f"of at least {LEAST} slots of each kind", got, "Judge more.")
         features = self._features(owner, query, negatives, rows, slots)
-        groups = self._groups(owner, query, rows)
-        n_groups = 0 if self.groups is None else int(self.groups.max(initial=-1)) + 1
-        self._found = fit_grouped(features, labels, groups, n_groups, self.pull)
+        self._found = fit_grouped(features, labels, self._groups(owner, query, rows), self.pull)
         self._labels = (counts["false negatives"], len(labels))
         return self
 
@@ -136,10 +137,10 @@ class Labelled:
         return self._fitted("Labelled.weights").pooled.copy()
 
     @property
-    def group_weights(self) -> Floats:
-        """(n_groups, f + 1) the same in each group."""
+    def group_weights(self) -> dict[int, Floats]:
+        """{group: (f + 1,)} the same in each group that has labels."""
         found = self._fitted("Labelled.group_weights")
-        return found.pooled + found.apart
+        return dict(zip(found.groups.tolist(), found.pooled + found.apart, strict=True))
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): the chance that a slot is a false negative, moved so that the line is at 0.5."""
@@ -219,17 +220,21 @@ class Labelled:
             got = shown(sorted(map(str, state))) if isinstance(state, Mapping) else type(state).__name__
             refuse(owner, "state", f"{sorted(_PARTS)}, as Labelled.state gave", got)
         parts = {name: as_array(owner, name, to_numpy(state[name])) for name in _PARTS}
-        width = parts["pooled"].shape[0] if parts["pooled"].ndim == 1 else 0
-        n_groups = 0 if self.groups is None else int(self.groups.max(initial=-1)) + 1
-        shapes = {"centre": (width - 1,), "spread": (width - 1,), "pooled": (width,), "apart": (n_groups, width)}
-        for name, shape in {**shapes, "labels": (2,)}.items():
-            part = parts[name]
-            if part.shape != shape or part.dtype.kind not in "iuf" or not np.isfinite(part).all():
-                refuse(owner, name, f"finite numbers of shape {shape}", f"{part.dtype} of shape {part.shape}")
+        width, n_groups = max(2, parts["pooled"].size), parts["groups"].size
+        sizes = {"centre": width - 1, "spread": width - 1, "pooled": width, "groups": n_groups, "labels": 2}
+        for name, shape in {**{name: (size,) for name, size in sizes.items()}, "apart": (n_groups, width)}.items():
+            kinds = "iu" if name in ("groups", "labels") else "iuf"
+            if parts[name].shape != shape or parts[name].dtype.kind not in kinds or not np.isfinite(parts[name]).all():
+                rule = f"{'whole' if kinds == 'iu' else 'finite'} numbers of shape {shape}"
+                refuse(owner, name, rule, f"{parts[name].dtype} of shape {parts[name].shape}")
         false, labels = (int(count) for count in parts["labels"])
         if not 0 < false < labels:
             refuse(owner, "labels", "how many are false negatives, and how many there are", (false, labels))
-        self._found = GroupedLogistic(*(parts[name].astype(np.float64) for name in _PARTS[:-1]))
+        groups = parts.pop("groups").astype(np.int64)
+        if (np.diff(groups) <= 0).any() or not (parts["spread"] > 0).all():
+            refuse(owner, "state", "what Labelled.state gave", "groups out of order, or a deviation of 0")
+        centre, spread, pooled, apart = (parts[name].astype(np.float64) for name in parts if name != "labels")
+        self._found = GroupedLogistic(centre, spread, pooled, groups, apart)
         self._labels = (false, labels)
 
     def __repr__(self) -> str:

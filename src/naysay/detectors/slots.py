@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,12 @@ def check_asked(owner: str, query: object, negatives: object) -> None:
         refuse(owner, "negatives", "Negatives", type(negatives).__name__, "Pass what a sampler answered.")
     if isinstance(query, Query) and len(query) != negatives.shape[0]:
         refuse(owner, "negatives", f"of {len(query)} rows, like the query", f"{negatives.shape[0]} rows")
+
+
+def query_rows(query: Query, chosen: NDArray[Any]) -> Query:
+    """The query of some rows."""
+    parts = {name: getattr(query, name) for name in ("anchors", "positives", "vectors")}
+    return replace(query, **{name: part[chosen] for name, part in parts.items() if part is not None})
 
 
 def filled_slots(negatives: Negatives) -> NDArray[np.bool_]:

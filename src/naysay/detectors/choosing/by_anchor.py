@@ -74,7 +74,7 @@ def _budgets(share: Fraction, pairs: Counts) -> Counts:
 
 
 def _cut_rows(ordered: NDArray[Any], number: Counts) -> tuple[NDArray[Any], Counts]:
-    """For each row the lowest value that at most `number` of its scores reach, and how many do; see `score_cuts`."""
+    """For each row the lowest value that at most `number` of its scores reach, and how many do; see `scores.cuts`."""
     rows, width = np.arange(len(ordered)), ordered.shape[1]
     last = ordered[rows, np.maximum(width - 1 - number, 0)]  # the largest score that too many reach
     above = np.where(number < width, np.count_nonzero(ordered > last[:, None], axis=1), width)

@@ -37,6 +37,7 @@ class Evaluation:
     NAME_interval   (low, high) of each: that of Clopper and Pearson, at the number of independent looks that the
                     anchors are worth (`intervals.effective_size`): slots of an anchor are right or wrong together. It
                     is too short where a few anchors in many, of a kind that may be missing here, decide: alike=False
+    alike           whether the anchors at hand were taken for a picture of all, or each for one look
     reliability     suspicion against the observed share of false negatives, and the expected calibration error
     line            a slot is flagged where its suspicion is at least this
     anchors         rows with a slot that could be judged; `anchors_with_false` and `anchors_with_true` of them count
@@ -55,6 +56,7 @@ class Evaluation:
     precision_interval: Interval
     recall_interval: Interval
     confidence: float
+    alike: bool
     reliability: Reliability
     line: float
     anchors: int
@@ -73,10 +75,11 @@ class Evaluation:
         kept = _said("MTNR", self.mtnr, self.mtnr_interval, "no anchor has a true negative")
         precise = _said("precision", self.precision, self.precision_interval, "nothing is flagged")
         recall = _said("recall", self.recall, self.recall_interval, "there is no false negative")
+        looks = "" if self.alike else ", a look for each anchor"
         return (
             f"{counts}; {self.flagged:,} flagged at a suspicion of {self.line:g} or more. {rate}, {kept}; over all "
-            f"slots {precise}, {recall}; intervals of {self.confidence:.0%}. As a probability, suspicion is off by "
-            f"{self.reliability.error:.3f} on average."
+            f"slots {precise}, {recall}; intervals of {self.confidence:.0%}{looks}. As a probability, suspicion is off "
+            f"by {self.reliability.error:.3f} on average."
         )
 
 
@@ -88,7 +91,8 @@ class Scoreboard:
     bins         of the reliability curve
     confidence   of the intervals
     alike        whether the anchors at hand show how much anchors differ; False counts each as one look, whatever the
-                 others are like: wider intervals, which hold for any
+                 others are like: wider intervals. Those of mtpr and mtnr, where all anchors count alike, then hold for
+                 any anchors; for recall and precision an anchor with very many slots may still be missing
 
     >>> import naysay as ns
     >>> world = ns.planted_world(n_anchors=200, n_items=100, per_anchor=10)
@@ -160,6 +164,7 @@ class Scoreboard:
             precision_interval=precision[1],
             recall_interval=recall[1],
             confidence=self.confidence,
+            alike=self.alike,
             reliability=reliability(self._bins),
             line=self.line,
             anchors=anchors,

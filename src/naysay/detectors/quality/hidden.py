@@ -17,8 +17,7 @@ from naysay.detectors.quality.intervals import CONFIDENCE, check_confidence, exa
 from naysay.detectors.quality.share import Share
 from naysay.detectors.quality.slot_truth import answered
 from naysay.detectors.quality.split_known import one_of_each
-from naysay.detectors.quality.verdicts import query_rows
-from naysay.detectors.slots import LINE, check_asked
+from naysay.detectors.slots import LINE, check_asked, query_rows
 from naysay.errors import NaysayError
 from naysay.positives import Positives
 from naysay.rng import key_from, rng_for

@@ -73,6 +73,7 @@ def effective_size(sums: Floats, slots: float, error: float, *, alike: bool = Tr
     That takes the spread of the anchors at hand for the spread of all. Where one anchor in a hundred is unlike the
     others, a hundred of them may hold none of its kind, and the interval is too short. With alike=False each anchor is
     one look, (sum whole)^2 / sum whole^2 in all: no distribution of shares from 0 to 1 spreads more than hit or miss.
+    That holds for anchors of one weight; where weights differ, a heavy one may be missing too.
 
     Korn and Graubard. Confidence Intervals for Proportions with Small Expected Number of Positive Counts. 1998.
     """

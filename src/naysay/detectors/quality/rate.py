@@ -33,8 +33,8 @@ def unlabelled_share(
     mask         (B, n) whether a slot holds a candidate; None: all do
     confidence   with which pi is below `high`
     alike        whether the anchors at hand show how much anchors differ. Where a few of many hold most positives, a
-                 sample may have none of them: False counts each anchor as one look, which holds for any anchors, and
-                 cannot show a share below some 6 / B
+                 sample may have none of them: False counts each anchor as one look, which holds for any anchors with
+                 about as many candidates each, and cannot show a share below some 6 / B
 
     `estimate` is P_cand(S) / P_pos(S) at the tail S of the scores whose bound is lowest, and `high` that bound, with
     an allowance for chance. Both are above pi where true negatives reach the top scores too, and where none do the

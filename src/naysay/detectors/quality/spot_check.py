@@ -24,7 +24,8 @@ def spot_check(
 
     query, negatives   a sampler's question and answer, or what is left of it after a policy: slots of `mask` count
     judge              judge(anchors (m,), ids (m,)) -> (m,) bool, True for a false negative: a person, a cross-encoder,
-                       a language model. It is asked once, in NumPy
+                       a language model. It is asked once, in NumPy. Of triples it gets (m, 3) and (m, 3), as they are
+                       and as they are corrupted
     m                  how many to judge, drawn without replacement, all slots as likely. All of them if there are fewer
     rng                draws them; a refusal leaves it where it was, so that the same are drawn when it is mended
     confidence         of the interval
@@ -45,7 +46,7 @@ def spot_check(
     owner = "spot_check"
     level = check_confidence(owner, confidence)
     found = verdicts(owner, query, negatives, judge, m, rng)
-    n, hits = len(found.truth), int(found.truth.sum())
+    n, hits = found.n, int(found.truth.sum())
     everything = n == np.count_nonzero(to_numpy(negatives.mask))
     low, high = (hits / n, hits / n) if everything else exact_interval(hits, n, level)
     notes = ("all negatives were judged, so the share is no estimate",) if everything else ()

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
+from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import as_array, check_whole, refuse
-from naysay.detectors.slots import check_asked
+from naysay.detectors.asked_pairs import OfPairs, slot_pairs
+from naysay.detectors.slots import check_asked, query_rows
 from naysay.rng import key_from, rng_for
 from naysay.types import Negatives, Query
 
-# judge(anchors (m,), ids (m,)) -> (m,) bool: whether the pair is a positive after all; of triples, anchors are (m, 3)
-Judge = Callable[[NDArray[np.int64], NDArray[np.int64]], Any]
+# judge(anchors (m,), ids (m,)) -> (m,) bool: whether the pair is a positive after all
+Judge = OfPairs
 
 
-class Verdicts(NamedTuple):
-    """What was judged, in the form in which detectors are asked, fitted and evaluated: a row for each.
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """What was judged, in the form in which detectors are asked, fitted and evaluated.
 
-    query       the anchors (m,), with positives and vectors if there are any
-    negatives   (m, 1) the slots, with their scores, vectors and sides if there are any
-    truth       (m, 1) bool: False for a true negative, True for a false one
+    query       the rows of which something was judged
+    negatives   (B, K) their slots; those that were not judged are empty
+    truth       (B, K) bool: whether a slot holds a false negative
+    n           how many were judged
+
+    It can be unpacked, to be handed on: `detector.fit(*verdicts)`, `evaluate(detector, *verdicts)`.
     """
 
     query: Query
     negatives: Negatives
     truth: NDArray[np.bool_]
+    n: int
+
+    def __iter__(self) -> Iterator[Any]:
+        """The query, the negatives and the truth."""
+        return iter((self.query, self.negatives, self.truth))
 
 
 def judge_some(query: Query, negatives: Negatives, judge: Judge, m: int = 100, *, rng: np.random.Generator) -> Verdicts:
@@ -38,19 +49,21 @@ def judge_some(query: Query, negatives: Negatives, judge: Judge, m: int = 100, *
 
     query, negatives   a sampler's question and answer, or what is left of it after a policy: slots of `mask` count
     judge              judge(anchors (m,), ids (m,)) -> (m,) bool, True for a false negative: a person, a cross-encoder,
-                       a language model. It is asked once, in NumPy
+                       a language model. It is asked once, in NumPy. Of triples it gets (m, 3) and (m, 3), as they are
+                       and as they are corrupted
     m                  how many
     rng                draws them; a refusal leaves it where it was, so that the same are drawn when it is mended
 
-    `Labelled().fit(*verdicts)` learns from them, and `evaluate(detector, *others)` by others says how well.
+    `Labelled().fit(*verdicts)` learns from them. `evaluate(detector, *others)`, by verdicts on other anchors, says how
+    well; slots of an anchor stay in its row, because they are right or wrong together.
 
     >>> import naysay as ns
     >>> world = ns.planted_world(n_anchors=200, n_items=100)
     >>> query = ns.Query(np.arange(200))
     >>> drawn = ns.pools.Everything(world.known).draw(query, 10, rng=ns.rng_for(0))
     >>> found = judge_some(query, drawn, world.is_false_negative, 50, rng=ns.rng_for(1))
-    >>> found.negatives.shape, int(found.truth.sum())
-    ((50, 1), 5)
+    >>> found.n, int(found.truth.sum()), found.negatives.shape == (len(found.query), 10)
+    (50, 5, True)
     """
     return verdicts("judge_some", query, negatives, judge, m, rng)
 
@@ -69,18 +82,16 @@ def verdicts(
     n, moved = min(wanted, len(filled)), deepcopy(rng)
     drawn = rng_for(int(key_from(owner, moved))).choice(filled, n, replace=False)
     rows, slots = np.divmod(drawn, negatives.shape[1])
-    ids = np.asarray(to_numpy(negatives.ids))[rows, slots]
-    said = as_array(owner, "judge", to_numpy(judge(query.ids(owner)[rows], ids)))
+    said = as_array(owner, "judge", to_numpy(judge(*slot_pairs(owner, query, negatives, rows, slots))))
     if said.shape != (n,) or said.dtype != bool:
         rule = f"a function that answers True or False for each of {n} pairs"
         refuse(owner, "judge", rule, f"{said.dtype} of shape {said.shape}")
     rng.bit_generator.state = moved.bit_generator.state
+    kept, place = np.unique(rows, return_inverse=True)
+    truth, judged = (np.zeros((len(kept), negatives.shape[1]), bool) for _ in range(2))
+    truth[place, slots], judged[place, slots] = said, True
     given = {part.name: getattr(negatives, part.name) for part in fields(negatives)}
-    taken = {name: value[rows, slots][:, None] for name, value in given.items() if hasattr(value, "dtype")}
-    return Verdicts(query_rows(query, rows), replace(negatives, **taken, dropped={}), said[:, None])
-
-
-def query_rows(query: Query, chosen: NDArray[Any]) -> Query:
-    """The query of some rows."""
-    parts = {name: getattr(query, name) for name in ("anchors", "positives", "vectors")}
-    return replace(query, **{name: part[chosen] for name, part in parts.items() if part is not None})
+    taken = {name: value[kept] for name, value in given.items() if hasattr(value, "dtype")}
+    ids = np.where(judged, to_numpy(taken.pop("ids")), -1)
+    ids = to_torch(ids, negatives.ids.device) if is_torch(negatives.ids) else ids
+    return Verdicts(query_rows(query, kept), replace(negatives, ids=ids, **taken, dropped={}), truth, n)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors.slots import LINE
+from naysay.detectors.slots import LINE, query_rows
 from naysay.mining.candidates import Candidates
 from naysay.mining.files.vectors import Vectors
 from naysay.mining.judge import ask, lines_of
@@ -64,7 +64,7 @@ def deepened(
         lines = _highest(found, detector, query)[short]
         told = np.flatnonzero(~np.isnan(lines) & (low is None or lines >= np.float32(low)))
         for some in _parts(told, held // depths[0]):
-            rows, asked = short[some], _rows_of(query, short[some])
+            rows, asked = short[some], query_rows(query, short[some])
             left_out = rows_of(known, rows)
             after, above = below(queries.take(rows), width, lines[some], left_out)
             clean = (ask("mine", Candidates.of(after), detector, asked) < LINE).all(axis=1)
@@ -77,7 +77,7 @@ def deepened(
     for depth in depths:
         waiting, left = np.concatenate([left, short[begins == depth]]), short[:0]
         for rows in _parts(waiting, held // depth):
-            deep, asked = search(queries.take(rows), depth, rows_of(known, rows)), _rows_of(query, rows)
+            deep, asked = search(queries.take(rows), depth, rows_of(known, rows)), query_rows(query, rows)
             candidates = Candidates.of(deep)
             passed = np.count_nonzero(ask("mine", candidates, detector, asked) >= LINE, axis=1)
             left = np.concatenate([left, rows[_short(candidates, detector, asked, wanted[rows], low)]])
@@ -145,9 +145,3 @@ def _short(candidates: Candidates, detector: Any, query: Query, wanted: Ids, low
     if low is not None:
         open_ended &= candidates.scores[:, -1] >= np.float32(low)
     return np.flatnonzero((free < wanted) & open_ended)
-
-
-def _rows_of(query: Query, rows: Ids) -> Query:
-    """The query of some rows."""
-    positives, vectors = (None if part is None else part[rows] for part in (query.positives, query.vectors))
-    return Query(query.anchors[rows], positives=positives, vectors=vectors, step=query.step)
