@@ -125,7 +125,8 @@ class Scoreboard:
 
         truth   what is known of the candidates, one of
                 (B, K) bool: whether a slot holds a false negative
-                a function truth(anchors (B,), ids (B, K)) -> (B, K) bool, asked in NumPy and never about -1
+                a function truth(anchors (B,), ids (B, K)) -> (B, K) bool, asked in NumPy and never about -1; it is not
+                told which side of a triple was replaced, so give a table for those
                 (n_samples,) whole numbers, the class of each sample: a candidate of the anchor's class is a false
                 negative. Anchors and candidates are then the same samples; -1 is no class, and not judged
 
