@@ -181,3 +181,18 @@ def test_what_is_shown_is_short(text):
     shown = checks.shown(text)
     assert len(shown) <= 60
     assert shown == repr(text) or (shown.endswith("...") and repr(text).startswith(shown[:57]))
+
+
+def test_in_the_words_of_a_shell():
+    options, words = {"mine": {"metric": "--metric"}, "load": {"name": "--model"}}, {"None for": "left out for"}
+    for owner, parameter, rule, got, told in [
+        ("mine", "metric", "None for texts", "x", "mine: `--metric` must be left out for texts, got x. Leave it."),
+        ("load", "name", "a folder", None, "mine: `--model` must be a folder, got nothing. Leave it."),
+        ("load", "other", "None for texts", None, "load: `other` must be None for texts, got None. Leave it."),
+        ("Else", "name", "a folder", 3, "Else: `name` must be a folder, got 3. Leave it."),
+    ]:
+        with pytest.raises(NaysayError) as caught, checks.as_typed("mine", options, words):
+            checks.refuse(owner, parameter, rule, got, "Leave it.")
+        assert str(caught.value) == told
+    with pytest.raises(NaysayError, match=r"^plain words$"), checks.as_typed("mine", options, words):
+        raise NaysayError("plain words")

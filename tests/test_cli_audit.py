@@ -57,7 +57,7 @@ def test_it_fails_with_1_above_the_limit(files):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["lost.parquet"], "naysay: audit: `path` must be an existing file, got 'lost.parquet'.\n"),
+        (["lost.parquet"], "naysay: audit: `negatives` must be an existing file, got 'lost.parquet'.\n"),
         (
             ["lost.parquet", "--fail-above", "much"],
             "naysay: audit: `--fail-above` must be a share from 0 to 1, or 0% to 100%, got 'much'.\n",

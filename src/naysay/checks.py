@@ -8,7 +8,8 @@ For data the value is the first bad row and how many there are. Everything is re
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -28,6 +29,32 @@ def refuse(owner: str, parameter: str, rule: str, got: object, advice: str = "")
 def sentence(owner: str, parameter: str, rule: str, got: str, advice: str) -> str:
     """The sentence of a refusal."""
     return f"{owner}: `{parameter}` must be {rule}, got {got}. {advice}".rstrip()
+
+
+@contextmanager
+def as_typed(command: str, options: Mapping[str, Mapping[str, str]], words: Mapping[str, str]) -> Iterator[None]:
+    """In the words of a shell: name options where a refusal in here names parameters of Python's functions.
+
+    command   who refuses then
+    options   {who refuses: {its parameter: the option}}; what is not listed stays as it is
+    words     {what rules and advice say of arguments: the same of options}
+    """
+
+    def worded(text: str) -> str:
+        for said, other in words.items():
+            text = text.replace(said, other)
+        return text
+
+    try:
+        yield
+    except NaysayError as refusal:
+        if refusal.said is not None:
+            owner, parameter, rule, got, advice = refusal.said
+            option = options.get(owner, {}).get(parameter)
+            if option is not None:
+                got = "nothing" if got == "None" else got
+                refusal.args = (sentence(command, option, worded(rule), got, worded(advice)),)
+        raise
 
 
 def check_at_least(owner: str, parameter: str, value: float, least: float) -> None:

@@ -205,8 +205,13 @@ def test_refusals_come_before_anything_is_printed_or_written(files, tmp_path):
         ({"query_prompt": "q"}, "`--query-prompt` must be left out without --model, got 'q'."),
         ({"json": tmp_path}, f"`--json` must be a file, got the folder {str(tmp_path)!r}."),
         ({"report": tmp_path / "no" / "a.html"}, "`--report` must be in an existing folder, got "),
-        ({"query_vectors": files / "q.npy"}, "`corpus_vectors` must be given along with the other vectors, got None."),
-        ({"alpha": 2.0}, "`alpha` must be above 0 and below 1, got 2.0."),
+        (
+            {"query_vectors": files / "q.npy"},
+            "`--corpus-vectors` must be given along with the other vectors, got nothing.",
+        ),
+        ({"alpha": 2.0}, "`--alpha` must be above 0 and below 1, got 2.0."),
+        ({"metric": "foo"}, "`--metric` must be one of 'dot', 'cosine', 'l2', got 'foo'."),
+        ({"corpus_ids": files / "x.txt"}, "`--corpus-ids` must be left out without vectors, got names."),
     ):
         told = refusal(audit_command, files / "train.parquet", **({"json": target} | options), console=console)
         assert told.startswith(f"audit: {message}")

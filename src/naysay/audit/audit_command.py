@@ -14,12 +14,26 @@ from naysay.audit.result import Audit
 from naysay.audit.show import print_audit
 from naysay.audit.text import percent
 from naysay.audit.training_set import OWNER, TrainingSet, training_set
-from naysay.checks import refuse
+from naysay.checks import as_typed, refuse
 from naysay.quantity.outputs import check_apart, check_page, check_target
 
+_SAME = ("format", "metric", "temperature", "alpha", "top", "seed")
+_VECTORS = ("query_vectors", "corpus_vectors", "query_ids", "corpus_ids")
+_OPTIONS = {
+    OWNER: {**{name: f"--{name.replace('_', '-')}" for name in (*_SAME, *_VECTORS)}, "path": "negatives"},
+    "load_model": {"name": "--model"},
+    "encode_texts": {"model": "--model", "folder": "--encoded"},
+}
+_WORDS = {
+    "None without": "left out without",
+    "Pass query_ids": "Pass --query-ids",
+    "Pass corpus_ids": "Pass --corpus-ids",
+    "download=True to fetch it by its name": "the folder that it was saved in",
+}
 _SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
 
 
+@as_typed(OWNER, _OPTIONS, _WORDS)
 def audit_command(
     negatives: Path,
     *,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 
-from naysay.checks import sentence
-from naysay.errors import NaysayError
+from naysay.checks import as_typed
 
 _OWNER = "mine"
 _SAME = (
@@ -43,23 +41,5 @@ _WORDS = {
     "download=True to fetch it by its name": "the folder that it was saved in",
 }
 
-
-@contextmanager
-def in_options() -> Iterator[None]:
-    """Name options where a refusal in here names parameters."""
-    try:
-        yield
-    except NaysayError as refusal:
-        if refusal.said is not None:
-            owner, parameter, rule, got, advice = refusal.said
-            option = _OPTIONS.get(owner, {}).get(parameter)
-            if option is not None:
-                got = "nothing" if got == "None" else got
-                refusal.args = (sentence(_OWNER, option, _worded(rule), got, _worded(advice)),)
-        raise
-
-
-def _worded(text: str) -> str:
-    for words, others in _WORDS.items():
-        text = text.replace(words, others)
-    return text
+# in_options() names options where a refusal in it names parameters.
+in_options = partial(as_typed, _OWNER, _OPTIONS, _WORDS)
