@@ -1,4 +1,6 @@
-"""Settings for all tests: no time limit on examples, and the thread count put back."""
+"""Settings for all tests: no time limit on examples, Ctrl-C that is heard, and the thread count put back."""
+
+import signal
 
 import pytest
 from hypothesis import settings
@@ -7,6 +9,10 @@ from naysay.kernels import threads
 
 settings.register_profile("naysay", deadline=None, derandomize=True)
 settings.load_profile("naysay")
+
+# What a shell starts in the background ignores Ctrl-C, and all that it starts inherits that; tests send it.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
