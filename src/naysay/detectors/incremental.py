@@ -14,6 +14,7 @@ from naysay.checks import as_array, check_one_of, check_range, check_whole, refu
 from naysay.detectors.clustering.acceptance import Accept, LinearAcceptance, accepted, as_rate
 from naysay.detectors.clustering.clusters import Stopped, alone, as_features, centroids, nearest
 from naysay.detectors.clustering.confidence import CONFIDENCES, of_clusters, of_samples
+from naysay.detectors.part_states import whole_of_state
 from naysay.detectors.slots import as_suspicion, check_asked
 from naysay.quantity.numbers import one_number
 from naysay.rng import rng_for
@@ -189,7 +190,7 @@ class Incremental:
         missing = [name for name in (*_NUMBERS, *_ARRAYS) if name not in state]
         if missing:
             refuse(owner, "state", "what Incremental.state gave", f"no {missing[0]!r} in {shown(list(state))}")
-        samples, seed, updates = (_number(owner, name, state[name]) for name in _NUMBERS)
+        samples, seed, updates = (whole_of_state(owner, name, state[name], 0) for name in _NUMBERS)
         clusters = tuple(whole_numbers(owner, "clusters", to_numpy(state["clusters"])).tolist())
         for name, held, given in (
             ("n_samples", self.n_samples, samples),
@@ -227,12 +228,6 @@ def _clusters(clusters: Any, n_samples: int) -> tuple[int, ...]:
     if max(found) > n_samples:
         refuse("Incremental", "clusters", f"at most n_samples, {n_samples}", max(found), "A cluster needs a sample.")
     return found
-
-
-def _number(owner: str, name: str, value: Any) -> int:
-    """A number of a state, which files may keep as an array without dimensions."""
-    plain = to_numpy(value)
-    return check_whole(owner, name, plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain, 0)
 
 
 def _ids(owner: str, name: str, values: Any, shape: tuple[int, ...], clusters: tuple[int, ...]) -> NDArray[np.int64]:
