@@ -98,12 +98,12 @@ def judges(k: int) -> dict[str, Mine]:
 
     def auto(encoder: Encoder, parts: Split) -> mining.Mined:
         vectors = encoder.vectors(parts.train.queries), encoder.vectors(parts.train.documents)
-        return mining.mine(*vectors, parts.train.known, k, judge="auto", twins=tutorial.twins_of(parts.train))
+        return mining.mine(*vectors, parts.train.known, k, judge="auto", duplicates=tutorial.duplicates_of(parts.train))
 
     return {
         "plain hard": lambda encoder, parts: tutorial.nearest(encoder, parts.train, k),
-        "judged by twins": lambda encoder, parts: tutorial.judged(encoder, parts.train, k),
-        "judged by twins and auto": auto,
+        "judged by duplicates": lambda encoder, parts: tutorial.judged(encoder, parts.train, k),
+        "judged by duplicates and auto": auto,
         "judged, held out, alpha 0.05": held_out(0.05),
         "judged, held out, alpha 0.5": held_out(0.5),
     }

@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     try:
         for name in ("seeds", "anchors", "steps"):
-            check_whole("distrust", f"--{name}", getattr(args, name), 1)
+            check_whole(f"--{name}", getattr(args, name), 1)
         check_files(args.data, args.only)
         ns.set_threads(1)
         torch.set_num_threads(1)

@@ -87,7 +87,7 @@ def detectors(
     groups = d.SoftClusters(min(256, len(long) // 4), lambda ids: long[ids])
     groups.update(long[rng.permutation(len(long))[:20_000]], rng=ns.rng_for(0))
     say("lines and clusters")
-    texts = {f"twins by text, {line:g}": _texts(data, line) for line in (0.8, 0.3)}
+    texts = {f"duplicates by text, {line:g}": _texts(data, line) for line in (0.8, 0.3)}
     say("signatures of texts")
     lines = {f"calibrated, {alpha:g}": d.Calibrated(alpha).fit(own[fitted], fitted) for alpha in ALPHAS}
     for alpha in ALPHAS_BY_ANCHOR:
@@ -105,13 +105,13 @@ def detectors(
         "mixture, 0.5": kinds,
         f"clusters, {groups.n_clusters}": groups,
         **texts,
-        "twins by vector, 0.98": d.Twins(item_vectors=long),
-        "twins by vector, 0.8": d.Twins(item_vectors=long, cosine=0.8),
+        "duplicates by vector, 0.98": d.Duplicates(item_vectors=long),
+        "duplicates by vector, 0.8": d.Duplicates(item_vectors=long, cosine=0.8),
     }
 
 
 def _texts(data: Packages, jaccard: float) -> Detector:
-    return ns.detectors.Twins(item_texts=data.long, anchor_texts=data.short, jaccard=jaccard)
+    return ns.detectors.Duplicates(item_texts=data.long, anchor_texts=data.short, jaccard=jaccard)
 
 
 def judged(detector: Detector, query: ns.Query, mined: ns.Negatives, labels: Ids) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from distrust_readers import Collection, Floats
 
 import naysay as ns
 from naysay.detectors.calibrated import least_positives
-from naysay.detectors.quality.rate import false_negative_rate
+from naysay.detectors.rate import false_negative_rate
 
 ALPHAS = (0.05, 0.1, 0.2)
 SPLITS_PER_SEED = 4

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import refuse
+from naysay.checks import raise_invalid
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -77,7 +77,7 @@ def check_files(folder: Path, parts: list[str]) -> None:
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         advice = f"It lacks {missing[0]}{more}; name with --only the parts that it has, of {', '.join(FILES)}."
-        refuse("distrust", "DATA", f"a folder with the data of {', '.join(parts)}", repr(str(folder)), advice)
+        raise_invalid("DATA", f"a folder with the data of {', '.join(parts)}", repr(str(folder)), advice)
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -134,7 +134,7 @@ def triples(folder: Path) -> dict[str, Ids]:
     with np.load(folder / FILES["codex"][0]) as file:
         missing = [name for name in SPLITS if name not in file]
         if missing:
-            refuse("distrust", "DATA", f"a triples.npz with {', '.join(SPLITS)}", f"none named {missing[0]}")
+            raise_invalid("DATA", f"a triples.npz with {', '.join(SPLITS)}", f"none named {missing[0]}")
         return {name: file[name].astype(np.int64) for name in SPLITS}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import naysay as ns
-from naysay.detectors.twins import by_similarity
+from naysay.detectors.duplicates import by_similarity
 from naysay.types import Detector
 
 Ids = NDArray[np.int64]
@@ -166,13 +166,15 @@ def _mixture(bench: Bench) -> Move:
 
 def _near(bench: Bench) -> Move:
     # Suspicion rises with the cosine, so one answer holds the verdicts for every line.
-    suspicion = asked(ns.detectors.Twins(item_vectors=bench.item_vectors, positives=bench.pairs, cosine=0.5), bench)
+    suspicion = asked(
+        ns.detectors.Duplicates(item_vectors=bench.item_vectors, positives=bench.pairs, cosine=0.5), bench
+    )
     return lambda cosine: suspicion >= by_similarity(np.array(cosine), 0.5)
 
 
-def text_twins(bench: Bench) -> Flags:
+def text_duplicates(bench: Bench) -> Flags:
     """(B, n) documents whose text is that of a known positive, or nearly."""
-    return asked(ns.detectors.Twins(item_texts=bench.texts, positives=bench.pairs), bench) >= 0.5
+    return asked(ns.detectors.Duplicates(item_texts=bench.texts, positives=bench.pairs), bench) >= 0.5
 
 
 def clusterings(item_vectors: Floats) -> dict[int, ns.detectors.SoftClusters]:

@@ -10,7 +10,7 @@ from distrust_hardness import Curve, compared, rounded, share_of
 from distrust_hide import Flags, Task, bench, hardest, hide
 from distrust_promises import bounds, promises
 from distrust_readers import Collection, Floats, Ids
-from distrust_rules import Bench, clusterings, rules, text_twins
+from distrust_rules import Bench, clusterings, rules, text_duplicates
 
 K, MINED = 10, 100
 BASE, LEVELS = "rank window", (5, 20, 50)
@@ -80,11 +80,11 @@ def ranks_of(scores: Floats, known: Flags) -> Ids:
 def mined(
     data: Collection, whole: Floats, seeds: int, by: str, only: tuple[str, ...], say: Callable[[str], None]
 ) -> Any:
-    """A tally for each rule and setting, over seeds; and for twins of texts, which have nothing to move."""
+    """A tally for each rule and setting, over seeds; and for duplicates of texts, which have nothing to move."""
     groups = clusterings(data.documents)
     made = {name: rule for name, rule in rules(groups).items() if not only or name in only}
     tallies = {name: {setting: Tally(len(whole)) for setting in rule.settings} for name, rule in made.items()}
-    twins = Tally(len(whole))
+    duplicates = Tally(len(whole))
     for seed in range(seeds):
         task = hide(data, seed, by=by)
         seen = bench(data, whole, task, seed, groups)
@@ -95,9 +95,9 @@ def mined(
             for setting, tally in tallies[name].items():
                 tally.add(seen, standard, ranks, task, move(setting))
         if not only:
-            twins.add(seen, standard, ranks, task, text_twins(seen))
+            duplicates.add(seen, standard, ranks, task, text_duplicates(seen))
         say(f"hidden by seed {seed}, lines by {by}")
-    return made, tallies, twins
+    return made, tallies, duplicates
 
 
 def levels(tallies: dict[str, dict[float, Tally]], anchors: Flags, hardness: str) -> dict[str, Any]:
@@ -130,13 +130,13 @@ def study(data: Collection, seeds: int, *, by: str, say: Callable[[str], None]) 
          rules mine for all anchors once more, so that hardness counts where there is nothing to avoid, too
     """
     whole = data.queries @ data.documents.T
-    made, tallies, twins = mined(data, whole, seeds, by, (), say)
+    made, tallies, duplicates = mined(data, whole, seeds, by, (), say)
     counts, distinct = data.per_anchor(), len(data.anchors)
     rows = {}
     for name, rule in made.items():
         for title, setting in rule.usual.items():
             rows[title] = tallies[name][setting].row(distinct) | {"rule": name, "setting": setting}
-    rows["text twins of a positive"] = twins.row(distinct) | {"rule": "text twins", "setting": 0.8}
+    rows["text duplicates of a positive"] = duplicates.row(distinct) | {"rule": "text duplicates", "setting": 0.8}
     found = {
         "queries": len(data.queries),
         "documents": len(data.documents),

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from naysay.checks import first_bad, refuse
+from naysay.checks import first_bad, raise_invalid
 
 Ids = NDArray[np.int64]
 LIKED, TOP = 4, 20
@@ -60,18 +60,18 @@ class Ranking:
 
 def read(folder: Path) -> tuple[Pairs, int, int]:
     """The pairs of FOLDER/ratings.npz that are rated 4 or 5, each once, and how many users and items there are."""
-    path, owner = folder / "ratings.npz", "recommendation"
+    path = folder / "ratings.npz"
     if not path.is_file():
         advice = "It holds the arrays user, item (both from 1) and rating (1 to 5)."
-        refuse(owner, "DATA", "a folder with a file ratings.npz", f"{str(folder)!r}", advice)
+        raise_invalid("DATA", "a folder with a file ratings.npz", f"{str(folder)!r}", advice)
     with np.load(path) as file:
         missing = [name for name in _COLUMNS if name not in file]
         if missing:
-            refuse(owner, "DATA", f"a ratings.npz with {', '.join(_COLUMNS)}", f"none named {missing[0]}")
+            raise_invalid("DATA", f"a ratings.npz with {', '.join(_COLUMNS)}", f"none named {missing[0]}")
         users, items, ratings = (file[name].astype(np.int64) for name in _COLUMNS)
     for name, ids in (("user", users), ("item", items)):
         if (ids < 1).any():
-            refuse(owner, name, "counted from 1", first_bad(ids, ids < 1))
+            raise_invalid(name, "counted from 1", first_bad(ids, ids < 1))
     n_users, n_items = int(users.max()), int(items.max())
     liked = ratings >= LIKED
     codes = np.unique((users[liked] - 1) * n_items + items[liked] - 1)

@@ -37,7 +37,7 @@ from scipy.stats import t as student
 from torch import Tensor
 
 from naysay.detectors.incremental import Incremental
-from naysay.detectors.quality.truth import detection_rates, normalised_mutual_information
+from naysay.detectors.truth import detection_rates, normalised_mutual_information
 from naysay.losses import attract, eliminate, in_batch
 
 ARMS = ("plain", "eliminate", "attract", "oracle eliminate", "oracle attract")

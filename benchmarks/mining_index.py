@@ -10,9 +10,9 @@ import numpy as np
 from mining_contenders import CLUSTERS, WIDTH
 from numpy.typing import NDArray
 
-from naysay.mining.index.approximate import Index
-from naysay.mining.index.rules import lists_for
-from naysay.mining.searching.search import search
+from naysay.search._index_rules import lists_for
+from naysay.search.exact import search
+from naysay.search.index import Index
 
 DEPTH, INNER = 100, 48
 Vectors = NDArray[np.float32]

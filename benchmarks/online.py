@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 import naysay as ns
 from naysay.quantity import auc, estimate
+from naysay.quantity.forecast import OnlineEstimate
 from naysay.quantity.online import Online
-from naysay.quantity.outlook import OnlineEstimate
 
 STEPS, PROBES = 1000, 20
 Floats = NDArray[np.float64]

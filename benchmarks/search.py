@@ -27,13 +27,13 @@ import numpy as np
 
 from naysay import Positives
 from naysay.kernels.threads import threads
-from naysay.mining.searching.search import search
+from naysay.search.exact import search
 
 DEPTH, WIDTH, CLUSTERS, BUDGET = 100, 384, 2000, 500_000_000
 GROWTH = """
 import json, sys
 import numpy as np
-from naysay.mining.searching.search import search
+from naysay.search.exact import search
 def peak():  # of this program alone: ru_maxrss would count the one that started it
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 path, queries, depth, budget = sys.argv[1], np.load(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])

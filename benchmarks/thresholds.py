@@ -21,7 +21,7 @@ import numpy as np
 from harness import HERE, write
 from numpy.typing import NDArray
 
-from naysay.detectors.scores.sketch import ScoreSketch
+from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import choose_thresholds
 
 sys.path.append(str(HERE / "peers"))

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import naysay as ns
-from naysay.audit import Audit, audit
+from naysay.auditing import Audit, audit
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import naysay as ns
-from naysay.mining.reported.report_mined import report_mined
+from naysay.mining._report import report_mined
 from naysay.report import Contents, Sample, Scores, Table, moved, write_report
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from naysay import NaysayError
 from naysay.demo import Demonstration, tutorial
-from naysay.demo.summary import mean_of, verdict
+from naysay.demo._summary import mean_of, verdict
 from naysay.errors import MissingExtraError
 
 sys.path.append(str(Path(__file__).parent / "demo"))
@@ -78,7 +78,7 @@ def test_what_else_is_printed(finished):
     library = planted_library()
     assert "432 names with a docstring, 144 of which share it with another name" in flat
     assert f"Corpus {library.fingerprint}." in flat
-    assert (result.names, result.twins, result.fingerprint) == (432, 144, library.fingerprint)
+    assert (result.names, result.duplicates, result.fingerprint) == (432, 144, library.fingerprint)
     for name, found in result.found.items():
         line = next(line for line in printed.splitlines() if line.startswith(f"│ {name} "))
         assert f"{100 * found.recall:.1f} %" in line
@@ -97,7 +97,7 @@ def test_what_is_written(finished):
     assert numbers["quality"] == result.quality
     assert numbers["verdict"] == result.verdict
     assert (numbers["seed"], numbers["quick"], numbers["names"]) == (0, False, result.names)
-    assert numbers["found"]["Twins, by text"]["recall"] == result.found["Twins, by text"].recall
+    assert numbers["found"]["Duplicates, by text"]["recall"] == result.found["Duplicates, by text"].recall
     page = (folder / "report.html").read_text()
     assert "Negatives for the standard library" in page
     assert f"{100 * np.mean(result.quality['judged']['MRR']):.1f} %" in page

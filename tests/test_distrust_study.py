@@ -451,8 +451,8 @@ def test_a_small_study_runs_from_end_to_end(tmp_path):
     assert "score, all anchors" in found["scifact"]["equal_hardness"]
     source = found["debian"]["detectors"]["source"]
     assert source["naive"]["mtpr"]["percent"] == 0
-    assert source["twins by text, 0.8"]["mtpr"]["percent"] > 90  # the two of a source differ by one word
-    assert source["twins by text, 0.8"]["false_of_taken"]["percent"] < source["naive"]["false_of_taken"]["percent"]
+    assert source["duplicates by text, 0.8"]["mtpr"]["percent"] > 90  # the two of a source differ by one word
+    assert source["duplicates by text, 0.8"]["false_of_taken"]["percent"] < source["naive"]["false_of_taken"]["percent"]
     codex = found["codex"]
     assert codex["models"] == 1
     assert set(codex["flagged"]) == {"ComplEx", "attributes", "both"}

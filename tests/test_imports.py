@@ -1,6 +1,6 @@
 """What loads what: `import naysay` is light, dependencies point one way, and everything public is documented.
 
-This file is the specification of the ladder: a part may import what stands before it, and its own folder.
+A folder may import the folders that LAYERS lists before it, and its own files.
 """
 
 import ast
@@ -15,29 +15,39 @@ import pytest
 import naysay
 
 SOURCE = Path(naysay.__file__).parent
-LADDER = [
+LAYERS = [
     "errors",
     "checks",
     "arrays",
     "types",
     "rng",
     "kernels",
-    "rows",
+    "_rows",
     "vocabulary",
-    "tables",
-    "storage",
-    "inputs",
+    "_tables",
+    "_storage",
+    "_numbers",
+    "_outputs",
+    "_picture",
+    "_terminal",
+    "_whole_files",
+    "_inputs",
     "positives",
     "triples",
     "pools",
     "quantity",
-    "samplers",
+    "samplers._",  # what samplers and detectors share
     "detectors",
+    "samplers",
     "losses",
     "difficulty",
     "report",
+    "search",
+    "encode",
+    "formats",
     "mining",
-    "audit",
+    "jobs",
+    "auditing",
     "testing",
     "catalog",
     "demo",
@@ -45,84 +55,18 @@ LADDER = [
     "naysay",  # the package itself, which names all of the above
     "cli",
 ]
-# Detectors and mining are large, so they have ladders of their own: rooms of machinery, what users name, what runs it.
-DETECTORS = [
-    "scores",
-    "slots",
-    "line",
-    "part_states",
-    "answers",
-    "asked_pairs",
-    "asked_vectors",
-    "positive_scores",
-    "background",
-    "grouped_logistic",
-    "two_kinds",
-    "quality",
-    "texts",
-    "clustering",
-    "choosing",
-    "absolute",
-    "bands",
-    "calibrated",
-    "ecdf",
-    "guide",
-    "incremental",
-    "labelled",
-    "learned_quantile",
-    "margin",
-    "mixture",
-    "policy",
-    "rank_window",
-    "soft_clusters",
-    "support_views",
-    "thresholds",
-    "twins",
-    "combined",
-    "judged",
-    "showing",
-    "detectors",  # the package itself
-]
-MINING = [
-    "files",
-    "searching",
-    "index",
-    "encode",
-    "formats",
-    "known",
-    "counts",
-    "draws",
-    "candidates",
-    "explain",
-    "window",
-    "join",
-    "merge",
-    "bm25",
-    "rescore",
-    "judge",
-    "exclude",
-    "diverse",
-    "select",
-    "backfill",
-    "auto",
-    "reported",
-    "mined",
-    "task",
-    "mine",
-    "jobs",
-    "mine_command",
-    "mining",  # the package itself
-]
-ROOMS = {"detectors": DETECTORS, "mining": MINING}
 # The only parts that may name a heavy package; NumPy and torch are crossed between in one place.
 HEAVY = {
     "torch": {"arrays", "losses", "demo"},
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
-    "pyarrow": {"vocabulary", "tables", "positives", "detectors", "mining", "audit", "integrations"},
+    "pyarrow": {
+        *("vocabulary", "_tables", "_whole_files", "positives", "detectors", "search", "formats", "mining", "jobs"),
+        *("auditing", "integrations"),
+    },
     "scipy": {"testing", "quantity", "detectors", "difficulty", "demo"},
-    "faiss": {"detectors", "mining"},
-    "rich": {"catalog", "demo", "quantity", "detectors", "mining", "audit"},
+    "faiss": {"detectors", "search"},
+    "rich": {"_terminal", "catalog", "demo", "quantity", "detectors", "jobs", "auditing"},
     "typer": {"cli"},
 }
 
@@ -157,26 +101,19 @@ def imported(tree, known):
                 yield whole if whole in known else node.module
 
 
-def part(name):
-    """The rung of a module: the first name below naysay, or naysay itself."""
-    return [*name.split("."), "naysay"][1]
-
-
-def room(name):
-    """The rung of a module within its part: the first name below it, or the part itself."""
-    return [*name.split("."), part(name)][2]
+def layer(name):
+    """The layer of a module: the first name below naysay, or naysay itself."""
+    parts = [*name.split("."), "naysay"]
+    return "samplers._" if name.startswith("naysay.samplers._") else parts[1]
 
 
 def upward(name, target):
-    """Whether an import points up the ladder, or up that of its part."""
-    if part(name) == part(target) and part(name) in ROOMS:
-        rungs = ROOMS[part(name)]
-        return rungs.index(room(target)) > rungs.index(room(name))
-    return LADDER.index(part(target)) > LADDER.index(part(name))
+    """Whether an import points to a higher layer."""
+    return LAYERS.index(layer(target)) > LAYERS.index(layer(name))
 
 
 def wrong_imports(trees):
-    """Imports that point up a ladder, or to a heavy package from another part."""
+    """Imports of a higher layer, or of a heavy package in the wrong layer."""
     wrong = []
     for name, tree in trees.items():
         if name == "naysay":
@@ -185,7 +122,7 @@ def wrong_imports(trees):
             root = target.split(".")[0]
             if root == "naysay" and upward(name, target):
                 wrong.append((name, target))
-            if root in HEAVY and part(name) not in HEAVY[root]:
+            if root in HEAVY and layer(name) not in HEAVY[root]:
                 wrong.append((name, target))
     return wrong
 
@@ -251,15 +188,16 @@ def test_the_types_load_numpy_only():
     assert loaded_after("import naysay as ns; ns.Query([0]); ns.Negatives; ns.rng_for(0); ns.NaysayError") == set()
 
 
-# ---- the ladder -----------------------------------------------------------------------------------------
+# ---- the layers -----------------------------------------------------------------------------------------
 
 
-def test_every_part_has_its_rung():
-    assert {part(name) for name in TREES} == set(LADDER)
-    for whole, rungs in ROOMS.items():
-        assert {room(name) for name in TREES if part(name) == whole} == set(rungs)
-    for ladder in (LADDER, *ROOMS.values()):
-        assert len(ladder) == len(set(ladder))
+def test_every_module_is_in_one_layer():
+    assert {layer(name) for name in TREES} == set(LAYERS)
+    assert len(LAYERS) == len(set(LAYERS))
+
+
+def test_folders_are_two_deep():
+    assert {len(path.relative_to(SOURCE).parts) for path in SOURCE.rglob("*.py")} == {1, 2}
 
 
 def test_dependencies_point_one_way():
@@ -277,19 +215,13 @@ def test_no_module_needs_itself():
         ("positives.py", "from naysay import pools", "naysay.pools"),
         ("kernels/csr.py", "import naysay.positives", "naysay.positives"),
         ("pools/everything.py", "def late():\n    from naysay.samplers.static import Static", "naysay.samplers.static"),
-        ("rows.py", "if TYPE_CHECKING:\n    from naysay.positives import Positives", "naysay.positives"),
+        ("_rows.py", "if TYPE_CHECKING:\n    from naysay.positives import Positives", "naysay.positives"),
         ("samplers/static.py", "import naysay as ns", "naysay"),
         ("samplers/static.py", "import torch", "torch"),
         ("pools/local.py", "def late():\n    from scipy import sparse", "scipy"),
-        ("detectors/choosing/rows.py", "import naysay.detectors.thresholds", "naysay.detectors.thresholds"),
-        ("detectors/quality/share.py", "from naysay.detectors import Guide", "naysay.detectors"),
-        ("detectors/twins.py", "from naysay.detectors.judged import Judged", "naysay.detectors.judged"),
-        ("mining/searching/plan.py", "from naysay.mining.index.rules import lists_for", "naysay.mining.index.rules"),
-        ("mining/formats/runs.py", "from naysay.mining import candidates", "naysay.mining.candidates"),
-        ("mining/judge.py", "from naysay.mining.task.line import Line", "naysay.mining.task.line"),
-        ("mining/task/rows.py", "def late():\n    from naysay.mining.jobs import run", "naysay.mining.jobs.run"),
-        ("mining/jobs/run.py", "from naysay.mining import mine_command", "naysay.mining.mine_command"),
-        ("mining/select.py", "from naysay.mining import Mined", "naysay.mining"),
+        ("detectors/duplicates.py", "from naysay.samplers.judged import Judged", "naysay.samplers.judged"),
+        ("formats/runs.py", "from naysay.mining import candidates", "naysay.mining.candidates"),
+        ("mining/_rows.py", "def late():\n    from naysay.jobs import _run", "naysay.jobs._run"),
     ],
 )
 def test_a_planted_wrong_import_is_found(where, line, target):
@@ -299,7 +231,7 @@ def test_a_planted_wrong_import_is_found(where, line, target):
 
 def test_a_planted_cycle_is_found():
     trees = planted("naysay.kernels.random", "from naysay.kernels.uniform import TRIES")
-    assert wrong_imports(trees) == []  # within its folder, so the ladder cannot see it
+    assert wrong_imports(trees) == []  # within its folder, so the layers cannot see it
     with pytest.raises(CycleError):
         in_order(trees)
 

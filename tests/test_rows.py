@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naysay import rows
+from naysay import _rows as rows
 from naysay.errors import NaysayError
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 40)), max_size=120)
@@ -131,20 +131,20 @@ def test_saved_rows_that_do_not_fit_are_refused(changed, got):
         "filter": np.zeros(3, np.uint8),
         "relation": np.ones(3, np.int8),
     }
-    rows.check_sound("Positives.load", sound, 5, every_id=True)
+    rows.check_sound(sound, 5, every_id=True)
     few = {name: sound[name] for name in ("indptr", "indices", "filter")}
-    rows.check_sound("Positives.load", few, 5, every_id=True)
+    rows.check_sound(few, 5, every_id=True)
     with pytest.raises(NaysayError) as caught:
-        rows.check_sound("Positives.load", sound | changed, 5, every_id=False)
+        rows.check_sound(sound | changed, 5, every_id=False)
     assert str(caught.value) == f"Positives.load: `path` must be a folder of matching arrays, got {got}."
 
 
 @pytest.mark.parametrize("wrong", [-1, 5])
 def test_every_saved_id_is_looked_at_if_asked(wrong):
     arrays = {"indptr": np.array([0, 2]), "indices": np.array([0, wrong], np.int32), "filter": np.zeros(2, np.uint8)}
-    rows.check_sound("Positives.load", arrays, 5, every_id=False)
+    rows.check_sound(arrays, 5, every_id=False)
     with pytest.raises(NaysayError) as caught:
-        rows.check_sound("Positives.load", arrays, 5, every_id=True)
+        rows.check_sound(arrays, 5, every_id=True)
     got = f"indices: {wrong} at row 1 (1 such row)"
     assert str(caught.value) == f"Positives.load: `path` must be a folder of ids below 5, got {got}."
 

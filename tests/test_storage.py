@@ -10,18 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from naysay import storage
+from naysay import files as storage
 from naysay.errors import NaysayError
 
 ARRAYS = {"one": np.arange(5), "two": np.array([[1.5, 2.5]], np.float32), "none": np.empty(0, np.int8)}
 
 
 def save(path, arrays=ARRAYS, kind="rows", **header):
-    storage.save_folder("Owner.save", path, kind, header, arrays)
+    storage.save_folder(path, kind, header, arrays)
 
 
 def load(path, **named):
-    return storage.load_folder("Owner.load", path, "rows", **{"mmap": True} | named)
+    return storage.load_folder(path, "rows", **{"mmap": True} | named)
 
 
 def refusal(call, *arguments, **named):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naysay import tables
+from naysay import _tables as tables
 from naysay.errors import NaysayError
 from naysay.vocabulary import Vocabulary
 
@@ -22,7 +22,7 @@ def refusal(call, *arguments, **named):
 
 
 def encoded(values):
-    ids, names = tables.encode("Owner", "anchors", values)
+    ids, names = tables.encode("anchors", values)
     return ids.tolist(), None if names is None else names.names(range(len(names)))
 
 
@@ -109,9 +109,9 @@ def test_encode_refuses(values, message):
 def test_look_up_uses_the_vocabulary_there_is():
     names = Vocabulary(["a", "b"])
     for values in (["b", "a"], np.array(["b", "a"]), np.array(["b", "a"], object), pa.array(["b", "a"])):
-        assert tables.look_up("Owner", "items", values, names).tolist() == [1, 0]
-    assert tables.look_up("Owner", "items", [1, 0], names).tolist() == [1, 0]
-    assert tables.look_up("Owner", "items", [], names).tolist() == []
+        assert tables.look_up("items", values, names).tolist() == [1, 0]
+    assert tables.look_up("items", [1, 0], names).tolist() == [1, 0]
+    assert tables.look_up("items", [], names).tolist() == []
     assert "must be whole numbers, got dtype <U1" in refusal(tables.look_up, "Owner", "items", ["b"], None)
     message = "Owner: `items` must be among the 2 known names, got 'c' at row 0 (1 such row)."
     assert refusal(tables.look_up, "Owner", "items", ["c"], names) == message
@@ -124,12 +124,12 @@ def test_look_up_uses_the_vocabulary_there_is():
 @pytest.mark.parametrize("form", [list, np.array, pa.array, lambda names: pa.chunked_array([names])])
 def test_encode_by_a_vocabulary_there_is(form):
     names = Vocabulary(["a", "b", "c"])
-    ids, same = tables.encode("Owner", "items", form(["c", "a", "c"]), names)
+    ids, same = tables.encode("items", form(["c", "a", "c"]), names)
     assert same is names
     assert ids.tolist() == [2, 0, 2]
     message = "Owner: `items` must be among the 3 known names, got 'x' at row 1 (2 such rows)."
     assert refusal(tables.encode, "Owner", "items", form(["a", "x", "y"]), names) == message
-    assert tables.encode("Owner", "items", [1, 2], names)[0].tolist() == [1, 2]
+    assert tables.encode("items", [1, 2], names)[0].tolist() == [1, 2]
 
 
 # ---- columns --------------------------------------------------------------------------------------------
@@ -137,14 +137,14 @@ def test_encode_by_a_vocabulary_there_is(form):
 
 def test_columns_come_whole():
     table = pa.concat_tables([pa.table({"u": [1, 2], "name": ["a", "b"]}), pa.table({"u": [3], "name": ["c"]})])
-    found = tables.columns("Owner", table, anchors="u", items="name")
+    found = tables.columns(table, anchors="u", items="name")
     assert found["anchors"].tolist() == [1, 2, 3]
     assert found["items"].to_pylist() == ["a", "b", "c"]
     assert isinstance(found["items"], pa.Array)
 
 
 def test_one_column_may_be_both():
-    found = tables.columns("Owner", pa.table({"u": [1, 2]}), anchors="u", items="u")
+    found = tables.columns(pa.table({"u": [1, 2]}), anchors="u", items="u")
     assert found["anchors"].tolist() == found["items"].tolist() == [1, 2]
 
 
@@ -172,7 +172,7 @@ def test_a_misspelt_column_is_refused_with_the_nearest():
 
 def test_a_column_that_is_there_twice_is_refused():
     table = pa.table([[1], [2], [3]], names=["u", "u", "i"])
-    assert tables.columns("Owner", table, items="i")["items"].tolist() == [3]
+    assert tables.columns(table, items="i")["items"].tolist() == [3]
     message = "Owner: `anchors` must be a column that is there once, got 'u', 2 times."
     assert refusal(tables.columns, "Owner", table, anchors="u") == message
 
@@ -189,9 +189,9 @@ def test_only_tables_have_columns():
 def test_parquet_reads_only_the_named_columns(tmp_path):
     path = tmp_path / "pairs.parquet"
     pq.write_table(pa.table({"user.id": [1, 2], "item": ["a", "b"], "other": [0, 0]}), path)
-    table = tables.read_parquet("Owner", path, anchors="user.id", items="item")
+    table = tables.read_parquet(path, anchors="user.id", items="item")
     assert table.to_pydict() == {"user.id": [1, 2], "item": ["a", "b"]}
-    assert tables.read_parquet("Owner", str(path), anchors="item", items="item").column_names == ["item"]
+    assert tables.read_parquet(str(path), anchors="item", items="item").column_names == ["item"]
 
 
 def test_parquet_that_cannot_be_read(tmp_path):
@@ -224,7 +224,7 @@ def test_a_misspelt_column_of_a_file(tmp_path):
 def test_csv_reads_only_the_named_columns(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("user\titem\tother\n1\ta\t\n2\tb\t\n")
-    assert tables.read_csv("Owner", path, "\t", anchors="user", items="item").to_pydict() == {
+    assert tables.read_csv(path, "\t", anchors="user", items="item").to_pydict() == {
         "user": [1, 2],
         "item": ["a", "b"],
     }
@@ -255,7 +255,7 @@ def test_a_column_goes_by_its_name(tmp_path, wrong):
 
 def test_csv_may_read_numbers_as_text(tmp_path):
     (tmp_path / "pairs.csv").write_text("user,item\n01,2\n")
-    table = tables.read_csv("Owner", tmp_path / "pairs.csv", ",", ["user"], anchors="user", items="item")
+    table = tables.read_csv(tmp_path / "pairs.csv", ",", ["user"], anchors="user", items="item")
     assert table.to_pydict() == {"user": ["01"], "item": [2]}
 
 

@@ -54,7 +54,7 @@ def refusal(call, *arguments, **named):
 )
 def test_query_ids_are_numpy_int64_of_the_same_shape(anchors, shape):
     query = ns.Query(anchors)
-    ids = query.ids("test")
+    ids = query.ids()
     assert type(ids) is np.ndarray
     assert ids.dtype == np.int64
     assert ids.shape == shape
@@ -124,13 +124,13 @@ def test_names_are_refused_with_the_way_to_their_ids():
     message = refusal(ns.Query([0], positives=["abc"]).positive_ids, "InBatch.draw")
     assert message == f"InBatch.draw: `positives` {rule}item_names.ids(names)."
     assert "got dtype object. The ids of names" in refusal(ns.Query(np.array(["bob"], object)).ids, "Mine")
-    assert ns.Query(positives.anchor_names.ids(["bob"])).ids("test").tolist() == [1]
-    assert ns.Query(np.array([], object)).ids("test").tolist() == []
+    assert ns.Query(positives.anchor_names.ids(["bob"])).ids().tolist() == [1]
+    assert ns.Query(np.array([], object)).ids().tolist() == []
 
 
 def test_query_positives_as_ids():
     for positives in ([4, 5], np.array([4, 5], np.int16), torch.tensor([4, 5])):
-        found = ns.Query([0, 1], positives=positives).positive_ids("test")
+        found = ns.Query([0, 1], positives=positives).positive_ids()
         assert found.dtype == np.int64
         assert found.tolist() == [4, 5]
     message = refusal(ns.Query([0]).positive_ids, "Warp.sample")

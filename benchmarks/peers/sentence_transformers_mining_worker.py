@@ -66,7 +66,7 @@ def miner(case: str) -> Any:
         from naysay.kernels.threads import set_threads
 
         set_threads(torch.get_num_threads())
-        return mine_hard_negatives, {"twins": False}
+        return mine_hard_negatives, {"duplicates": False}
     from sentence_transformers.util import mine_hard_negatives
 
     faiss.omp_set_num_threads(torch.get_num_threads())

@@ -25,6 +25,7 @@ _HOMES = {
     "check_loss": "testing",
     "planted_world": "testing",
     "mine": "mining",
+    "audit": "auditing",
 }
 _FOLDERS = (
     "pools",
@@ -34,8 +35,12 @@ _FOLDERS = (
     "losses",
     "difficulty",
     "report",
+    "search",
+    "encode",
+    "formats",
     "mining",
-    "audit",
+    "jobs",
+    "auditing",
     "testing",
     "catalog",
     "types",
@@ -64,19 +69,24 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from naysay import (
-        audit,
+        auditing,
         catalog,
         detectors,
         difficulty,
+        encode,
+        formats,
+        jobs,
         losses,
         mining,
         pools,
         quantity,
         report,
         samplers,
+        search,
         testing,
         types,
     )
+    from naysay.auditing.audit import audit
     from naysay.errors import NaysayError
     from naysay.kernels.threads import set_threads
     from naysay.mining.mine import mine

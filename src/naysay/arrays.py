@@ -31,7 +31,7 @@ def to_torch(values: Any, device: Any = None) -> Any:
 
     Apple's mps has no float64: there it becomes float32.
     """
-    torch = need_torch("Negatives.to")
+    torch = need_torch()
     if is_torch(values):
         return values.to(device, dtype_for(device, values.dtype)) if device is not None else values
     array = np.asarray(values)
@@ -44,15 +44,15 @@ def to_torch(values: Any, device: Any = None) -> Any:
 def dtype_for(device: Any, dtype: Any) -> Any:
     """The torch dtype in which `device` holds values of `dtype`: itself, but float32 for float64 on mps."""
     if str(device).partition(":")[0] == "mps" and str(dtype) == "torch.float64":
-        return need_torch("Negatives.to").float32
+        return need_torch().float32
     return dtype
 
 
-def need_torch(owner: str) -> Any:
+def need_torch() -> Any:
     """The torch module, or a refusal that names the pip command."""
     try:
         import torch
     except ImportError as error:
-        message = f"{owner}: torch is not installed. Run: pip install 'naysay[torch]'"
+        message = "torch is not installed. Run: pip install 'naysay[torch]'"
         raise MissingExtraError(message) from error
     return torch

@@ -1,134 +1,222 @@
-"""Argument checks, and the one shape that every refusal has.
+"""Argument checks, and the one sentence that every error has.
 
-    Owner: `parameter` must be RULE, got VALUE. ADVICE.
+    Caller: `parameter` must be RULE, got VALUE. ADVICE.
 
-For data the value is the first bad row and how many there are. Everything is refused before work starts.
+For data the value is the first bad row and how many there are. Checks run before work starts.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.errors import NaysayError
+from naysay.arrays import to_numpy
+from naysay.errors import MissingExtraError, NaysayError
+
+_PARAMETER = re.compile(r"`(\w+)`")
+_Public = TypeVar("_Public", bound=Callable[..., Any])
 
 
-def refuse(owner: str, parameter: str, rule: str, got: object, advice: str = "") -> NoReturn:
-    """Raise the refusal of `parameter`."""
-    said = owner, parameter, rule, str(got), advice
-    refusal = NaysayError(sentence(*said))
-    refusal.said = said
-    raise refusal
+def public(boundary: _Public) -> _Public:
+    """Mark a function or a class as public: errors raised inside are reported in its name.
+
+    Checks below the boundary do not know who called them. The innermost public function or method that an error
+    passes on its way up adds its own name (`Everything.draw`), once. A class is marked as a whole: its constructor
+    reports as `Everything`, its methods as `Everything.draw`.
+    """
+    if isinstance(boundary, type):
+        for name, member in list(vars(boundary).items()):
+            if name == "__init__" or not name.startswith("_"):
+                caller = boundary.__qualname__ if name == "__init__" else f"{boundary.__qualname__}.{name}"
+                if inspect.isfunction(member):
+                    setattr(boundary, name, _reporting(member, caller))
+                elif isinstance(member, classmethod | staticmethod):
+                    setattr(boundary, name, type(member)(_reporting(member.__func__, caller)))
+                elif isinstance(member, property) and member.fget is not None:
+                    setattr(boundary, name, property(_reporting(member.fget, caller), member.fset, doc=member.__doc__))
+        return boundary
+    return cast(_Public, _reporting(boundary, boundary.__qualname__))
 
 
-def sentence(owner: str, parameter: str, rule: str, got: str, advice: str) -> str:
-    """The sentence of a refusal."""
-    return f"{owner}: `{parameter}` must be {rule}, got {got}. {advice}".rstrip()
+def _reporting(function: Callable[..., Any], caller: str) -> Callable[..., Any]:
+    """The same function; an error that has no caller yet gets this one."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (NaysayError, MissingExtraError) as error:
+            if error.caller is None:
+                error.caller = caller
+            raise
+
+    return call
 
 
 @contextmanager
-def as_typed(command: str, options: Mapping[str, Mapping[str, str]], words: Mapping[str, str]) -> Iterator[None]:
-    """In the words of a shell: name options where a refusal in here names parameters of Python's functions.
+def with_option_names(command: str, options: Mapping[str, str]) -> Iterator[None]:
+    """Report errors raised inside as `command` does: `--min-recall` in place of the parameter `min_recall`.
 
-    command   who refuses then
-    options   {who refuses: {its parameter: the option}}; what is not listed stays as it is
-    words     {what rules and advice say of arguments: the same of options}
+    Args:
+        command: The name of the command.
+        options: {parameter of the library's functions: option}. Parameters stand in backticks in every message.
     """
-
-    def worded(text: str) -> str:
-        for said, other in words.items():
-            text = text.replace(said, other)
-        return text
-
     try:
         yield
-    except NaysayError as refusal:
-        if refusal.said is not None:
-            owner, parameter, rule, got, advice = refusal.said
-            option = options.get(owner, {}).get(parameter)
-            if option is not None:
-                got = "nothing" if got == "None" else got
-                refusal.args = (sentence(command, option, worded(rule), got, worded(advice)),)
+    except (NaysayError, MissingExtraError) as error:
+        message = error.args[0]
+        error.args = (_PARAMETER.sub(lambda found: f"`{options.get(found[1], found[1])}`", message),)
+        error.caller = command
         raise
 
 
-def check_at_least(owner: str, parameter: str, value: float, least: float) -> None:
-    """Refuse a number below `least`, NaN included."""
-    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
-        refuse(owner, parameter, "a number", shown(value))
-    if not value >= least:
-        refuse(owner, parameter, f"at least {least}", value)
+def raise_invalid(parameter: str, rule: str, got: object, advice: str = "") -> NoReturn:
+    """Raise the error for an invalid value of `parameter`."""
+    error = NaysayError(f"`{parameter}` must be {rule}, got {got}. {advice}".rstrip())
+    error.parameter = parameter
+    raise error
 
 
-def check_whole(owner: str, parameter: str, value: object, least: int) -> int:
-    """`value` as an int, refused unless it is a whole number of at least `least`."""
+def is_number(value: object) -> bool:
+    """Whether `value` is one real number of Python's or NumPy's. True and False are not numbers."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def check_number(
+    parameter: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    finite: bool = False,
+    advice: str = "",
+) -> float:
+    """Return `value` as a float, or raise if it is not one number within the bounds. NaN is never within them.
+
+    Args:
+        parameter: The name for the error.
+        value: A number of Python's or NumPy's, or an array or tensor of no dimensions.
+        above: The value must be greater than this.
+        at_least: The value must be this or greater.
+        below: The value must be less than this.
+        at_most: The value must be this or less.
+        finite: Whether infinity is invalid, too.
+        advice: What to do, for the error.
+    """
+    plain = to_numpy(value)
+    number = plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain
+    good = (
+        is_number(number)
+        and not math.isnan(number)
+        and (above is None or number > above)
+        and (at_least is None or number >= at_least)
+        and (below is None or number < below)
+        and (at_most is None or number <= at_most)
+        and not (finite and math.isinf(number))
+    )
+    if not good:
+        bounds = [("above", above), ("at least", at_least), ("below", below), ("at most", at_most)]
+        limits = " and ".join(f"{word} {limit:g}" for word, limit in bounds if limit is not None)
+        raise_invalid(parameter, f"a{' finite' if finite else ''} number {limits}".rstrip(), shown(value), advice)
+    return float(number)
+
+
+def check_whole(parameter: str, value: object, least: int) -> int:
+    """Return `value` as an int, or raise if it is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        refuse(owner, parameter, "a whole number", shown(value))
+        raise_invalid(parameter, "a whole number", shown(value))
     if value < least:
-        refuse(owner, parameter, f"at least {least}", value)
+        raise_invalid(parameter, f"at least {least}", value)
     return int(value)
 
 
-def check_one_of(owner: str, parameter: str, value: object, options: Sequence[str]) -> None:
+def as_floats(parameter: str, values: Any) -> NDArray[np.float64]:
+    """Return `values` as a float64 array of any shape, or raise if they are not numbers. NaN is not a number."""
+    array = as_array(parameter, to_numpy(values))
+    if array.dtype.kind not in "iuf":
+        raise_invalid(parameter, "a number, or an array of numbers", shown(values))
+    floats = array.astype(np.float64)
+    check_all(parameter, floats, ~np.isnan(floats), "a number")
+    return floats
+
+
+def check_all(parameter: str, values: NDArray[Any], good: NDArray[np.bool_], rule: str, advice: str = "") -> None:
+    """Raise unless all values are good: with the value itself, or the first bad row and how many there are."""
+    if not good.all():
+        raise_invalid(parameter, rule, values.item() if values.ndim == 0 else first_bad(values, ~good), advice)
+
+
+def plain_number(values: NDArray[np.float64]) -> Any:
+    """Return a float for an array of no dimensions, else the array."""
+    return values.item() if values.ndim == 0 else values
+
+
+def check_one_of(parameter: str, value: object, options: Sequence[str]) -> None:
     """Refuse a name that is not among `options`, and offer the nearest."""
     if value in options:
         return
     near = difflib.get_close_matches(str(value), options, n=1)
     advice = f"Did you mean {near[0]!r}?" if near else ""
-    refuse(owner, parameter, "one of " + ", ".join(map(repr, options)), shown(value), advice)
+    raise_invalid(parameter, "one of " + ", ".join(map(repr, options)), shown(value), advice)
 
 
-def check_generator(owner: str, rng: object) -> None:
+def check_generator(rng: object) -> None:
     """Refuse anything but a NumPy Generator as the source of randomness."""
     if not isinstance(rng, np.random.Generator):
-        refuse(owner, "rng", "a numpy Generator", shown(rng), "Pass rng=naysay.rng_for(seed, step).")
+        raise_invalid("rng", "a numpy Generator", shown(rng), "Pass rng=naysay.rng_for(seed, step).")
 
 
-def as_array(owner: str, parameter: str, values: Any) -> NDArray[Any]:
+def as_array(parameter: str, values: Any) -> NDArray[Any]:
     """`values` as a NumPy array; rows of different lengths are refused."""
     try:
         return np.asarray(values)
     except ValueError:
-        refuse(owner, parameter, "rows of one length", "rows of different lengths")
+        raise_invalid(parameter, "rows of one length", "rows of different lengths")
 
 
-def whole_numbers(owner: str, parameter: str, values: Any, shape: str = "(n,)") -> NDArray[Any]:
+def whole_numbers(parameter: str, values: Any, shape: str = "(n,)") -> NDArray[Any]:
     """`values` as an integer array with as many dimensions as `shape` names; not copied if it is one."""
-    array = as_array(owner, parameter, values)
+    array = as_array(parameter, values)
     expected = shape.count(",") + (0 if shape.endswith(",)") else 1)
     if array.ndim != expected:
-        refuse(owner, parameter, f"of shape {shape}", f"shape {array.shape}")
+        raise_invalid(parameter, f"of shape {shape}", f"shape {array.shape}")
     if array.size == 0 and array.dtype.kind in "fO":  # what an empty list, tensor or column becomes
         return array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        refuse(owner, parameter, "whole numbers", f"dtype {array.dtype}", "Ids count from 0.")
+        raise_invalid(parameter, "whole numbers", f"dtype {array.dtype}", "Ids count from 0.")
     if array.dtype == np.uint64:
         too_large = array > np.uint64(np.iinfo(np.int64).max)
         if too_large.any():
-            refuse(owner, parameter, "below 2^63", first_bad(array, too_large))
+            raise_invalid(parameter, "below 2^63", first_bad(array, too_large))
         return array.astype(np.int64)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def check_range(owner: str, parameter: str, ids: NDArray[Any], size: int, what: str, *, least: int = 0) -> None:
+def check_range(parameter: str, ids: NDArray[Any], size: int, what: str, *, least: int = 0) -> None:
     """Refuse ids outside [least, size): the first bad row and how many."""
     if ids.size == 0 or (ids.min() >= least and ids.max() < size):
         return
     bad = (ids < least) | (ids >= size)
     rule = f"between {least} and {size - 1} ({size} {what})" if size else f"empty (there are 0 {what})"
-    refuse(owner, parameter, rule, first_bad(ids, bad))
+    raise_invalid(parameter, rule, first_bad(ids, bad))
 
 
-def check_lengths(owner: str, **lengths: int) -> None:
+def check_lengths(**lengths: int) -> None:
     """Refuse arrays that should be of one length and are not."""
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        refuse(owner, next(iter(lengths)), "as long as its partners", got)
+        raise_invalid(next(iter(lengths)), "as long as its partners", got)
 
 
 def first_bad(values: NDArray[Any], bad: NDArray[np.bool_]) -> str:

@@ -72,7 +72,7 @@ def howmany(
     json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
 ) -> None:
     """Estimate how many negatives per positive make the most of noisy labels, from the AUCs of a run."""
-    from naysay.quantity.howmany import howmany as run
+    from naysay.quantity._command import howmany as run
 
     run(
         train_auc=train_auc,
@@ -104,7 +104,7 @@ def thresholds(
     json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
 ) -> None:
     """Choose the scores from which on negatives are hard, and likely false, by their shares of all pairs."""
-    from naysay.detectors.showing.command import thresholds as run
+    from naysay.detectors._thresholds_command import thresholds as run
 
     run(
         scores,
@@ -174,7 +174,7 @@ def mine(
     title_column: Annotated[str, typer.Option(help="Of --corpus: put before the text.")] = "",
 ) -> None:
     """Mine hard negatives for pairs of texts or ids, and write a training file. Can be stopped and resumed."""
-    from naysay.mining.mine_command import STOPPED, mine_files
+    from naysay.jobs.command import STOPPED, mine_files
 
     try:
         mine_files(
@@ -257,7 +257,7 @@ def audit(
     report: Annotated[Path | None, typer.Option(help="Write it as one .html file.")] = None,
 ) -> None:
     """Say how good the negatives of a training set are: false, too easy, copies, repeated, k, and what to do."""
-    from naysay.audit.audit_command import audit_command as run
+    from naysay.auditing.command import audit_command as run
 
     passes = run(
         negatives,

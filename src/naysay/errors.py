@@ -1,14 +1,37 @@
-"""The two refusals. They import nothing, so that the command line can name them before NumPy is loaded."""
+"""The two exceptions of the library. They import nothing, so that the command line can catch them before NumPy."""
+
+from __future__ import annotations
 
 
 class NaysayError(ValueError):
-    """A refusal in one sentence. The command line prints it and exits with 2.
+    """Invalid input, explained in one sentence. The command line prints the sentence and exits with code 2.
 
-    said   owner, parameter, rule, what was got and advice, if `checks.refuse` made the sentence of these
+    Attributes:
+        caller: The public function or class that was called, set by `naysay.checks.public`.
+        parameter: The parameter that the sentence is about, if there is one.
     """
 
-    said: tuple[str, str, str, str, str] | None = None
+    caller: str | None = None
+    parameter: str | None = None
+
+    def __str__(self) -> str:
+        """The sentence, with the name of the caller in front."""
+        return _with_caller(self.caller, super().__str__())
 
 
 class MissingExtraError(ImportError):
-    """An optional dependency is absent; the message names the pip command."""
+    """An optional dependency is not installed. The message names the pip command.
+
+    Attributes:
+        caller: The public function or class that was called, set by `naysay.checks.public`.
+    """
+
+    caller: str | None = None
+
+    def __str__(self) -> str:
+        """The sentence, with the name of the caller in front."""
+        return _with_caller(self.caller, str(self.args[0]) if self.args else "")
+
+
+def _with_caller(caller: str | None, message: str) -> str:
+    return message if caller is None else f"{caller}: {message}"

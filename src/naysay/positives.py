@@ -14,9 +14,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay import inputs, rows, storage, tables
+from naysay import _inputs as inputs
+from naysay import _rows as rows
+from naysay import _tables as tables
+from naysay import files as storage
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, check_range, refuse
+from naysay.checks import check_one_of, check_range, public, raise_invalid
 from naysay.vocabulary import Vocabulary, shared_names
 
 POSITIVE, IGNORE = 1, 2
@@ -25,6 +28,7 @@ _RELATIONS = {"positive": (POSITIVE,), "ignore": (IGNORE,), "any": (POSITIVE, IG
 
 
 @final
+@public
 class Positives:
     """Known pairs of (anchor, item).
 
@@ -32,11 +36,15 @@ class Positives:
     `from_triples` or `load`. `naysay.Triples` knows (head, relation, tail) from every side.
 
     n_anchors, n_items   the sizes; an id is in [0, size)
-    indptr, indices      the rows, read-only
-    filter               one byte per pair, beside `indices`
-    relation             (pairs,) int8, 1 positive and 2 ignore; None while everything is positive
-    duplicates           how many given pairs repeated another; in a union, the sum: not what both sides know
-    anchor_names, item_names   the vocabularies, where ids were given as strings
+
+    Args:
+        indptr: The rows, read-only.
+        indices: The rows, read-only.
+        filter: One byte per pair, beside `indices`.
+        relation: (pairs,) int8, 1 positive and 2 ignore; None while everything is positive.
+        duplicates: How many given pairs repeated another; in a union, the sum: not what both sides know.
+        anchor_names: The vocabularies, where ids were given as strings.
+        item_names: The vocabularies, where ids were given as strings.
     """
 
     def __init__(
@@ -79,21 +87,22 @@ class Positives:
         Sizes default to the names there are, or the largest id plus one. Strings are looked up in the vocabulary
         given, so that splits share one, or get one. O(pairs + n_anchors) plus the sorting of each row.
 
-        >>> known = Positives.from_pairs([0, 0, 1], [4, 2, 4], n_items=6)
-        >>> known.contains([0, 0, 1], [2, 3, 4]).tolist()
-        [True, False, True]
+        Example:
+            >>> known = Positives.from_pairs([0, 0, 1], [4, 2, 4], n_items=6)
+            >>> known.contains([0, 0, 1], [2, 3, 4]).tolist()
+            [True, False, True]
         """
-        return cls(**inputs.pairs("Positives.from_pairs", anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls(**inputs.pairs(anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_csr(cls, indptr: ArrayLike, indices: ArrayLike, n_items: int | None = None) -> Positives:
         """From CSR arrays; rows need not be sorted, duplicates are merged."""
-        return cls(**inputs.csr_rows("Positives.from_csr", indptr, indices, n_items))
+        return cls(**inputs.csr_rows(indptr, indices, n_items))
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Positives:
         """From a scipy.sparse matrix, anchors x items: each stored non-zero; repeats are duplicates, never cancel."""
-        return cls(**inputs.sparse_rows("Positives.from_scipy", matrix))
+        return cls(**inputs.sparse_rows(matrix))
 
     @classmethod
     def from_arrow(
@@ -108,8 +117,7 @@ class Positives:
         item_names: Vocabulary | None = None,
     ) -> Positives:
         """From two named columns of an Arrow table; sizes and vocabularies as in `from_pairs`."""
-        owner = "Positives.from_arrow"
-        return cls(**inputs.columns(owner, table, anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls(**inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_parquet(
@@ -124,9 +132,8 @@ class Positives:
         item_names: Vocabulary | None = None,
     ) -> Positives:
         """From two named columns of a Parquet file, as `from_arrow`; other columns are not read."""
-        owner = "Positives.from_parquet"
-        table = tables.read_parquet(owner, path, anchors=anchors, items=items)
-        return cls(**inputs.columns(owner, table, anchors, items, n_anchors, n_items, anchor_names, item_names))
+        table = tables.read_parquet(path, anchors=anchors, items=items)
+        return cls(**inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_csv(
@@ -142,10 +149,9 @@ class Positives:
         item_names: Vocabulary | None = None,
     ) -> Positives:
         """From two named columns of a CSV file with a header line; a column with a vocabulary is read as names."""
-        owner = "Positives.from_csv"
         text = [name for name, names in ((anchors, anchor_names), (items, item_names)) if names is not None]
-        table = tables.read_csv(owner, path, delimiter, text, anchors=anchors, items=items)
-        return cls(**inputs.columns(owner, table, anchors, items, n_anchors, n_items, anchor_names, item_names))
+        table = tables.read_csv(path, delimiter, text, anchors=anchors, items=items)
+        return cls(**inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_edges(
@@ -159,10 +165,12 @@ class Positives:
     ) -> Positives:
         """From the edges of a graph on one set of nodes, each edge both ways unless `directed`.
 
-        sources, targets   the two ends (n,) of each edge: `from_edges(*edge_index)`; or one array of edges (n, 2)
-        self_pairs         whether a node may be drawn as a negative of itself; if not, (v, v) is ignored
+        Args:
+            sources: The two ends (n,) of each edge: `from_edges(*edge_index)`; or one array of edges (n, 2).
+            targets: The two ends (n,) of each edge: `from_edges(*edge_index)`; or one array of edges (n, 2).
+            self_pairs: Whether a node may be drawn as a negative of itself; if not, (v, v) is ignored.
         """
-        starts, ends, size = inputs.edge_ends("Positives.from_edges", sources, targets, n_nodes, directed=directed)
+        starts, ends, size = inputs.edge_ends(sources, targets, n_nodes, directed=directed)
         graph = cls.from_pairs(starts, ends, size, size)
         return graph if self_pairs else graph.with_ignored(np.arange(size), np.arange(size))
 
@@ -174,20 +182,22 @@ class Positives:
 
         The anchor of (h, r) is h * n_relations + r, at most 2^27 of them. `naysay.Triples` answers from every side.
         """
-        return cls.from_pairs(*inputs.tails_by_key("Positives.from_triples", triples, n_entities, n_relations))
+        return cls.from_pairs(*inputs.tails_by_key(triples, n_entities, n_relations))
 
     # ---- asking -----------------------------------------------------------------------------------------
 
     def contains(self, anchors: ArrayLike, items: ArrayLike, *, relation: str = "positive") -> NDArray[np.bool_]:
         """Whether each pair is known; anchors (B,) go with items (B,) or (B, K). An item of -1 is never known.
 
-        anchors, items   ids, or names where there is a vocabulary
-        relation         "positive", "ignore", or "any" of the two, which is what a pool excludes
+        Args:
+            anchors: Ids, or names where there is a vocabulary.
+            items: Ids, or names where there is a vocabulary.
+            relation: "positive", "ignore", or "any" of the two, which is what a pool excludes.
         """
-        owner, names = "Positives.contains", (self.anchor_names, self.item_names)
-        check_one_of(owner, "relation", relation, tuple(_RELATIONS))
-        owners, asked = inputs.aligned(owner, "items", anchors, items, self.n_anchors, *names)
-        check_range(owner, "items", asked, self.n_items, "items", least=-1)
+        names = (self.anchor_names, self.item_names)
+        check_one_of("relation", relation, tuple(_RELATIONS))
+        owners, asked = inputs.aligned("items", anchors, items, self.n_anchors, *names)
+        check_range("items", asked, self.n_items, "items", least=-1)
         positions = rows.positions(self.indptr, self.indices, self.filter, owners, asked)
         known = positions >= 0
         if relation != "any" and self.relation is not None:
@@ -198,11 +208,11 @@ class Positives:
 
     def count(self, anchors: ArrayLike | None = None, *, relation: str = "positive") -> NDArray[np.int64]:
         """How many items are known of each anchor (B,), ids or names, or of all in order. O(pairs of these anchors)."""
-        check_one_of("Positives.count", "relation", relation, tuple(_RELATIONS))
+        check_one_of("relation", relation, tuple(_RELATIONS))
         starts, stops = self.indptr[:-1], self.indptr[1:]
         if anchors is not None:
-            chosen = tables.look_up("Positives.count", "anchors", to_numpy(anchors), self.anchor_names)
-            check_range("Positives.count", "anchors", chosen, self.n_anchors, "anchors")
+            chosen = tables.look_up("anchors", to_numpy(anchors), self.anchor_names)
+            check_range("anchors", chosen, self.n_anchors, "anchors")
             starts, stops = starts[chosen], stops[chosen]
         if relation == "any" or (relation == "positive" and self.relation is None):
             return np.asarray(stops - starts)
@@ -220,10 +230,9 @@ class Positives:
 
         i = rank + #{j : p_j - j <= rank} over the sorted known items p of the anchor: exact, O(log of the row).
         """
-        owner = "Positives.nth_negative"
-        owners, wanted = inputs.aligned(owner, "ranks", anchors, ranks, self.n_anchors, self.anchor_names)
+        owners, wanted = inputs.aligned("ranks", anchors, ranks, self.n_anchors, self.anchor_names)
         if wanted.size and wanted.min() < 0:
-            refuse(owner, "ranks", "at least 0", int(wanted.min()))
+            raise_invalid("ranks", "at least 0", int(wanted.min()))
         return rows.nth_negatives(self.indptr, self.indices, self.n_items, owners, wanted)
 
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -250,12 +259,11 @@ class Positives:
 
         This is how positives are added: the large part is not sorted again. Sizes grow to the larger of the two.
         """
-        owner = "Positives.union"
         if not isinstance(other, Positives):
-            refuse(owner, "other", "a Positives", type(other).__name__)
+            raise_invalid("other", "a Positives", type(other).__name__)
         n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
-        anchor_names = shared_names(owner, "anchor", self.anchor_names, other.anchor_names, n_anchors)
-        item_names = shared_names(owner, "item", self.item_names, other.item_names, n_items)
+        anchor_names = shared_names("anchor", self.anchor_names, other.anchor_names, n_anchors)
+        item_names = shared_names("item", self.item_names, other.item_names, n_items)
         mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
         both = rows.merged(mine, theirs, n_anchors, n_items)
         relation = both.relation if both.relation is not None and (both.relation == IGNORE).any() else None
@@ -266,10 +274,9 @@ class Positives:
 
     def with_ignored(self, anchors: ArrayLike, items: ArrayLike) -> Positives:
         """The same, with pairs (ids or names) that are neither positive nor negative: never drawn, not counted."""
-        owner = "Positives.with_ignored"
-        anchor_ids = tables.look_up(owner, "anchors", to_numpy(anchors), self.anchor_names)
-        item_ids = tables.look_up(owner, "items", to_numpy(items), self.item_names)
-        added = inputs.pairs(owner, anchor_ids, item_ids, self.n_anchors, self.n_items, None, None)
+        anchor_ids = tables.look_up("anchors", to_numpy(anchors), self.anchor_names)
+        item_ids = tables.look_up("items", to_numpy(items), self.item_names)
+        added = inputs.pairs(anchor_ids, item_ids, self.n_anchors, self.n_items, None, None)
         ignore = np.full(len(added["indices"]), IGNORE, np.int8)
         return self.union(Positives(added["indptr"], added["indices"], self.n_items, relation=ignore))
 
@@ -282,14 +289,14 @@ class Positives:
             vocabulary: Vocabulary | None = getattr(self, name)
             arrays |= {} if vocabulary is None else vocabulary.arrays(name)
         header = {"n_items": self.n_items, "duplicates": self.duplicates}
-        storage.save_folder("Positives.save", path, "positives", header, arrays)
+        storage.save_folder(path, "positives", header, arrays)
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
         """Read what `save` wrote, memory-mapped unless `mmap=False`: pages come in as draws touch them."""
-        owner, numbers = "Positives.load", ("n_items", "duplicates")
-        header, arrays = storage.load_folder(owner, path, "positives", mmap=mmap, numbers=numbers, needed=_ARRAYS[:3])
-        rows.check_sound(owner, arrays, header["n_items"], every_id=not mmap)
+        numbers = ("n_items", "duplicates")
+        header, arrays = storage.load_folder(path, "positives", mmap=mmap, numbers=numbers, needed=_ARRAYS[:3])
+        rows.check_sound(arrays, header["n_items"], every_id=not mmap)
         parts: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
         names: dict[str, Any] = {name: Vocabulary.from_arrays(arrays, name) for name in _NAMES}
         return cls(**parts, **names, **{name: header[name] for name in numbers})

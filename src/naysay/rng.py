@@ -9,30 +9,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from naysay.checks import check_generator, check_whole, refuse
+from naysay.checks import check_generator, check_whole, public, raise_invalid
 
 _WORD = 0xFFFFFFFF
 
 
+@public
 def rng_for(seed: int, step: int = 0, rank: int = 0, worker: int = 0) -> np.random.Generator:
     """The generator of one step, on one process of a distributed run, in one data worker.
 
     Equal arguments give equal streams on every machine; any difference gives an independent one. A run that
     stops at step 1,000 resumes by asking for step 1,000: there is no generator to save.
 
-    >>> bool(rng_for(0, step=3).integers(100) == rng_for(0, step=3).integers(100))
-    True
+    Example:
+        >>> bool(rng_for(0, step=3).integers(100) == rng_for(0, step=3).integers(100))
+        True
     """
     words: list[int] = []
     for name, value in (("seed", seed), ("step", step), ("rank", rank), ("worker", worker)):
-        number = check_whole("rng_for", name, value, 0)
+        number = check_whole(name, value, 0)
         if number >> 64:
-            refuse("rng_for", name, "below 2^64", number)
+            raise_invalid(name, "below 2^64", number)
         words += [number & _WORD, number >> 32]  # two words each, so that no two tuples can spell the same
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(words)))
 
 
-def key_from(owner: str, rng: np.random.Generator) -> np.uint64:
+def key_from(rng: np.random.Generator) -> np.uint64:
     """The one 64-bit number that a call takes from its generator."""
-    check_generator(owner, rng)
+    check_generator(rng)
     return rng.integers(0, np.iinfo(np.uint64).max, dtype=np.uint64, endpoint=True)

@@ -13,13 +13,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay._inputs import check_parts, triple_array, triple_sizes
+from naysay._rows import offsets
 from naysay.arrays import to_numpy
-from naysay.checks import check_range, refuse, shown, whole_numbers
-from naysay.inputs import check_parts, triple_array, triple_sizes
+from naysay.checks import check_range, public, raise_invalid, shown, whole_numbers
 from naysay.kernels import corrupt
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
-from naysay.rows import offsets
 from naysay.types import HEAD, RELATION, TAIL
 
 # For each side: the part that a row lists, and the two parts that make its key.
@@ -27,28 +27,32 @@ _KEY_PARTS = {HEAD: (TAIL, RELATION), RELATION: (HEAD, TAIL), TAIL: (HEAD, RELAT
 
 
 @final
+@public
 class Triples:
     """Known triples (n, 3) of head, relation, tail ids; duplicates merged and counted.
 
-    n_entities, n_relations   the sizes, by default the largest id plus one
+    Args:
+        n_entities: The sizes, by default the largest id plus one.
+        n_relations: The sizes, by default the largest id plus one.
 
-    >>> known = Triples([[0, 0, 1], [0, 0, 2]])
-    >>> known.contains([[0, 0, 2], [1, 0, 2]]).tolist()
-    [True, False]
+    Example:
+        >>> known = Triples([[0, 0, 1], [0, 0, 2]])
+        >>> known.contains([[0, 0, 2], [1, 0, 2]]).tolist()
+        [True, False]
     """
 
     def __init__(self, triples: ArrayLike, n_entities: int | None = None, n_relations: int | None = None) -> None:
         """Check, sort and merge: O(n log n)."""
-        array = triple_array("Triples", triples)
-        self.n_entities, self.n_relations = triple_sizes("Triples", array, n_entities, n_relations)
+        array = triple_array(triples)
+        self.n_entities, self.n_relations = triple_sizes(array, n_entities, n_relations)
         self.array: NDArray[np.int64] = _sorted_distinct(array)
         self.duplicates = len(array) - len(self.array)
         self._indexes: dict[tuple[int, ...], SideIndex] = {}
 
     def contains(self, triples: ArrayLike) -> NDArray[np.bool_]:
         """Whether each of (B, 3) is known."""
-        asked = triple_array("Triples.contains", triples)
-        check_parts("Triples.contains", asked, self.n_entities, self.n_relations)
+        asked = triple_array(triples)
+        check_parts(asked, self.n_entities, self.n_relations)
         index = self.index((TAIL,))
         return index.known.contains(index.rows(asked)[:, 0], asked[:, TAIL])
 
@@ -139,23 +143,23 @@ def _keys(triples: NDArray[np.int64], side: int, base: int) -> NDArray[np.int64]
 
 
 def candidate_lists(
-    owner: str, parameter: str, given: Any, triples: Triples, side: int
+    parameter: str, given: Any, triples: Triples, side: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
     """The candidates of a side for each relation, as CSR: None for all entities, "observed", or a list per relation."""
     if given is None:
         return None
     if not isinstance(given, list | tuple | np.ndarray):
         if not isinstance(given, str) or given != "observed":
-            refuse(owner, parameter, 'None, "observed", or one array of entities for each relation', shown(given))
+            raise_invalid(parameter, 'None, "observed", or one array of entities for each relation', shown(given))
         seen = Positives.from_pairs(
             triples.array[:, RELATION], triples.array[:, side], triples.n_relations, triples.n_entities
         )
     else:
         if len(given) != triples.n_relations:
-            refuse(owner, parameter, f"of one array for each of the {triples.n_relations} relations", len(given))
-        arrays = [whole_numbers(owner, parameter, to_numpy(part)) for part in given]
+            raise_invalid(parameter, f"of one array for each of the {triples.n_relations} relations", len(given))
+        arrays = [whole_numbers(parameter, to_numpy(part)) for part in given]
         entities = np.concatenate([np.empty(0, np.int64), *arrays])
-        check_range(owner, parameter, entities, triples.n_entities, "entities")
+        check_range(parameter, entities, triples.n_entities, "entities")
         relations = np.repeat(np.arange(len(arrays)), [len(part) for part in arrays])
         seen = Positives.from_pairs(relations, entities, triples.n_relations, triples.n_entities)
     return seen.indptr, seen.indices

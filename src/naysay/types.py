@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_whole, refuse, whole_numbers
+from naysay.checks import as_array, check_whole, public, raise_invalid, whole_numbers
 
 Array = Any  # a NumPy array or a torch tensor, of the shape that the comment beside it says
 HEAD, RELATION, TAIL = 0, 1, 2
@@ -24,14 +24,16 @@ SIDES = ("head", "relation", "tail")
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
     """What a sampler is asked: negatives for these anchors.
 
-    anchors     (B,) ids, or (B, 3) for triples to corrupt; NumPy, torch or a list
-    positives   (B,) the positive of each row, for parts that look at it
-    vectors     (B, d) the anchors' vectors, for parts that look at them
-    step        the training step, for schedules
+    Args:
+        anchors: (B,) ids, or (B, 3) for triples to corrupt; NumPy, torch or a list.
+        positives: (B,) the positive of each row, for parts that look at it.
+        vectors: (B, d) the anchors' vectors, for parts that look at them.
+        step: The training step, for schedules.
     """
 
     anchors: Array
@@ -43,20 +45,20 @@ class Query:
         """Refuse shapes that are not (B,) or (B, 3) and partners of another length."""
         anchors = _array("anchors", self.anchors)
         if anchors.ndim not in (1, 2) or (anchors.ndim == 2 and anchors.shape[1] != 3):
-            refuse("Query", "anchors", "of shape (B,), or (B, 3) for triples", f"shape {tuple(anchors.shape)}")
+            raise_invalid("anchors", "of shape (B,), or (B, 3) for triples", f"shape {tuple(anchors.shape)}")
         object.__setattr__(self, "anchors", anchors)
         if self.positives is not None:
             positives = _array("positives", self.positives)
             if tuple(positives.shape) != (len(anchors),):
-                refuse("Query", "positives", f"of shape ({len(anchors)},)", f"shape {tuple(positives.shape)}")
+                raise_invalid("positives", f"of shape ({len(anchors)},)", f"shape {tuple(positives.shape)}")
             object.__setattr__(self, "positives", positives)
         if self.vectors is not None:
             vectors = _array("vectors", self.vectors)
             if vectors.ndim != 2 or len(vectors) != len(anchors):
                 rule = f"of shape ({len(anchors)}, d), a row for each anchor"
-                refuse("Query", "vectors", rule, f"shape {tuple(vectors.shape)}")
+                raise_invalid("vectors", rule, f"shape {tuple(vectors.shape)}")
             object.__setattr__(self, "vectors", vectors)
-        check_whole("Query", "step", self.step, 0)
+        check_whole("step", self.step, 0)
 
     def __len__(self) -> int:
         """B, the number of rows."""
@@ -67,53 +69,57 @@ class Query:
         """The torch device of the answer, or None for NumPy."""
         return self.anchors.device if is_torch(self.anchors) else None
 
-    def ids(self, owner: str) -> NDArray[np.int64]:
+    def ids(self) -> NDArray[np.int64]:
         """The anchors as NumPy ids, (B,) or (B, 3)."""
         anchors = np.asarray(to_numpy(self.anchors))
         shape = "(B,)" if anchors.ndim == 1 else "(B, 3)"
-        return _ids(owner, "anchors", anchors, shape, "anchor_names")
+        return _ids("anchors", anchors, shape, "anchor_names")
 
-    def positive_ids(self, owner: str) -> NDArray[np.int64]:
+    def positive_ids(self) -> NDArray[np.int64]:
         """The positives as NumPy ids (B,), refused if the query has none."""
         if self.positives is None:
-            refuse(owner, "query.positives", "given", None, "Pass Query(anchors, positives=items).")
-        return _ids(owner, "positives", np.asarray(to_numpy(self.positives)), "(B,)", "item_names")
+            raise_invalid("query.positives", "given", None, "Pass Query(anchors, positives=items).")
+        return _ids("positives", np.asarray(to_numpy(self.positives)), "(B,)", "item_names")
 
 
 def _array(parameter: str, values: Any) -> Array:
     """A part of a query: a tensor as it is, anything else as a NumPy array."""
-    return values if is_torch(values) else as_array("Query", parameter, values)
+    return values if is_torch(values) else as_array(parameter, values)
 
 
-def _ids(owner: str, parameter: str, values: NDArray[Any], shape: str, names: str) -> NDArray[np.int64]:
+def _ids(parameter: str, values: NDArray[Any], shape: str, names: str) -> NDArray[np.int64]:
     """A part of a query as ids; for strings the refusal says who knows their ids."""
     if values.size and values.dtype.kind in "OSTU":
         advice = f"The ids of names are positives.{names}.ids(names)."
-        refuse(owner, parameter, "whole numbers", f"dtype {values.dtype}", advice)
-    return whole_numbers(owner, parameter, values, shape).astype(np.int64, copy=False)
+        raise_invalid(parameter, "whole numbers", f"dtype {values.dtype}", advice)
+    return whole_numbers(parameter, values, shape).astype(np.int64, copy=False)
 
 
-def check_query(owner: str, query: object) -> None:
+def check_query(query: object) -> None:
     """Refuse what is no Query: a bare array of anchors, most likely."""
     if not isinstance(query, Query):
-        refuse(owner, "query", "a Query", type(query).__name__, "Write naysay.Query(anchors).")
+        raise_invalid("query", "a Query", type(query).__name__, "Write naysay.Query(anchors).")
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Negatives:
     """What a pool, sampler or policy answers. Frozen: a change is a changed copy (`replace`).
 
-    ids         (B, K) int64; -1 is the only mark of an empty slot
-    relation    (B, K) int8 or None: 0 negative, 1 attract, 2 ignore
-    scores, suspicion, weights   (B, K) or None
-    vectors     (B, K, d) or None
-    parents     (B, K, 2) or None: the two ids that a synthetic slot was mixed from
-    side        (B, K) int8 or None: which part of a triple was replaced, 0 head, 1 relation, 2 tail
-    source      (B, K) int8 or None: which of `source_names` a slot came from
-    log_q       (B, K) or None: exact, with replacement the log-probability of the id; for distinct draws that of the id
-                at its slot given the row's earlier slots. 0 where the slot is empty. It may be a read-only view.
-    dropped     {"reason": count}: everything that was left out
+    Args:
+        ids: (B, K) int64; -1 is the only mark of an empty slot.
+        relation: (B, K) int8 or None: 0 negative, 1 attract, 2 ignore.
+        scores: (B, K) or None.
+        suspicion: (B, K) or None.
+        weights: (B, K) or None.
+        vectors: (B, K, d) or None.
+        parents: (B, K, 2) or None: the two ids that a synthetic slot was mixed from.
+        side: (B, K) int8 or None: which part of a triple was replaced, 0 head, 1 relation, 2 tail.
+        source: (B, K) int8 or None: which of `source_names` a slot came from.
+        log_q: (B, K) or None: exact, with replacement the log-probability of the id; for distinct draws that of the
+            id at its slot given the row's earlier slots. 0 where the slot is empty. It may be a read-only view.
+        dropped: {"reason": count}: everything that was left out.
     """
 
     ids: Array
@@ -132,9 +138,9 @@ class Negatives:
     def __post_init__(self) -> None:
         """Refuse ids that are not (B, K) int64, and partners of another shape."""
         if not hasattr(self.ids, "dtype"):
-            refuse("Negatives", "ids", "(B, K) int64", type(self.ids).__name__)
+            raise_invalid("ids", "(B, K) int64", type(self.ids).__name__)
         if self.ids.ndim != 2 or str(self.ids.dtype).removeprefix("torch.") != "int64":
-            refuse("Negatives", "ids", "(B, K) int64", f"{tuple(self.ids.shape)} {self.ids.dtype}")
+            raise_invalid("ids", "(B, K) int64", f"{tuple(self.ids.shape)} {self.ids.dtype}")
         for name in _PER_SLOT:
             value = getattr(self, name)
             if value is None:
@@ -142,7 +148,7 @@ class Negatives:
             shape = tuple(getattr(value, "shape", ()))
             beyond = {"vectors": shape[2:], "parents": (2,)}.get(name, ())
             if shape != (*self.ids.shape, *beyond):
-                refuse("Negatives", name, f"of shape {(*self.ids.shape, *beyond)}, like ids", shape)
+                raise_invalid(name, f"of shape {(*self.ids.shape, *beyond)}, like ids", shape)
 
     @property
     def mask(self) -> Array:

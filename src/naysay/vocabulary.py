@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_range, first_bad, refuse, shown, whole_numbers
+from naysay.checks import check_range, first_bad, public, raise_invalid, shown, whole_numbers
 
 
 @final
+@public
 class Vocabulary:
     """Names in the order of their ids, held as one run of UTF-8 bytes with offsets, so that it maps from disk.
 
-    >>> words = Vocabulary(["cat", "dog"])
-    >>> words.ids(["dog", "cat"]).tolist(), words.names([1])
-    ([1, 0], ['dog'])
+    Example:
+        >>> words = Vocabulary(["cat", "dog"])
+        >>> words.ids(["dog", "cat"]).tolist(), words.names([1])
+        ([1, 0], ['dog'])
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -27,17 +29,17 @@ class Vocabulary:
         import pyarrow as pa
 
         if isinstance(names, str):
-            refuse("Vocabulary", "names", "a sequence of names", shown(names), f"Pass [{shown(names)}].")
+            raise_invalid("names", "a sequence of names", shown(names), f"Pass [{shown(names)}].")
         try:
             array = names.cast(pa.large_string()) if isinstance(names, pa.Array) else pa.array(names, pa.large_string())
         except (TypeError, ValueError) as error:
-            refuse("Vocabulary", "names", "strings", str(error).splitlines()[0])
+            raise_invalid("names", "strings", str(error).splitlines()[0])
         if array.null_count:
-            refuse("Vocabulary", "names", "strings", first_bad(np.asarray(names), np.asarray(array.is_null())))
+            raise_invalid("names", "strings", first_bad(np.asarray(names), np.asarray(array.is_null())))
         self._array = array
         if len(array.unique()) != len(array):
             twice = next(name for place, name in enumerate(array.to_pylist()) if self._index[name] != place)
-            refuse("Vocabulary", "names", "distinct", f"{twice!r} more than once")
+            raise_invalid("names", "distinct", f"{twice!r} more than once")
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -46,10 +48,10 @@ class Vocabulary:
 
     def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
         """The ids of names; an unknown name is refused with the first one and how many."""
-        return self.find("Vocabulary.ids", "names", names)
+        return self.find("names", names)
 
-    def find(self, owner: str, parameter: str, names: Any) -> NDArray[np.int64]:
-        """The same, refused in the name of `owner`; an Arrow array costs one look-up per distinct name."""
+    def find(self, parameter: str, names: Any) -> NDArray[np.int64]:
+        """`ids`, for internal callers; an Arrow array costs one look-up per distinct name."""
         import pyarrow as pa
 
         found: NDArray[np.int64]
@@ -58,14 +60,14 @@ class Vocabulary:
             found = self._places(coded.dictionary.to_pylist())[coded.indices.to_numpy(zero_copy_only=False)]
         else:
             if isinstance(names, str):  # its letters are no names
-                refuse(owner, parameter, "a sequence of names", shown(names), f"Pass [{shown(names)}].")
+                raise_invalid(parameter, "a sequence of names", shown(names), f"Pass [{shown(names)}].")
             try:
                 found = self._places(names)
             except TypeError:  # no length, or a name that cannot be looked up
-                refuse(owner, parameter, "a sequence of names", shown(names))
+                raise_invalid(parameter, "a sequence of names", shown(names))
         if len(found) and found.min() < 0:
             got = first_bad(np.asarray(names), found < 0)
-            refuse(owner, parameter, f"among the {len(self):,} known names", got)
+            raise_invalid(parameter, f"among the {len(self):,} known names", got)
         return found
 
     def _places(self, names: Sequence[str]) -> NDArray[np.int64]:
@@ -76,8 +78,8 @@ class Vocabulary:
         """The names of ids, (n,)."""
         import pyarrow as pa
 
-        places = whole_numbers("Vocabulary.names", "ids", to_numpy(ids))
-        check_range("Vocabulary.names", "ids", places, len(self), "names")
+        places = whole_numbers("ids", to_numpy(ids))
+        check_range("ids", places, len(self), "names")
         found: list[str] = self._array.take(pa.array(places)).to_pylist()
         return found
 
@@ -105,7 +107,7 @@ class Vocabulary:
             names.validate(full=True)
         except (KeyError, ValueError) as error:
             got = f"{prefix}: {str(error).splitlines()[0]}"
-            refuse("Vocabulary.from_arrays", "arrays", "offsets that fit their UTF-8 bytes", got)
+            raise_invalid("arrays", "offsets that fit their UTF-8 bytes", got)
         vocabulary = cls.__new__(cls)
         vocabulary._array = names
         return vocabulary
@@ -123,15 +125,13 @@ class Vocabulary:
         return Vocabulary.from_arrays, (self.arrays("names"), "names")
 
 
-def shared_names(
-    owner: str, kind: str, one: Vocabulary | None, other: Vocabulary | None, size: int
-) -> Vocabulary | None:
+def shared_names(kind: str, one: Vocabulary | None, other: Vocabulary | None, size: int) -> Vocabulary | None:
     """The names of a union of `size` anchors or items: of either side, and of both if both have some."""
     if one is not None and other is not None and one != other:
         advice = f"Encode both with one vocabulary: pass {kind}_names of the one to the maker of the other."
-        refuse(owner, "other", f"of the same {kind} names", "another vocabulary", advice)
+        raise_invalid("other", f"of the same {kind} names", "another vocabulary", advice)
     names = one if one is not None else other
     if names is not None and size > len(names):
         rule = f"of at most {len(names)} {kind}s, as many as have a name"
-        refuse(owner, "other", rule, f"{size} in all")
+        raise_invalid("other", rule, f"{size} in all")
     return names

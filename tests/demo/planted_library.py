@@ -2,7 +2,7 @@
 
 from naysay.demo.library import Library, words
 
-# Sentences differ in three words or more, so that no two of them are near twins.
+# Sentences differ in three words or more, so that no two of them are near duplicates.
 VERBS = {
     "get": "Hand back at once",
     "put": "Lay away for later",

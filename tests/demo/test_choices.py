@@ -6,7 +6,8 @@ import torch
 from planted_library import planted_library
 
 from naysay import pools
-from naysay.demo import choices, tutorial
+from naysay.demo import _choices as choices
+from naysay.demo import tutorial
 from naysay.quantity import estimate
 from naysay.rng import rng_for
 from naysay.types import Query
@@ -72,9 +73,9 @@ def test_line_and_detection_against_loops(parts):
         if item >= 0
     ]
     by_text, by_score = choices.detected(found, line, pairs).values()
-    twins = sum(twin for twin, _ in rows)
-    assert twins > 50
-    assert (by_text.precision, by_text.recall, by_text.flagged) == (1, 1, twins)
+    duplicates = sum(duplicate for duplicate, _ in rows)
+    assert duplicates > 50
+    assert (by_text.precision, by_text.recall, by_text.flagged) == (1, 1, duplicates)
     assert by_score.flagged == sum(flag for _, flag in rows)
-    assert by_score.recall == pytest.approx(sum(twin and flag for twin, flag in rows) / twins)
-    assert by_score.precision == pytest.approx(sum(twin and flag for twin, flag in rows) / by_score.flagged)
+    assert by_score.recall == pytest.approx(sum(duplicate and flag for duplicate, flag in rows) / duplicates)
+    assert by_score.precision == pytest.approx(sum(duplicate and flag for duplicate, flag in rows) / by_score.flagged)

@@ -165,14 +165,14 @@ def test_twins_are_equal_documents(tmp_path):
     for row, document in enumerate(found.documents):
         for other, text in enumerate(found.documents):
             assert (found.text_of[row] == found.text_of[other]) == (document == text)
-    assert found.with_twin == 3 + 2 + 2  # eat, sleep of the cow, run in the yard
+    assert found.with_duplicate == 3 + 2 + 2  # eat, sleep of the cow, run in the yard
 
 
 def test_take_keeps_the_order_that_is_asked_for():
     found = Library(("a", "b", "c"), ("a", "b", "c"), ("one", "two", "two"), skipped=4)
     part = found.take(np.array([2, 0]))
     assert part == Library(("c", "a"), ("c", "a"), ("two", "one"), skipped=4)
-    assert (found.with_twin, part.with_twin, len(part)) == (2, 0, 2)
+    assert (found.with_duplicate, part.with_duplicate, len(part)) == (2, 0, 2)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_names_in_words(name, expected):
 
 def test_the_library_of_this_python(library):
     assert len(library) > 4000
-    assert library.with_twin > len(library) / 10
+    assert library.with_duplicate > len(library) / 10
     assert len(set(library.names)) == len(library)
     assert not {name.split(".")[0] for name in library.names} & SKIPPED
     assert all(len(text.split()) >= 3 and text == " ".join(text.split()) for text in library.documents)

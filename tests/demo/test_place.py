@@ -5,21 +5,21 @@ import json
 import pytest
 
 from naysay import NaysayError
-from naysay.demo.place import check_place, write_results
+from naysay.demo._place import check_place, write_results
 
 
 def test_a_new_one_is_not_made_before_there_is_something_to_put_in(tmp_path):
-    assert check_place("demo", tmp_path / "new") == tmp_path / "new"
+    assert check_place(tmp_path / "new") == tmp_path / "new"
     assert not (tmp_path / "new").exists()
 
 
 def test_an_empty_one_and_an_earlier_one_are_taken(tmp_path):
-    check_place("demo", tmp_path)
-    write_results("demo", tmp_path, {"names": 3})
+    check_place(tmp_path)
+    write_results(tmp_path, {"names": 3})
     (tmp_path / "report.html").write_text("a report")
-    check_place("demo", tmp_path)
+    check_place(tmp_path)
     assert json.loads((tmp_path / "results.json").read_text()) == {"made_by": "naysay demo", "names": 3}
-    write_results("demo", tmp_path, {"names": 4})
+    write_results(tmp_path, {"names": 4})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "results.json"]
 
 
@@ -39,7 +39,7 @@ def test_other_peoples_things_are_left_alone(tmp_path, files):
     with pytest.raises(
         NaysayError, match=r"demo: `out` must be a new folder, or that of an earlier demo, got .* --out\."
     ):
-        check_place("demo", tmp_path)
+        check_place(tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
 
 
@@ -48,6 +48,6 @@ def test_a_file_and_a_missing_folder_above_are_refused(tmp_path):
     with pytest.raises(
         NaysayError, match=r"demo: `out` must be a folder that can be made, got '.*file' \(Not a directory\)"
     ):
-        check_place("demo", tmp_path / "file")
+        check_place(tmp_path / "file")
     with pytest.raises(NaysayError, match=r"demo: `out` must be in an existing folder, got '.*below'"):
-        check_place("demo", tmp_path / "nowhere" / "below")
+        check_place(tmp_path / "nowhere" / "below")

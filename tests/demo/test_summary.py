@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from naysay.demo.summary import difference, mean_of, verdict
+from naysay.demo._summary import difference, mean_of, verdict
 
 T = 4.302652729911275  # of Student's t at 97.5 %, 2 degrees of freedom, from a table
 

@@ -189,14 +189,14 @@ def test_the_nearest_hold_twins_and_the_judged_none(library):
     trainer.in_batch(20)
     text_of = library.text_of
 
-    def twins(mined):
+    def duplicates(mined):
         return int(((text_of[mined.ids] == text_of[:, None]) & mined.mask).sum())
 
-    assert twins(tutorial.nearest(trainer.encoder, pairs, 4)) == 144  # each override, and what it overrides
+    assert duplicates(tutorial.nearest(trainer.encoder, pairs, 4)) == 144  # each override, and what it overrides
     careful = tutorial.judged(trainer.encoder, pairs, 4)
-    assert twins(careful) == 0
+    assert duplicates(careful) == 0
     assert careful.mask.all()
-    assert careful.rule.startswith("Suspected by Twins(texts")
+    assert careful.rule.startswith("Suspected by Duplicates(texts")
 
 
 def test_all_arms_learn_in_as_many_steps(library, monkeypatch):

@@ -16,7 +16,7 @@ from scipy import stats
 import naysay as ns
 from naysay import NaysayError
 from naysay.detectors.calibrated import Calibrated, least_alpha, least_positives, rank_of
-from naysay.detectors.quality.hold_out import one_per_anchor
+from naysay.detectors.hold_out import one_per_anchor
 from naysay.testing import check_detector, planted_world
 from naysay.types import Detector, Stateful
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.arrays import to_numpy
-from naysay.detectors.answers import Answers
+from naysay.detectors._answers import Answers
 from naysay.detectors.guide import Guide
 from naysay.errors import NaysayError
 from naysay.testing import check_detector, planted_world

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay import NaysayError
-from naysay.detectors.clustering import clusters
-from naysay.detectors.clustering.acceptance import LinearAcceptance, StepAcceptance
-from naysay.detectors.clustering.confidence import of_clusters, of_samples
+from naysay.detectors import _clusters as clusters
+from naysay.detectors._confidence import of_clusters, of_samples
+from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance
 from naysay.detectors.incremental import Incremental
-from naysay.detectors.quality.truth import detection_rates, normalised_mutual_information
+from naysay.detectors.truth import detection_rates, normalised_mutual_information
 from naysay.losses import attract, eliminate, in_batch
 from naysay.pools import Memory
 from naysay.testing import check_detector

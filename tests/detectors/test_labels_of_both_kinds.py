@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 import naysay as ns
 from naysay.detectors import Labelled
-from naysay.detectors.grouped_logistic import fit_grouped
+from naysay.detectors._grouped_logistic import fit_grouped
 from naysay.errors import NaysayError
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 import naysay as ns
 from naysay.detectors.mixture import Mixture
-from naysay.detectors.two_kinds import TwoKinds
+from naysay.detectors.two_component_mixture import TwoComponentMixture
 from naysay.testing import check_detector, planted_world
 
 FAMILIES = ("beta", "normal")
@@ -186,7 +186,7 @@ def test_it_stops_where_nothing_changes():
 
 def made(family, share, lower, higher, low=0.0, high=1.0):
     detector = Mixture(family, monotone=False)
-    detector.found = TwoKinds(family, low, high, share, lower, higher, 0.0, 0.0, 1, converged=True)
+    detector.found = TwoComponentMixture(family, low, high, share, lower, higher, 0.0, 0.0, 1, converged=True)
     return detector
 
 

@@ -13,8 +13,8 @@ import naysay as ns
 from naysay.arrays import to_numpy
 from naysay.detectors.policy import attract, compact, drop, ignore, reweight
 from naysay.errors import NaysayError
-from naysay.samplers.draw import EMPTY
-from naysay.testing.trials import differs
+from naysay.samplers._draw import EMPTY
+from naysay.testing._trials import differs
 
 POLICIES = {"drop": drop, "reweight": reweight, "attract": attract, "ignore": ignore}
 ARRAYS = tuple(f.name for f in fields(ns.Negatives) if f.name not in ("source_names", "dropped"))
@@ -183,11 +183,11 @@ def test_compact_moves_and_changes_nothing_else(given_):
 
 
 def test_blame_counts_by_detector():
-    negatives = ns.Negatives(np.array([[1, 2, 3, -1], [4, 5, 6, 7]]), dropped={"twins": 1})
+    negatives = ns.Negatives(np.array([[1, 2, 3, -1], [4, 5, 6, 7]]), dropped={"duplicates": 1})
     suspicion = np.array([[0.9, 0.1, 0.6, 1.0], [0.5, 0.49, 1.0, 0.0]])
     blame = np.array([[0, 1, 1, 1], [1, 0, 0, 1]])
-    found = drop(negatives, suspicion, name=("twins", "guide"), blame=torch.from_numpy(blame))
-    assert found.dropped == {"twins": 3, "guide": 2}
+    found = drop(negatives, suspicion, name=("duplicates", "guide"), blame=torch.from_numpy(blame))
+    assert found.dropped == {"duplicates": 3, "guide": 2}
     assert found.ids.tolist() == [[-1, 2, -1, -1], [-1, 5, -1, 7]]
 
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay import NaysayError
+from naysay.detectors._threshold import UNDER, by_distance, by_share
 from naysay.detectors.absolute import Absolute
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.ecdf import Ecdf
-from naysay.detectors.line import UNDER, by_distance, by_share
 from naysay.detectors.margin import Margin, ShareOfPositive
 from naysay.detectors.positive_scores import lowest_scores
 from naysay.detectors.rank_window import RankWindow

@@ -9,7 +9,7 @@ import pytest
 
 import naysay as ns
 from naysay import catalog
-from naysay.detectors.part_states import all_or_none, joined_states, parted_states, plain
+from naysay.detectors._part_states import all_or_none, joined_states, parted_states, plain
 from naysay.errors import NaysayError
 from naysay.types import Stateful
 
@@ -87,7 +87,7 @@ def taught_parts(both):
 
 def judged():
     hard = ns.samplers.Dynamic(POOL, score, candidates=12)
-    return ns.detectors.Judged(_Scored(ns.samplers.Bank(POOL, N_ITEMS), hard), {"lines": quantile()})
+    return ns.samplers.Judged(_Scored(ns.samplers.Bank(POOL, N_ITEMS), hard), {"lines": quantile()})
 
 
 class _Scored:
@@ -291,7 +291,7 @@ def test_states_are_joined_and_parted():
     state = joined_states(parts)
     assert state == {"a/count": 3, "a/deep/er": 1, "b/count": 4, "b/deep/er": 1}
     expected = {"a": {"count": 3, "deep/er": 1}, "b": {"count": 4, "deep/er": 1}, "c": {}}
-    assert parted_states("Whole.restore", state, parts) == expected
+    assert parted_states(state, parts) == expected
     rule = (
         r"^Whole\.restore: `state` must be a dictionary with the states of \['a', 'b', 'c'\], as Whole\.state gave, got"
     )
@@ -302,7 +302,7 @@ def test_states_are_joined_and_parted():
         ({1: 2}, "the key 1"),
     ):
         with pytest.raises(NaysayError, match=rf"{rule} {got}\.$"):
-            parted_states("Whole.restore", bad, parts)
+            parted_states(bad, parts)
 
 
 @pytest.mark.parametrize("failing", ["a", "b", "c"])

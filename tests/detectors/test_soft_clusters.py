@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.detectors.clustering.careful_means import k_means
+from naysay.detectors._kmeans_plus_plus import k_means
 from naysay.detectors.soft_clusters import SoftClusters
 from naysay.testing import check_detector, planted_world
 

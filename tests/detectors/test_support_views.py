@@ -185,7 +185,7 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     query, negatives = question()
     wide = np.random.default_rng(3).integers(0, 9, (6, 2))
     whole = [SupportViews(VIEWS, embed).suspicion(query, n) for n in (negatives, ns.Negatives(wide))]
-    monkeypatch.setattr("naysay.detectors.asked_vectors._BLOCK", 30)
+    monkeypatch.setattr("naysay.detectors._asked_vectors._BLOCK", 30)
     parts = [SupportViews(VIEWS, embed).suspicion(query, n) for n in (negatives, ns.Negatives(wide))]
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-14)

@@ -14,11 +14,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from naysay.detectors import _score_cuts as score_cuts
+from naysay.detectors._score_cuts import cuts
+from naysay.detectors._threshold_text import number as in_digits
 from naysay.detectors.bands import Bands
-from naysay.detectors.choosing.text import number as in_digits
-from naysay.detectors.scores import cuts as score_cuts
-from naysay.detectors.scores.cuts import cuts
-from naysay.detectors.scores.sketch import ScoreSketch
+from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.errors import NaysayError
 

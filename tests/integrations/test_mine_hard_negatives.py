@@ -9,11 +9,12 @@ from plain_mining import cosine, plain_negatives, plain_table
 from stand_in_models import Encoder, Scorer, on_a_circle, random_table
 
 from naysay.detectors import Absolute
-from naysay.integrations import hard_negative_tables, hard_negatives
+from naysay.integrations import _hard_negative_tables as hard_negative_tables
+from naysay.integrations import _hard_negatives as hard_negatives
 from naysay.integrations.sentence_transformers import mine_hard_negatives
-from naysay.mining.files.vectors import Vectors
-from naysay.mining.searching import engines
-from naysay.mining.searching.plan import plan
+from naysay.search import _engines as engines
+from naysay.search._memory_plan import plan
+from naysay.search.vectors import Vectors
 
 FORMATS = ["triplet", "n-tuple", "labeled-pair", "labeled-list"]
 
@@ -178,7 +179,7 @@ def test_the_budget_of_a_search_is_never_too_small(engine, count):
                 for dtype in (np.float32, np.float64):
                     asked, given_corpus = (Vectors(size, width, np.dtype(dtype), None, None) for size in (rows, n))
                     budget = hard_negatives.budget_of(depth, given_corpus, count)
-                    plan("test", asked, given_corpus, depth, engines._ENGINES[engine], count, budget)
+                    plan(asked, given_corpus, depth, engines._ENGINES[engine], count, budget)
                     if depth == 50 and width == 64 and count <= 2 and n <= 10**6:
                         assert budget < 1 << 28
 
@@ -244,7 +245,7 @@ def test_an_anchor_that_loses_many_is_searched_to_the_last_rank(capsys):
     table, corpus = spread_world()
     table |= {"r": table["d59"], "s": table["d58"]}
     columns = {"q": ["q", "r"], "p": ["p", "s"]}
-    options = {"max_score": float(np.cos(np.deg2rad(40.5))), "range_max": 50, "num_negatives": 2, "twins": False}
+    options = {"max_score": float(np.cos(np.deg2rad(40.5))), "range_max": 50, "num_negatives": 2, "duplicates": False}
     found = mine_hard_negatives(columns, Encoder(table), corpus=corpus, **options)
     assert found["negative"].to_pylist() == ["d40", "d41", "d18", "d17"]
     # too near are d0 to d39, at 1 to 40 degrees from q, and d59 to d19, at 0 to 40 degrees from r

@@ -6,7 +6,7 @@ from stand_in_models import Encoder, Scorer, on_a_circle, random_table
 from test_mine_hard_negatives import mined
 
 from naysay.errors import NaysayError
-from naysay.integrations.hard_negative_statistics import measured
+from naysay.integrations._hard_negative_statistics import measured
 from naysay.integrations.sentence_transformers import mine_hard_negatives
 
 
@@ -29,7 +29,7 @@ def test_0_the_cache_knows_the_weights(tmp_path):
 
 def test_1_an_anchor_is_not_its_own_negative():
     rows, table = [("A", "B"), ("C", "A"), ("D", "E")], on_a_circle(A=0, B=10, C=40, D=90, E=100)
-    for options in ({}, {"twins": False}, {"sampling_strategy": "random"}, {"include_positives": True}):
+    for options in ({}, {"duplicates": False}, {"sampling_strategy": "random"}, {"include_positives": True}):
         found = mined(rows, table, num_negatives=1, **options)
         column = found.get("negative", found.get("negative_1"))
         assert all(anchor != negative for anchor, negative in zip(found["anchor"], column, strict=True))
@@ -108,7 +108,7 @@ def test_7_the_positive_in_other_letters_is_no_negative():
     table = on_a_circle(**{"capital of France": 0, "Paris.": 5, "paris": 4, "CAPITAL of France?": 1, "Rome": 40})
     rows, corpus = [("capital of France", "Paris.")], ["paris", "CAPITAL of France?", "Rome"]
     assert mined(rows, table, corpus)["negative"] == ["Rome"]
-    assert mined(rows, table, corpus, twins=False)["negative"] == ["CAPITAL of France?", "paris", "Rome"]
+    assert mined(rows, table, corpus, duplicates=False)["negative"] == ["CAPITAL of France?", "paris", "Rome"]
     assert mined(rows, table, corpus, num_negatives=1)["negative"] == ["Rome"]  # and takes no other's place
 
 

@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 import pytest
 
+from naysay.encode.model import load_model, settings_of, weights_hash
+from naysay.encode.texts import encode_texts
 from naysay.integrations.sentence_transformers import mine_hard_negatives
-from naysay.mining.encode.encode_texts import encode_texts
-from naysay.mining.encode.model import load_model, settings_of, weights_hash
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

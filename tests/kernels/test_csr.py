@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naysay import rows
+from naysay import _rows as rows
 from naysay.kernels import csr
 
 COMPILING = settings(deadline=None)  # a first call compiles

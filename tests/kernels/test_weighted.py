@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naysay as ns
+from naysay._rows import frozen, offsets
 from naysay.kernels import weighted
 from naysay.kernels.random import below_wide, number, row_state
-from naysay.rows import frozen, offsets
 
 WEIGHTS = st.lists(st.integers(0, 6), min_size=1, max_size=9).filter(any)
 

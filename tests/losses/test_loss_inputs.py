@@ -1,4 +1,4 @@
-"""What the slot losses refuse, each with its whole sentence, and what they take."""
+"""What the slot losses raise_invalid, each with its whole sentence, and what they take."""
 
 import math
 

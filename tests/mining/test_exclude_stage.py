@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from plain_search import candidates_from, check_counts, kept_ids
 
 import naysay as ns
-from naysay.detectors import RankWindow, Twins
+from naysay.detectors import Duplicates, RankWindow
 from naysay.errors import NaysayError
+from naysay.mining._known import kinds_of, known_of, one_each, read_known, rows_of
 from naysay.mining.exclude import exclude
-from naysay.mining.known import kinds_of, known_of, one_each, read_known, rows_of
 
 N, ITEMS = 4, 7
 PAIRS = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, ITEMS - 1)), max_size=12)
@@ -54,17 +54,22 @@ def test_as_in_loops(positives, ignored, same_ids, seed):
 def test_twins_go_last():
     texts = ["Paris.", "paris", "Rome", "Oslo", "OSLO", "x", "y"]
     known = ns.Positives.from_pairs(range(N), [0, 2, 3, 5], N, ITEMS)
-    twins = Twins(item_texts=texts, positives=known)
-    left = exclude(lists(0), known, twins=twins)
+    duplicates = Duplicates(item_texts=texts, positives=known)
+    left = exclude(lists(0), known, duplicates=duplicates)
     check_counts(left)
     assert {name: counts.tolist() for name, counts in left.dropped.items()} == {
         "positive": [1, int(2 in lists(0).ids[1]), 1, 1],
-        "twin": [1, 0, 1, 0],
+        "duplicate": [1, 0, 1, 0],
     }
     assert 1 not in kept_ids(left)[0]
     assert 4 not in kept_ids(left)[2]
-    asked = exclude(lists(0), twins=Twins(item_texts=texts), query=ns.Query(range(N), positives=[0, 2, 3, 5]))
-    assert asked.dropped["twin"].tolist() == [2, 1, 2, 1]  # the positive itself is one, if nobody says that it is known
+    asked = exclude(lists(0), duplicates=Duplicates(item_texts=texts), query=ns.Query(range(N), positives=[0, 2, 3, 5]))
+    assert asked.dropped["duplicate"].tolist() == [
+        2,
+        1,
+        2,
+        1,
+    ]  # the positive itself is one, if nobody says that it is known
 
 
 def test_nothing_to_exclude():
@@ -91,18 +96,18 @@ def test_nothing_to_exclude():
     ],
 )
 def test_every_form_says_the_same(given):
-    known = read_known("mine", "positives", given, N, ITEMS)
+    known = read_known("positives", given, N, ITEMS)
     assert (known.n_anchors, known.n_items) == (N, ITEMS)
     assert [part.tolist() for part in known.pairs()] == [[0, 2], [1, 4]]
 
 
 def test_two_queries_with_a_positive_each_are_not_pairs():
-    assert read_known("mine", "positives", (3, 5), 2, ITEMS).pairs()[1].tolist() == [3, 5]
-    assert len(read_known("mine", "positives", None, 2, ITEMS)) == 0
+    assert read_known("positives", (3, 5), 2, ITEMS).pairs()[1].tolist() == [3, 5]
+    assert len(read_known("positives", None, 2, ITEMS)) == 0
 
 
 def test_kinds_have_one_reason_each():
-    known = known_of("mine", ([0, 1], [0, 3]), ([0, 2, 3], [5, 2, 3]), ITEMS, ITEMS, same_ids=True)
+    known = known_of(([0, 1], [0, 3]), ([0, 2, 3], [5, 2, 3]), ITEMS, ITEMS, same_ids=True)
     pairs = list(zip(*(part.tolist() for part in known.pairs()), strict=True))
     kinds = {
         name: [pair for pair, one in zip(pairs, mask, strict=True) if one]
@@ -142,48 +147,51 @@ KNOWN = ns.Positives.from_pairs([0], [1], N, ITEMS)
             r"`known` must be of 4 anchors.*got 3",
         ),
         (lambda: exclude(lists(0), ns.Positives.from_pairs([0], [1], N, 3)), r"must be of more than 6 items.*got 3"),
-        (lambda: exclude(lists(0), twins="paris"), r"^exclude: `twins` must be a detector with a method susp.*'paris'"),
         (
-            lambda: exclude(lists(0), twins=RankWindow(3)),
+            lambda: exclude(lists(0), duplicates="paris"),
+            r"^exclude: `duplicates` must be a detector with a method susp.*'paris'",
+        ),
+        (
+            lambda: exclude(lists(0), duplicates=RankWindow(3)),
             r"that does not rank what is left over, got RankWindow. Use win",
         ),
         (
-            lambda: exclude(lists(0), twins=Twins(positives=KNOWN), query=ns.Query([0])),
+            lambda: exclude(lists(0), duplicates=Duplicates(positives=KNOWN), query=ns.Query([0])),
             r"exclude: `query` must be as long as its partners, got query 1, candidates 4",
         ),
         (
-            lambda: exclude(lists(0), twins=Twins(positives=KNOWN), query=3),
+            lambda: exclude(lists(0), duplicates=Duplicates(positives=KNOWN), query=3),
             r"`query` must be a Query, or None, got int",
         ),
         (
-            lambda: read_known("mine", "ignore", ns.Positives.from_pairs([4], [0]), N, ITEMS),
+            lambda: read_known("ignore", ns.Positives.from_pairs([4], [0]), N, ITEMS),
             r"^mine: `ignore` must be of at most 4 anchors, like queries, got 5\.$",
         ),
         (
-            lambda: read_known("mine", "positives", ns.Positives.from_pairs([0], [7]), N, ITEMS),
+            lambda: read_known("positives", ns.Positives.from_pairs([0], [7]), N, ITEMS),
             r"must be of at most 7 items, like corpus, got 8",
         ),
-        (lambda: read_known("mine", "positives", ([0], [1, 2]), N, ITEMS), r"of one length, got 1 anchors and 2 items"),
+        (lambda: read_known("positives", ([0], [1, 2]), N, ITEMS), r"of one length, got 1 anchors and 2 items"),
         (
-            lambda: read_known("mine", "positives", ([9], [1]), N, ITEMS),
+            lambda: read_known("positives", ([9], [1]), N, ITEMS),
             r"between 0 and 3 \(4 queries\), got 9 at row 0",
         ),
-        (lambda: read_known("mine", "positives", ([0], [-1]), N, ITEMS), r"between 0 and 6 \(7 corpus rows\), got -1"),
+        (lambda: read_known("positives", ([0], [-1]), N, ITEMS), r"between 0 and 6 \(7 corpus rows\), got -1"),
         (
-            lambda: read_known("mine", "positives", [1, 2, 7, 0], N, ITEMS),
+            lambda: read_known("positives", [1, 2, 7, 0], N, ITEMS),
             r"between -1 and 6 .*got 7 at row 2 \(1 such",
         ),
         (
-            lambda: read_known("mine", "positives", [1, 2, 3], N, ITEMS),
+            lambda: read_known("positives", [1, 2, 3], N, ITEMS),
             r"or \(4,\) the one of each query, got shape \(3,\)",
         ),
-        (lambda: read_known("mine", "positives", "text", N, ITEMS), r"two arrays \(anchors, items\), .* got 'text'"),
-        (lambda: read_known("mine", "positives", [0.5] * 4, N, ITEMS), r"got shape \(4,\) float64"),
+        (lambda: read_known("positives", "text", N, ITEMS), r"two arrays \(anchors, items\), .* got 'text'"),
+        (lambda: read_known("positives", [0.5] * 4, N, ITEMS), r"got shape \(4,\) float64"),
         (
-            lambda: known_of("mine", None, None, N, ITEMS, same_ids=True),
+            lambda: known_of(None, None, N, ITEMS, same_ids=True),
             r"False unless queries are the 7 corpus rows, got 4",
         ),
-        (lambda: known_of("mine", None, None, N, N, same_ids="yes"), r"`same_ids` must be True or False, got 'yes'"),
+        (lambda: known_of(None, None, N, N, same_ids="yes"), r"`same_ids` must be True or False, got 'yes'"),
     ],
 )
 def test_refusals(call, message):

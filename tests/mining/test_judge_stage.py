@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_search import candidates_from, check_counts, kept_ids
 
 import naysay as ns
-from naysay.detectors import Absolute, Bands, Calibrated, Combined, Margin, RankWindow, Twins
+from naysay.detectors import Absolute, Bands, Calibrated, Combined, Duplicates, Margin, RankWindow
 from naysay.errors import NaysayError
 from naysay.mining.judge import ask, judge, lines_of, rejudged, was_suspicious
 
@@ -83,7 +83,7 @@ def test_one_detector_and_the_query_it_is_asked():
     left = judge(found, own, query=ns.Query([2, 1]))
     assert kept_ids(left) == [[4, 2], [1]]
     assert left.dropped["suspicious"].tolist() == [0, 1]
-    assert ask("x", found, own, ns.Query([2, 1])).shape == (2, 2)
+    assert ask(found, own, ns.Query([2, 1])).shape == (2, 2)
     empty = candidates_from(np.empty((0, 4), int), np.empty((0, 4)))
     assert len(judge(empty, Absolute(0.5))) == 0
 
@@ -96,7 +96,7 @@ def test_the_line_in_scores():
     assert lines_of(Combined({"one": Absolute(0.25)}), query).tolist() == [0.25] * 2
     assert lines_of(Bands(0.1, 0.75), query).tolist() == [0.75] * 2
     assert lines_of(Margin(0.5, positive_scores=[0.5, np.nan, 1.5]), query).tolist() == [1.0, 0.0]
-    assert np.isnan(lines_of(Twins(item_texts=["a"]), query)).all()
+    assert np.isnan(lines_of(Duplicates(item_texts=["a"]), query)).all()
     assert np.isnan(lines_of({"one": fitted, "two": fitted}, query)).all()
 
 

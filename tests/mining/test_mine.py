@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from plain_search import check_counts, plain_scores, vectors
 
 import naysay as ns
-from naysay.detectors import Absolute, Bands, Calibrated, Guide, Margin, Twins
+from naysay.detectors import Absolute, Bands, Calibrated, Duplicates, Guide, Margin
 from naysay.kernels.threads import set_threads
-from naysay.mining import auto
+from naysay.mining import _auto as auto
+from naysay.mining import _deepen as deepen
+from naysay.mining import _requests as requests
 from naysay.mining.mine import mine
-from naysay.mining.task import deepen, requests
 
 METRICS = ("cosine", "dot", "l2")
 ARRAYS = ("ids", "scores", "rank", "suspicion", "source", "kept_by", "positive_scores", "thresholds", "counts")
@@ -276,32 +277,36 @@ def test_a_k_for_each_anchor():
     assert mined.mask.sum(axis=1).tolist() == counts.tolist()
 
 
-# ---- twins, sources, windows, rescoring -----------------------------------------------------------------
+# ---- duplicates, sources, windows, rescoring -----------------------------------------------------------------
 
 
-def test_the_vector_of_a_positive_is_a_twin():
+def test_the_vector_of_a_positive_is_a_duplicate():
     corpus = np.concatenate([CORPUS, CORPUS[:50]])
     anchors = np.arange(50)
     judged = mine(QUERIES, corpus, (anchors, anchors), 5, judge=Absolute(1.1))
-    assert judged.dropped["twin"][:50].sum() >= 1
+    assert judged.dropped["duplicate"][:50].sum() >= 1
     assert not (judged.ids[:50] == anchors[:, None] + 300).any()
     pure = mine(QUERIES, corpus, (anchors, anchors), 350, judge=None)
     assert (pure.ids[:50] == anchors[:, None] + 300).any(axis=1).all()
     copies = mine(corpus[:300], corpus[:300], None, 3, same_ids=True, judge=Absolute(1.1))
-    assert "twin" not in copies.dropped
+    assert "duplicate" not in copies.dropped
     doubled = np.concatenate([CORPUS[:20], CORPUS[:20]])
-    assert mine(doubled, doubled, None, 3, same_ids=True, judge=Absolute(1.1)).dropped["twin"].tolist() == [1] * 40
+    assert mine(doubled, doubled, None, 3, same_ids=True, judge=Absolute(1.1)).dropped["duplicate"].tolist() == [1] * 40
 
 
 def test_twins_by_texts():
     texts = [f"text {i // 2}" for i in range(300)]
     words = [f"question {i}" for i in range(119)] + ["Text 7!"]
     known = (np.arange(120), np.arange(120))
-    for twins in (texts, (texts, words), Twins(item_texts=texts, positives=ns.Positives.from_pairs(*known, 120, 300))):
-        mined = mine(QUERIES, CORPUS, known, 298, judge=Absolute(1.1), twins=twins, depth=300)
+    for duplicates in (
+        texts,
+        (texts, words),
+        Duplicates(item_texts=texts, positives=ns.Positives.from_pairs(*known, 120, 300)),
+    ):
+        mined = mine(QUERIES, CORPUS, known, 298, judge=Absolute(1.1), duplicates=duplicates, depth=300)
         assert not (mined.ids == (np.arange(120) ^ 1)[:, None]).any()
-        assert mined.dropped["twin"][0] == 1
-        assert ((mined.ids[119] == 14) | (mined.ids[119] == 15)).any() == (not isinstance(twins, tuple))
+        assert mined.dropped["duplicate"][0] == 1
+        assert ((mined.ids[119] == 14) | (mined.ids[119] == 15)).any() == (not isinstance(duplicates, tuple))
 
 
 def test_other_sources_are_scored_and_ranked_by_themselves():
@@ -375,7 +380,7 @@ def test_another_line_without_another_search(monkeypatch):
     expected = mine(
         QUERIES, CORPUS, WORLD.known, 5, depth=150, select="random", on_short="relax", judge=Calibrated(0.2)
     )
-    monkeypatch.setattr(import_module("naysay.mining.task.rows"), "search", None)
+    monkeypatch.setattr(import_module("naysay.mining._rows"), "search", None)
     assert same(mined.rethreshold(alpha=0.2), expected)
     assert mined.rethreshold(alpha=0.2).rule == expected.rule
     assert same(mined.rethreshold(alpha=0.2).rethreshold(alpha=0.05), mined)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.detectors import Absolute, Margin, ShareOfPositive, Twins
+from naysay.detectors import Absolute, Duplicates, Margin, ShareOfPositive
 from naysay.mining.mine import mine
 
 
@@ -73,16 +73,16 @@ def test_ranks_are_skipped_before_the_margin_not_after():
     assert alone.ids.tolist() == mined.ids.tolist()
 
 
-def test_the_positive_in_other_letters_is_a_twin():
+def test_the_positive_in_other_letters_is_a_duplicate():
     """ST 7: "Paris." for "paris" is returned as the hardest negative."""
     texts = ["Paris.", "paris", "Rome", "Oslo"]
     queries, corpus = on_a_circle(0), on_a_circle(5, 4, 30, 60)
     assert mine(queries, corpus, [0], 2, judge=None).ids.tolist() == [[1, 2]]
-    mined = mine(queries, corpus, [0], 2, judge=Absolute(1.1), twins=texts)
+    mined = mine(queries, corpus, [0], 2, judge=Absolute(1.1), duplicates=texts)
     assert mined.ids.tolist() == [[2, 3]]
-    assert mined.dropped["twin"].tolist() == [1]
+    assert mined.dropped["duplicate"].tolist() == [1]
     known = ns.Positives.from_pairs([0], [0], 1, 4)
-    by_hand = mine(queries, corpus, [0], 2, judge=Twins(item_texts=texts, positives=known))
+    by_hand = mine(queries, corpus, [0], 2, judge=Duplicates(item_texts=texts, positives=known))
     assert by_hand.ids.tolist() == [[2, 3]]
 
 

@@ -83,15 +83,18 @@ def fast(anchors, ids):
             r"`judge` must be a detector where fewer than 19 anchors have .* 'auto' with 4",
         ),
         (
-            refused(twins=["a"] * 8),
-            r"^mine: `twins` must be None without a judge, got list\. judge=Twins\(\.\.\.\) drops",
+            refused(duplicates=["a"] * 8),
+            r"^mine: `duplicates` must be None without a judge, got list\. judge=Duplicates\(\.\.\.\) drops",
         ),
         (
-            refused(judge=Absolute(1), twins="abcdefgh"),
-            r"`twins` must be a detector, the texts of the corpus, or \(corpus t",
+            refused(judge=Absolute(1), duplicates="abcdefgh"),
+            r"`duplicates` must be a detector, the texts of the corpus, or \(corpus t",
         ),
-        (refused(judge=Absolute(1), twins=["a"] * 7), r"^mine: `twins` must be 8 corpus texts, got 7\.$"),
-        (refused(judge=Absolute(1), twins=(["a"] * 8, ["b"])), r"^mine: `twins` must be 4 query texts, got 1\.$"),
+        (refused(judge=Absolute(1), duplicates=["a"] * 7), r"^mine: `duplicates` must be 8 corpus texts, got 7\.$"),
+        (
+            refused(judge=Absolute(1), duplicates=(["a"] * 8, ["b"])),
+            r"^mine: `duplicates` must be 4 query texts, got 1\.$",
+        ),
         (refused(depth=0), r"^mine: `depth` must be at least 1, got 0\.$"),
         (refused(depth=3, ranks=(5, None)), r"^mine: `depth` must be at least 5, got 3\.$"),
         (refused(ranks=(0, 5)), r"^mine: `ranks` must be at least 1, got 0\.$"),
@@ -185,7 +188,7 @@ def test_nothing_is_searched_before_a_refusal(monkeypatch):
     def searched(*parts, **given):
         raise AssertionError
 
-    monkeypatch.setattr(import_module("naysay.mining.task.rows"), "search", searched)
+    monkeypatch.setattr(import_module("naysay.mining._rows"), "search", searched)
     for given in (
         {"on_short": "fill"},
         {"select": "softmax"},

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.kernels.threads import set_threads
-from naysay.mining.draws import uniform
+from naysay.mining._draws import uniform
 from naysay.mining.join import join
 from naysay.mining.select import select
 
@@ -81,7 +81,7 @@ def test_as_in_loops(how, seed, k):
     found = found.drop(found.ids == 2, "gone")
     taken = select(found, k, how, **options(how, seed))
     check_counts(taken)
-    key = ns.rng.key_from("x", ns.rng_for(seed))
+    key = ns.rng.key_from(ns.rng_for(seed))
     for row in range(N):
         chosen = plain(found, row, k, how, key)
         assert np.flatnonzero(taken.kept[row]).tolist() == sorted(chosen)
@@ -116,7 +116,7 @@ def test_mmr_as_in_loops(seed, k, balance):
 def test_mmr_does_not_depend_on_blocks_or_threads(monkeypatch):
     found = lists(3)
     whole = select(found, 3, "mmr", **options("mmr"))
-    monkeypatch.setattr("naysay.mining.diverse._NUMBERS", 1)
+    monkeypatch.setattr("naysay.mining._diverse._NUMBERS", 1)
     for count in (1, 2):
         set_threads(count)
         assert (select(found, 3, "mmr", **options("mmr")).kept == whole.kept).all()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from naysay.errors import MissingExtraError, NaysayError
+from naysay.plots import as_picture, check_picture
 from naysay.quantity import adaptive, auc, effectiveness, estimate, mean_effectiveness, shares, simulated
-from naysay.quantity.figures import SEPARATIONS, STAGES, WEIGHTS, figure, shown_k
-from naysay.quantity.picture import as_picture, check_picture
+from naysay.quantity._figures import SEPARATIONS, STAGES, WEIGHTS, figure, shown_k
 
 
 def of_simulated(mu, **options):
@@ -135,7 +135,7 @@ def test_labels_without_noise_have_no_stages():
 
 def test_the_svg_shows_titles_axes_and_names_as_they_are():
     name = """<b>&"it's" $x [0] {"signal": "1+1"} \u00e9.csv"""
-    svg = as_picture("howmany", figure([(name, ONE)]), ".svg")
+    svg = as_picture(figure([(name, ONE)]), ".svg")
     shown = texts(svg)
     assert f"k = 4 for {name}" in shown
     for text in ("k, negatives per positive", "v", "weight", "0.95", "good", "best k", "AUC", "mu' / mu = 0.25"):
@@ -146,12 +146,12 @@ def test_the_svg_shows_titles_axes_and_names_as_they_are():
 
 
 def test_it_is_drawn_without_a_warning_for_one_k():
-    svg = as_picture("howmany", figure([("a run", of_simulated(1.0, k_max=1))]), ".svg")
+    svg = as_picture(figure([("a run", of_simulated(1.0, k_max=1))]), ".svg")
     assert b"NaN" not in svg
 
 
 def test_a_png_is_large_enough_to_read(of_one):
-    png = as_picture("howmany", of_one, ".png")
+    png = as_picture(of_one, ".png")
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = np.frombuffer(png[16:24], ">u4").tolist()
     assert width > 1500
@@ -161,7 +161,7 @@ def test_a_png_is_large_enough_to_read(of_one):
 @pytest.mark.parametrize("name", ["plot.html", "plot", "plot.pdf", "svg"])
 def test_other_pictures_are_refused(tmp_path, name):
     with pytest.raises(NaysayError) as caught:
-        check_picture("howmany", "--plot", tmp_path / name)
+        check_picture("--plot", tmp_path / name)
     got = repr(str(tmp_path / name))
     assert str(caught.value) == f"howmany: `--plot` must be a file that ends in .svg or .png, got {got}."
 
@@ -169,6 +169,6 @@ def test_other_pictures_are_refused(tmp_path, name):
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingExtraError) as caught:
-        check_picture("howmany", "--plot", tmp_path / "plot.SVG")
+        check_picture("--plot", tmp_path / "plot.SVG")
     message = "howmany: vl-convert-python is not installed. Run: pip install 'naysay[report]'"
     assert str(caught.value) == message

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import ndtr
 
-from naysay.quantity.fit import MOST, _climb, _deviance, end_of, fit, reached
+from naysay.quantity._fit import MOST, _climb, _deviance, end_of, fit, reached
 
 STEPS = np.arange(0, 101, 5.0)
 

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from naysay.errors import NaysayError
+from naysay.files import write_whole
 from naysay.quantity import auc, estimate, simulated
-from naysay.quantity.howmany import howmany
-from naysay.quantity.outputs import write_whole
+from naysay.quantity._command import howmany
 
 FOUND = estimate(0.75, [0.52, 0.61, 0.66, 0.7, 0.72])
 

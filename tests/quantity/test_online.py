@@ -10,7 +10,7 @@ import torch
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.quantity import adaptive, auc, estimate, mean_effectiveness, simulated
-from naysay.quantity.fit import fit
+from naysay.quantity._fit import fit
 from naysay.quantity.online import Online
 from naysay.types import Stateful
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
-from naysay.quantity.probe import probe
+from naysay.quantity._probe import probe
 
 SCORES = st.integers(-3, 3)
 
@@ -40,13 +40,13 @@ def test_it_is_the_mean_of_shares_in_plain_loops(given_scores):
     mean = sum(shares) / len(shares)
     error = math.sqrt(sum((share - mean) ** 2 for share in shares) / (len(shares) - 1) / len(shares))
     worth = len(shares) if error == 0 else min(max(mean * (1 - mean) / error**2, len(shares)), slots)
-    found = probe("me", np.array(positive, float), np.array(negatives), np.array(mask))
+    found = probe(np.array(positive, float), np.array(negatives), np.array(mask))
     assert (found.auc, found.error, found.rows) == pytest.approx((mean, error, len(shares)), abs=1e-12)
     assert found.comparisons == pytest.approx(worth, rel=1e-9)
 
 
 def test_one_row_by_hand():
-    found = probe("me", [1.0, 5.0], [[0, 1, 2, 3], [0, 1, 2, 3]])
+    found = probe([1.0, 5.0], [[0, 1, 2, 3], [0, 1, 2, 3]])
     assert found.auc == (1.5 / 4 + 1) / 2
 
 
@@ -57,7 +57,7 @@ def test_the_error_is_the_spread_over_repetitions(m, anchors_differ):
     found = []
     for _ in range(1000):
         ease = 1 + anchors_differ * rng.standard_normal(80)
-        found.append(probe("me", rng.standard_normal(80) + ease, rng.standard_normal((80, m))))
+        found.append(probe(rng.standard_normal(80) + ease, rng.standard_normal((80, m))))
     spread = np.std([one.auc for one in found])
     assert np.sqrt(np.mean([one.error**2 for one in found])) == pytest.approx(spread, rel=0.06)
     auc = np.mean([one.auc for one in found])
@@ -67,12 +67,12 @@ def test_the_error_is_the_spread_over_repetitions(m, anchors_differ):
 
 def test_one_negative_each_is_worth_its_rows():
     rng = np.random.default_rng(0)
-    assert probe("me", rng.standard_normal(50) + 1, rng.standard_normal((50, 1))).comparisons == 50
+    assert probe(rng.standard_normal(50) + 1, rng.standard_normal((50, 1))).comparisons == 50
 
 
 @pytest.mark.parametrize(("mine", "auc"), [(2.0, 1.0), (-2.0, 0.0), (0.0, 0.5)])
 def test_no_spread_is_worth_the_rows(mine, auc):
-    found = probe("me", np.full(30, mine), np.zeros((30, 8)))
+    found = probe(np.full(30, mine), np.zeros((30, 8)))
     assert (found.auc, found.error, found.comparisons) == (auc, 0.0, 30.0)
 
 
@@ -80,25 +80,23 @@ def test_what_an_anchor_adds_to_all_its_scores_changes_nothing():
     rng = np.random.default_rng(1)
     positive, negatives = rng.integers(0, 9, 40), rng.integers(0, 9, (40, 5))
     shift = 1000 * rng.integers(-9, 9, 40)
-    assert probe("me", positive + shift, negatives + shift[:, None]) == probe("me", positive, negatives)
+    assert probe(positive + shift, negatives + shift[:, None]) == probe(positive, negatives)
 
 
 def test_slots_that_are_masked_are_not_read():
     negatives, mask = np.array([[0.0, np.nan], [np.inf, 3.0], [np.nan, np.nan]]), [[1, 0], [0, 1], [0, 0]]
-    found = probe("me", [1.0, 2.0, np.nan], negatives, np.array(mask, bool))
+    found = probe([1.0, 2.0, np.nan], negatives, np.array(mask, bool))
     assert (found.auc, found.rows, found.comparisons) == (0.5, 2, 2.0)
 
 
 def test_torch_and_numpy_agree():
     rng = np.random.default_rng(2)
     positive, negatives, mask = rng.random(20, np.float32), rng.random((20, 3), np.float32), rng.random((20, 3)) < 0.8
-    expected = probe("me", positive, negatives, mask)
-    assert (
-        probe("me", torch.tensor(positive, requires_grad=True), torch.tensor(negatives), torch.tensor(mask)) == expected
-    )
-    assert probe("me", positive.tolist(), negatives.tolist(), mask.tolist()) == expected
+    expected = probe(positive, negatives, mask)
+    assert probe(torch.tensor(positive, requires_grad=True), torch.tensor(negatives), torch.tensor(mask)) == expected
+    assert probe(positive.tolist(), negatives.tolist(), mask.tolist()) == expected
     half = torch.tensor([1.0, 2.0], dtype=torch.bfloat16), torch.tensor([[0.0], [3.0]], dtype=torch.bfloat16)
-    assert probe("me", *half).auc == 0.5
+    assert probe(*half).auc == 0.5
 
 
 NAN = float("nan")
@@ -131,5 +129,5 @@ NAN = float("nan")
 )
 def test_what_it_refuses(arguments, message):
     with pytest.raises(NaysayError) as caught:
-        probe("Online.record", *arguments)
+        probe(*arguments)
     assert str(caught.value).startswith(f"Online.record: {message}")

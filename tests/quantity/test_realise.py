@@ -121,4 +121,4 @@ def test_other_numbers_are_asked_for_by_row():
     with pytest.raises(NaysayError, match="`k` must be finite and at least 0, got -3"):
         slots(-3, 2, rng_for(0))
     with pytest.raises(NaysayError, match=r"^Mine\.sample: `k` must be a number, got None\.$"):
-        slots(None, 2, rng_for(0), "Mine.sample")
+        slots(None, 2, rng_for(0))

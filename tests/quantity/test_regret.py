@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naysay.quantity import mean_effectiveness, simulated
-from naysay.quantity.regret import worth
+from naysay.quantity._regret import worth
 
 
 @pytest.mark.parametrize("k_max", [1, 7, 40, 41, 1000, 5000])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naysay.quantity import estimate
-from naysay.quantity.terminal import BLOCK, PLAIN, draw
+from naysay.quantity._terminal import BLOCK, PLAIN, draw
 
 SCORES = [0.52, 0.61, 0.66, 0.7, 0.72]
 FOUND = estimate(0.75, SCORES)

@@ -112,7 +112,7 @@ def whole(text="", **changed):
         given.scores[given.scores < 0.55],
         dropped,
         np.arange(len(dropped)) % 2,
-        ("suspicious", f"twin {text}"),
+        ("suspicious", f"duplicate {text}"),
         low=0.2,
         high=0.55,
         sample=given,
@@ -131,7 +131,7 @@ def whole(text="", **changed):
         ),
         "examples": (
             Examples(f"Hardest {text}", "hardest", tuple(example(f"{n} {text}") for n in range(4)), f"Kept. {text}"),
-            Examples("Dropped", "dropped", (example("seven"), example("eight", fate=f"dropped: twin {text}"))),
+            Examples("Dropped", "dropped", (example("seven"), example("eight", fate=f"dropped: duplicate {text}"))),
         ),
         "provenance": {"seed": "0", f"file {text}": f"sha256 {text}"},
         "notes": (f"A note. {text}",),

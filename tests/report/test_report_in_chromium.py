@@ -13,7 +13,7 @@ import pytest
 from report_cases import HOSTILE, sample, whole
 
 from naysay.report import Scores, moved, write_report
-from naysay.report.slider import ends
+from naysay.report._slider import ends
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 MISSING = [

@@ -11,7 +11,7 @@ from report_cases import plain_figures, sample
 from naysay.detectors import false_negative_rate
 from naysay.errors import NaysayError
 from naysay.report import Sample, Scores, moved
-from naysay.report.sampled import Decided, rate_of, sample_of, share_of
+from naysay.report._sampled import Decided, rate_of, sample_of, share_of
 
 
 def same(found, plain):
@@ -200,7 +200,13 @@ def test_too_many_candidates_are_refused():
     ],
 )
 def test_what_scores_refuse(changed, message):
-    given = {"positives": [0.9], "kept": [0.5], "dropped": [0.8, 0.7], "why": [0, 1], "reasons": ("suspicious", "twin")}
+    given = {
+        "positives": [0.9],
+        "kept": [0.5],
+        "dropped": [0.8, 0.7],
+        "why": [0, 1],
+        "reasons": ("suspicious", "duplicate"),
+    }
     Scores(**given)
     with pytest.raises(NaysayError, match=message):
         Scores(**(given | changed))

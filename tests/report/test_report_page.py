@@ -15,7 +15,7 @@ from report_cases import HOSTILE, example, sample, whole
 
 from naysay.errors import NaysayError
 from naysay.report import Chart, Contents, Examples, Table, html, moved, write_report
-from naysay.report.slider import ends
+from naysay.report._slider import ends
 
 STAND_IN = "window.vegaEmbed = async () => ({ view: null });"
 

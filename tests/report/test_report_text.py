@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from report_cases import HOSTILE
 
-from naysay.report.plain_text import attribute, boxed, number, script_data, share, short_names, shown_text
+from naysay.report._plain_text import attribute, boxed, number, script_data, share, short_names, shown_text
 
 ANY = st.text(st.characters(codec=None, categories=None), max_size=60)
 

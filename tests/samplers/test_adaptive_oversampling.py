@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.samplers import adaptive_oversampling
+from naysay.samplers._factor_ranks import ranks_below
 from naysay.samplers.adaptive_oversampling import AdaptiveOversampling
-from naysay.samplers.factor_ranks import ranks_below
 
 COMPILING = settings(deadline=None, max_examples=60)  # a first call compiles
 N_ANCHORS, N_ITEMS, D = 5, 12, 3
@@ -143,7 +143,7 @@ def test_exact_draws_in_blocks_are_those_of_one_block(monkeypatch):
     sampler = AdaptiveOversampling(KNOWN, ITEMS, embed, 3.0)
     query = ns.Query([4, 0, 0, 3, 1, 2])
     whole = sampler.sample(query, 4, rng=ns.rng_for(0)).ids
-    monkeypatch.setattr("naysay.samplers.factor_ranks._BLOCK", 2 * N_ITEMS)
+    monkeypatch.setattr("naysay.samplers._factor_ranks._BLOCK", 2 * N_ITEMS)
     assert np.array_equal(sampler.sample(query, 4, rng=ns.rng_for(0)).ids, whole)
 
 

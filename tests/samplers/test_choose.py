@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from naysay import rng_for
 from naysay.rng import key_from
-from naysay.samplers.choose import gather, gumbel, top
+from naysay.samplers._choose import gather, gumbel, top
 
 SHAPES = st.tuples(st.integers(0, 5), st.integers(1, 12))
 # Few different values, so that scores are often equal; -inf marks an empty slot.
@@ -61,7 +61,7 @@ def test_gather_takes_slots_row_by_row(beyond):
 
 
 def noise_of(seed, shape, like):
-    return gumbel(shape, key_from("test", rng_for(seed)), like)
+    return gumbel(shape, key_from(rng_for(seed)), like)
 
 
 def test_noise_is_gumbel_and_the_same_in_numpy_and_torch():
@@ -86,6 +86,6 @@ def test_noise_is_finite_even_where_chance_is_0(monkeypatch):
         def standard_exponential(self, size):
             return np.zeros(size)
 
-    key = key_from("test", rng_for(0))
+    key = key_from(rng_for(0))
     monkeypatch.setattr(np.random, "Generator", Zero)
     assert np.isfinite(gumbel((2, 2), key, np.zeros(1))).all()

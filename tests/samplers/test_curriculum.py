@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
-from naysay.samplers import Linear
-from naysay.samplers.curriculum import at_step
+from naysay.quantity import Linear
+from naysay.quantity.schedules import at_step
 
 ENDS = st.floats(-1e6, 1e6)
 WHOLE = st.integers(-1000, 1000)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
+from naysay.quantity import Linear
 from naysay.quantity.realise import slots
 from naysay.rng import key_from
-from naysay.samplers import Dynamic, Linear
-from naysay.samplers.choose import gumbel
+from naysay.samplers import Dynamic
+from naysay.samplers._choose import gumbel
 from naysay.testing.promises import global_generators
 
 PAIRS = [(0, 0), (0, 1), (1, 5), *((2, item) for item in range(7)), *((4, item) for item in range(8))]
@@ -36,7 +37,7 @@ def by_loops(pool, anchors, k, rng, candidates, temperature, among):
     noise = None
     if among is not None or temperature > 0:
         width = candidates if among is None else among
-        noise = gumbel((len(anchors), width), key_from("test", rng), np.zeros(1)).tolist()
+        noise = gumbel((len(anchors), width), key_from(rng), np.zeros(1)).tolist()
     rows, short = [], 0
     for row, anchor in enumerate(anchors):
         value = {slot: TABLE[anchor, item] for slot, item in enumerate(drawn[row]) if item >= 0}

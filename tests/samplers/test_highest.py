@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
-from naysay.samplers.highest import take_highest
-from naysay.samplers.pick import pick
-from naysay.samplers.scored import take
+from naysay.samplers._highest import take_highest
+from naysay.samplers._pick import pick
+from naysay.samplers._scored import take
 from naysay.types import Negatives
 
 
@@ -32,8 +32,8 @@ def test_it_is_take_after_pick(in_torch, kind, rows, slots, width, seed):
     if in_torch:
         drawn, scores, values = drawn.to("cpu"), torch.from_numpy(scores), torch.from_numpy(values)
     counts = np.minimum(counts, width)
-    found = take_highest("it", drawn, values, counts, width, "pad", scores)
-    wanted = take("it", drawn, *pick(values, scores > -np.inf, width), counts, width, "pad", scores)
+    found = take_highest(drawn, values, counts, width, "pad", scores)
+    wanted = take(drawn, *pick(values, scores > -np.inf, width), counts, width, "pad", scores)
     assert type(found.ids) is type(wanted.ids)
     assert found.ids.tolist() == wanted.ids.tolist()
     assert found.scores.tolist() == wanted.scores.tolist()
@@ -45,11 +45,11 @@ def test_it_is_take_after_pick(in_torch, kind, rows, slots, width, seed):
 def test_a_short_row_is_refused_if_it_may_not_be():
     drawn, scores = Negatives(np.array([[4, -1, -1, -1]])), np.array([[1.0, -np.inf, -np.inf, -np.inf]])
     with pytest.raises(NaysayError, match="it: row 0 has 1 candidates left of the 2 asked for"):
-        take_highest("it", drawn, scores, np.array([2]), 2, "raise", scores)
+        take_highest(drawn, scores, np.array([2]), 2, "raise", scores)
 
 
 def test_scores_that_are_not_in_rows_are_read_right():
     drawn = Negatives(np.arange(12).reshape(2, 6))
     scores = np.asfortranarray(np.array([[1.0, 5, 2, 4, 3, 0], [5, 4, 3, 2, 1, 0]]))
-    found = take_highest("it", drawn, scores, np.array([2, 1]), 2, "pad", scores)
+    found = take_highest(drawn, scores, np.array([2, 1]), 2, "pad", scores)
     assert found.ids.tolist() == [[1, 3], [6, -1]]

@@ -74,7 +74,7 @@ def test_it_is_the_parts_side_by_side(rows, shares, duplicates, tensors, seed):
     mixed = Mixed(parts, shares, duplicates=duplicates)
     taken = mixed.sample(query, np.array(counts, np.int64), rng=ns.rng_for(seed)).numpy()
     rng = ns.rng_for(seed)
-    start = np.random.Generator(np.random.Philox(key=int(key_from("test", rng)))).random(len(rows))
+    start = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random(len(rows))
     shared = shared_in_loops(shares, counts, start)
     answers = {}
     for part, sampler in enumerate(parts.values()):

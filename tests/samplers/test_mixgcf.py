@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.samplers.curriculum import Linear
+from naysay.quantity.schedules import Linear
 from naysay.samplers.dynamic import Dynamic
 from naysay.samplers.mixgcf import MixGCF
 

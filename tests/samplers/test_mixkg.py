@@ -66,7 +66,7 @@ def test_it_is_what_the_loops_make(rows, side, by, size, n_hard, tensors, seed):
     made = sampler_of(side, by, size, n_hard).sample(query, k, rng=ns.rng_for(seed)).numpy()
     rng = ns.rng_for(seed)
     candidates = POOLS[side].draw(ns.Query(triples), size, rng=rng).ids
-    uniform = np.random.Generator(np.random.Philox(key=int(key_from("test", rng)))).random((*made.shape, 3))
+    uniform = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random((*made.shape, 3))
     short = 0
     for row, (triple, count) in enumerate(zip(triples.tolist(), counts, strict=True)):
         found = [i for i in candidates[row].tolist() if i >= 0]

@@ -96,7 +96,7 @@ def test_it_is_what_the_loops_make(rows, n_hard, size, share, mix, where, tensor
     made = sampler.sample(in_torch(query) if tensors else query, k, rng=ns.rng_for(seed)).numpy()
     rng = ns.rng_for(seed)
     candidates = pool.draw(query, size, rng=rng).ids
-    uniform = np.random.Generator(np.random.Philox(key=int(key_from("test", rng)))).random((*made.shape, 3))
+    uniform = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random((*made.shape, 3))
     expected = in_loops(query, candidates, counts, n_hard, share, mix, (0.0, 0.5), uniform)
     assert made.shape == (len(rows), max(counts, default=0))
     for row, slots in enumerate(expected):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.samplers.curriculum import Linear
+from naysay.quantity.schedules import Linear
 from naysay.samplers.ring import Ring
 
 COMPILING = settings(deadline=None)  # a first call compiles

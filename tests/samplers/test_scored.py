@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.samplers.scored import candidates_of, check_score, score_slots, take, wanted_slots
+from naysay.samplers._scored import candidates_of, check_score, score_slots, take, wanted_slots
 
 IDS = np.array([[3, -1, 0], [2, 1, -1]])
 EMPTY = IDS < 0
@@ -22,7 +22,7 @@ def both(ids=IDS, anchors=(0, 1)):
 
 
 def scored(score, query, ids):
-    return score_slots("Mine", score, query, ids)
+    return score_slots(score, query, ids)
 
 
 def by_table(anchors, ids):
@@ -125,7 +125,7 @@ def test_of_triples_the_function_sees_the_corrupted_ones(dtype):
     side = (SIDE, torch.from_numpy(SIDE))
     for (query, ids), sides in zip(both(anchors=TRIPLES.astype(dtype)), side, strict=True):
         score, seen = watched(lambda anchors, triples: triples.sum(-1) * 1.0)
-        score_slots("Mine", score, query, ids, sides)
+        score_slots(score, query, ids, sides)
         anchors, triples = seen[0]
         assert anchors.tolist() == TRIPLES.tolist()
         assert triples.tolist() == CORRUPTED
@@ -182,26 +182,26 @@ def test_answers_of_another_world_are_refused():
     with pytest.raises(NaysayError, match=ANSWERS + "real numbers, got dtype <U1"):
         scored(lambda a, ids: np.full(ids.shape, "a"), ns.Query([0, 1]), IDS)
     with pytest.raises(NaysayError, match=r"^Mine: `score` must be a function score\(anchors, ids\), got Positives\.$"):
-        check_score("Mine", ns.Positives.from_pairs([0], [0]))
+        check_score(ns.Positives.from_pairs([0], [0]))
 
 
 def test_candidates_come_in_the_querys_type():
     pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=5))
-    assert type(candidates_of("Mine", pool, ns.Query([0]), 3, ns.rng_for(0)).ids) is np.ndarray
-    assert isinstance(candidates_of("Mine", pool, ns.Query(torch.tensor([0])), 3, ns.rng_for(0)).ids, torch.Tensor)
+    assert type(candidates_of(pool, ns.Query([0]), 3, ns.rng_for(0)).ids) is np.ndarray
+    assert isinstance(candidates_of(pool, ns.Query(torch.tensor([0])), 3, ns.rng_for(0)).ids, torch.Tensor)
     with pytest.raises(NaysayError, match=r"^Mine: `candidates` must be at least 1, got 0\.$"):
-        candidates_of("Mine", pool, ns.Query([0]), 0, ns.rng_for(0))
+        candidates_of(pool, ns.Query([0]), 0, ns.rng_for(0))
     with pytest.raises(NaysayError, match=r"^Mine: `query` must be a Query, got list\. Write naysay"):
-        candidates_of("Mine", pool, [0], 3, ns.rng_for(0))
+        candidates_of(pool, [0], 3, ns.rng_for(0))
 
 
 def test_the_slots_of_each_row():
     asked = [(3, 2, [3, 3], 3), (0, 0, [], 0), (2, 0, [], 2), ([1, 4], 2, [1, 4], 4), (2.0, 1, [2], 2)]
     for k, rows, counts, width in asked:
-        found, widest = wanted_slots("Mine", k, rows, ns.rng_for(0))
+        found, widest = wanted_slots(k, rows, ns.rng_for(0))
         assert (found.tolist(), widest) == (counts, width)
-    assert wanted_slots("Mine", 2.5, 0, ns.rng_for(0))[1] == 3
-    seen = {tuple(wanted_slots("Mine", torch.tensor(0.5), 1, ns.rng_for(seed))[0]) for seed in range(30)}
+    assert wanted_slots(2.5, 0, ns.rng_for(0))[1] == 3
+    seen = {tuple(wanted_slots(torch.tensor(0.5), 1, ns.rng_for(seed))[0]) for seed in range(30)}
     assert seen == {(0,), (1,)}
 
 
@@ -228,11 +228,11 @@ def test_what_is_taken_by_loops(rows, seed, tensors):
     if tensors:
         order, kept, scores = map(torch.from_numpy, (order, kept, scores))
         given = (order, kept, counts, width, "pad", scores)
-        found = take("Mine", drawn.to("cpu"), *given)
+        found = take(drawn.to("cpu"), *given)
         assert isinstance(found.ids, torch.Tensor)
         found, order = found.numpy(), order.numpy()
     else:
-        found = take("Mine", drawn, *given)
+        found = take(drawn, *given)
     assert found.shape == (b, width)
     assert found.log_q is None
     assert found.source_names == ("one", "two")
@@ -253,4 +253,4 @@ def test_a_short_row_may_be_refused():
     drawn = ns.Negatives(np.array([[4, 5], [6, -1]]))
     order = np.array([[0, 1], [0, 1]])
     with pytest.raises(NaysayError, match=r"^Mine: row 1 has 1 candidates left of the 2 asked for \(1 such row\)"):
-        take("Mine", drawn, order, drawn.ids >= 0, np.array([2, 2]), 2, "raise")
+        take(drawn, order, drawn.ids >= 0, np.array([2, 2]), 2, "raise")

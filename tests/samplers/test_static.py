@@ -138,7 +138,7 @@ def test_a_whole_k_takes_one_key_and_a_float_two():
         rng, counted = ns.rng_for(0), ns.rng_for(0)
         Static(ns.pools.Everything(KNOWN)).sample(ns.Query([0, 1]), k, rng=rng)
         for _ in range(keys):
-            key_from("test", counted)
+            key_from(counted)
         assert rng.bit_generator.random_raw() == counted.bit_generator.random_raw()
 
 

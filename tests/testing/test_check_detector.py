@@ -1,4 +1,4 @@
-"""Every promise of a detector has broken twins that `check_detector` names, and an honest one passes."""
+"""Every promise of a detector has broken duplicates that `check_detector` names, and an honest one passes."""
 
 from dataclasses import replace
 
@@ -111,7 +111,7 @@ def test_a_broken_promise_is_named(promise, make, message):
         check_detector(detector, *question())
 
 
-def test_every_promise_has_a_broken_twin():
+def test_every_promise_has_a_broken_duplicate():
     assert {promise for promise, _, _ in TWINS} == set(PROMISES)
 
 

@@ -1,4 +1,4 @@
-"""Every promise of a loss has broken twins that `check_loss` names, and plain InfoNCE and BPR pass."""
+"""Every promise of a loss has broken duplicates that `check_loss` names, and plain InfoNCE and BPR pass."""
 
 import functools
 import sys
@@ -184,7 +184,7 @@ def test_a_broken_promise_is_named(promise, loss, message):
         check_loss(loss)
 
 
-def test_every_promise_has_a_broken_twin():
+def test_every_promise_has_a_broken_duplicate():
     assert {promise for promise, _, _ in TWINS} == set(PROMISES)
 
 

@@ -1,7 +1,7 @@
-"""Every promise of a pool has broken twins that `check_pool` names, and honest pools pass."""
+"""Every promise of a pool has broken duplicates that `check_pool` names, and honest pools pass."""
 
 import pickle
-import random  # noqa: TID251 - a twin moves it
+import random  # noqa: TID251 - a duplicate moves it
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.kernels.threads import threads
 from naysay.pools import Corruption, Everything
-from naysay.testing import PromiseBroken, check_pool, frequencies, planted_world
-from naysay.testing.batches import batches
+from naysay.testing import PromiseBroken, check_pool, planted_world
+from naysay.testing import _frequencies as frequencies
+from naysay.testing._batches import batches
 from naysay.testing.pools import PROMISES
 
 N_ITEMS = 30
@@ -34,7 +35,7 @@ WEIGHTS = np.arange(1.0, N_ITEMS + 1)
 
 
 class Plain:
-    """An honest pool; the twins change one thing each."""
+    """An honest pool; the duplicates change one thing each."""
 
     distinct = True
 
@@ -131,7 +132,7 @@ class TooWide(Plain):
 
 class NoEmptyBatch(Plain):
     def draw(self, query, n, *, rng):
-        query.ids("NoEmptyBatch").min()
+        query.ids().min()
         return super().draw(query, n, rng=rng)
 
 
@@ -351,7 +352,7 @@ def test_a_broken_promise_is_named(promise, make, message):
     assert str(caught.value).startswith(f"`{promise}`: ")
 
 
-def test_every_promise_has_a_broken_twin():
+def test_every_promise_has_a_broken_duplicate():
     assert {promise for promise, _, _ in TWINS} == set(PROMISES)
 
 
@@ -372,7 +373,7 @@ class LeavesSome(Plain):
 
     def draw(self, query, n, *, rng):
         answer = super().draw(query, n, rng=rng)
-        left = KNOWN.n_items - KNOWN.count(query.ids("test"), relation="any") - 1
+        left = KNOWN.n_items - KNOWN.count(query.ids(), relation="any") - 1
         cut = (np.arange(answer.shape[1]) >= left[:, None]) & (answer.ids >= 0)
         dropped = {**answer.dropped, "left": int(cut.sum())}
         return replace(answer, ids=np.where(cut, -1, answer.ids), log_q=np.where(cut, 0, answer.log_q), dropped=dropped)
@@ -417,7 +418,7 @@ class InBatch:
     """A pool that looks at the batch: the positives of other rows, less what is known of the row."""
 
     def draw(self, query, n, *, rng):
-        items, anchors = query.positive_ids("InBatch"), query.ids("InBatch")
+        items, anchors = query.positive_ids(), query.ids()
         ids = np.full((len(query), int(np.max(n, initial=0))), -1)
         others = np.unique(items)
         key = np.where(self.excluded(anchors, others, items), 2.0, rng.random((len(query), len(others))))
@@ -442,7 +443,7 @@ def partner(anchors):
 
 
 def test_queries_carry_a_positive_of_each_anchor():
-    made = batches("test", KNOWN, None, None, 0)
+    made = batches(KNOWN, None, None, 0)
     query = made.mixed(500)
     assert len(query) == 500
     assert KNOWN.contains(query.anchors, query.positives, relation="positive").all()
@@ -476,7 +477,7 @@ class Corrupt:
         counts = np.broadcast_to(n, len(query))
         ids = np.full((len(query), int(np.max(n, initial=0))), -1)
         side = np.zeros(ids.shape, np.int8)
-        for row, triple in enumerate(query.ids("Corrupt").tolist()):
+        for row, triple in enumerate(query.ids().tolist()):
             options = self.options(tuple(triple))
             for slot, place in enumerate(rng.permutation(len(options))[: counts[row]]):
                 side[row, slot], ids[row, slot] = options[place]
@@ -519,7 +520,7 @@ def test_distinct_looks_at_the_side_too():
 
 
 def test_forbidden_agrees_with_plain_loops():
-    made = batches("test", KNOWN, None, None, 0)
+    made = batches(KNOWN, None, None, 0)
     query = made.mixed(50)
     ids = np.random.default_rng(0).integers(-1, N_ITEMS, (50, 6))
     pairs = set(zip(*(part.tolist() for part in KNOWN.pairs()), strict=True))

@@ -1,4 +1,4 @@
-"""Every promise of a sampler has broken twins that `check_sampler` names, and honest samplers pass."""
+"""Every promise of a sampler has broken duplicates that `check_sampler` names, and honest samplers pass."""
 
 import math
 import sys
@@ -32,7 +32,7 @@ def realised(k, size, rng):
 
 
 class Twin(Mine):
-    """A pool's twin as a sampler: what the pool says of itself, the sampler says."""
+    """A pool's duplicate as a sampler: what the pool says of itself, the sampler says."""
 
     def __getattr__(self, name):
         if name in ("distinct", "state", "restore", "observe"):
@@ -118,7 +118,7 @@ def test_what_a_pool_promises_a_sampler_promises_too(promise):
             assert caught.value.promise in expected
 
 
-def test_every_promise_has_a_broken_twin():
+def test_every_promise_has_a_broken_duplicate():
     assert {promise for promise, _, _ in (*TWINS, *OWN_TWINS)} == set(PROMISES)
 
 
@@ -151,7 +151,7 @@ class Nearest:
         slots = realised(k, len(query), rng)
         counts, width = np.broadcast_to(slots, len(query)), int(np.max(slots, initial=0))
         scores = np.asarray(query.vectors) @ self.world.item_vectors.T
-        anchors = query.ids("Nearest")
+        anchors = query.ids()
         known = self.world.known.contains(anchors, np.tile(np.arange(scores.shape[1]), (len(anchors), 1)))
         scores = np.where(known | (scores < self.floor), -np.inf, scores)
         ids = np.argsort(-scores, axis=1, kind="stable")[:, :width]

@@ -45,7 +45,7 @@ _CUCO = _SCORED.format(
     pool="InBatch(known)",
     sampler="""\
 ns.samplers.Ring(
-    pool, score, candidates=40, keep=(0.0, ns.samplers.Linear(0.25, 1.0, steps=1000))
+    pool, score, candidates=40, keep=(0.0, ns.quantity.Linear(0.25, 1.0, steps=1000))
 )                                                             # the easy ones first, all of them in the end""",
     step=", step=300",
     k=4,
@@ -162,7 +162,7 @@ def score(anchors, ids):                                      # NumPy or torch i
 """,
     sampler="""\
 ns.samplers.Ring(
-    memory, score, candidates=200, keep=(ns.samplers.Linear(0.0, 0.9, steps=10_000), 0.99)
+    memory, score, candidates=200, keep=(ns.quantity.Linear(0.0, 0.9, steps=10_000), 0.99)
 )                                                             # the ring closes in from outside""",
     last="close, but not too close",
 )

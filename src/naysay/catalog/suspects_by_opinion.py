@@ -62,7 +62,7 @@ questions = [f"the mayor of {city}" for city in cities]       # one of the docum
 known = ns.Positives.from_pairs(np.arange(6), np.arange(6), n_items=18)
 query = ns.Query(np.arange(6), positives=np.arange(6))
 negatives = ns.samplers.Static(ns.pools.Everything(known)).sample(query, 12, rng=ns.rng_for(seed=0))
-detector = ns.detectors.Twins(item_texts=documents, anchor_texts=questions, positives=known)
+detector = ns.detectors.Duplicates(item_texts=documents, anchor_texts=questions, positives=known)
 suspicion = detector.suspicion(query, negatives)              # 1 for "paris." and for the question, if they came
 """
 
@@ -76,7 +76,7 @@ vectors[50:] = vectors[:50] + 0.02 * rng.standard_normal((50, 16))              
 known = ns.Positives.from_pairs(np.arange(100), np.roll(np.arange(100), 1))
 query = ns.Query(np.arange(100))
 negatives = ns.samplers.Static(ns.pools.Everything(known)).sample(query, 50, rng=ns.rng_for(seed=0))
-detector = ns.detectors.Twins(item_vectors=vectors, positives=known, shared_ids=True, transitive=0.75)
+detector = ns.detectors.Duplicates(item_vectors=vectors, positives=known, shared_ids=True, transitive=0.75)
 suspicion = detector.suspicion(query, negatives)              # near the positive, near the anchor, the anchor itself
 """
 
@@ -91,9 +91,9 @@ known = ns.Positives.from_pairs(np.arange(40), np.arange(40), n_items=160)
 sampler = ns.samplers.Dynamic(ns.pools.Everything(known), lambda a, ids: scores[a[:, None], ids], candidates=100)
 query = ns.Query(np.arange(40), positives=np.arange(40))
 negatives = sampler.sample(query, 50, rng=ns.rng_for(seed=0))
-twins = ns.detectors.Twins(item_texts=documents, positives=known)
+duplicates = ns.detectors.Duplicates(item_texts=documents, positives=known)
 close = ns.detectors.Guide(lambda a, ids: scores[a, ids], line=0.97, scale=0.01)
-detector = ns.detectors.Combined({"twins": twins, "close": close}, rule="max")
+detector = ns.detectors.Combined({"duplicates": duplicates, "close": close}, rule="max")
 suspicion = detector.suspicion(query, negatives)              # flagged if either flags
 """
 
@@ -134,22 +134,22 @@ ROWS: tuple[Suspect, ...] = (
         example=_LABELLED,
     ),
     Suspect(
-        name="detectors.Twins",
+        name="detectors.Duplicates",
         kind="identity",
         summary="The positive or the anchor under another id: equal once folded, or nearly the same words.",
         formula="1 if equal; else logit s = 2 (logit J - logit line), J the Jaccard similarity of runs of words",
-        parts="Twins(item_texts=texts, anchor_texts=texts, positives=known)",
+        parts="Duplicates(item_texts=texts, anchor_texts=texts, positives=known)",
         paper=_BRODER,
         cost="A pass over the texts once; then signature comparisons for each slot and positive of its row.",
         example=_TWINS,
         also=("near duplicates", "MinHash"),
     ),
     Suspect(
-        name="twins by vectors and links",
+        name="duplicates by vectors and links",
         kind="identity",
         summary="Vectors nearly parallel to a positive's or the anchor's, and positives of neighbours.",
         formula="logit s = 2 (logit cosine - logit line); `transitive` for q - p - q' - item",
-        parts="Twins(item_vectors=vectors, positives=known, shared_ids=True, transitive=0.75)",
+        parts="Duplicates(item_vectors=vectors, positives=known, shared_ids=True, transitive=0.75)",
         paper=_BRODER,
         cost="O(d) for each slot and positive of its row; the positives of the candidate's anchors.",
         example=_VECTORS,

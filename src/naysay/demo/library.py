@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import refuse
+from naysay.checks import raise_invalid
 
 # Tests, other people's packages, and what some distributors leave out: so that a version of Python is one corpus.
 _CACHES, _OTHERS = {"__pycache__", "pydoc_data"}, {"dist-packages", "site-packages"}
@@ -35,10 +35,11 @@ _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 class Library:
     """Pairs of a name and what it does; name i belongs to document i.
 
-    names       dotted, as one would import them: "json.decoder.JSONDecoder.decode"
-    queries     the same in words: "json decoder json decoder decode"
-    documents   the first paragraph of the docstring, on one line
-    skipped     files that are no Python of this version
+    Args:
+        names: Dotted, as one would import them: "json.decoder.JSONDecoder.decode".
+        queries: The same in words: "json decoder json decoder decode".
+        documents: The first paragraph of the docstring, on one line.
+        skipped: Files that are no Python of this version.
     """
 
     names: tuple[str, ...]
@@ -52,11 +53,11 @@ class Library:
 
     @cached_property
     def text_of(self) -> NDArray[np.int64]:
-        """(n,) equal numbers for equal documents. **Pairs of equal number are twins**: each is right for the other."""
+        """(n,) equal numbers for equal documents. **Pairs of equal number are duplicates**: each is right for the other."""
         return np.unique(np.asarray(self.documents, dtype=np.str_), return_inverse=True)[1].astype(np.int64)
 
     @property
-    def with_twin(self) -> int:
+    def with_duplicate(self) -> int:
         """How many names have a document that another name has too."""
         return int(np.count_nonzero(np.bincount(self.text_of)[self.text_of] > 1))
 
@@ -106,15 +107,16 @@ def read_library(root: str | Path | None = None) -> Library:
             found[".".join(filter(None, (module, *owners, name)))] = shown
     if not found:
         advice = "This Python has its library without source; run the demo in another."
-        refuse("demo", "library", "Python source with docstrings", f"none in {str(folder)!r}", advice)
+        raise_invalid("library", "Python source with docstrings", f"none in {str(folder)!r}", advice)
     return Library(tuple(found), tuple(map(words, found)), tuple(found.values()), skipped)
 
 
 def words(name: str) -> str:
     """A dotted name in words, in small letters.
 
-    >>> words("http.client.HTTPConnection.getresponse"), words("os.path.is_dir")
-    ('http client http connection getresponse', 'os path is dir')
+    Example:
+        >>> words("http.client.HTTPConnection.getresponse"), words("os.path.is_dir")
+        ('http client http connection getresponse', 'os path is dir')
     """
     return " ".join(_WORDS.findall(name)).lower()
 

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from naysay.checks import check_whole
-from naysay.demo import show
+from naysay.demo import _show as show
+from naysay.demo._place import REPORT, check_place, write_results
+from naysay.demo._summary import verdict
 from naysay.demo.library import read_library
-from naysay.demo.place import REPORT, check_place, write_results
-from naysay.demo.summary import verdict
 from naysay.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from naysay.quantity import Estimate
 
 SEEDS, STEPS, QUICK_STEPS = 3, 200, 40
-_OWNER = "demo"
 
 
 @final
@@ -36,18 +35,21 @@ _OWNER = "demo"
 class Demonstration:
     """What a run found: the numbers behind all that it prints.
 
-    names, twins   pairs of the library, and how many of them have a document that another name has too
-    fingerprint    of the corpus: one corpus and one seed print one table
-    quality        {arm: {measure: one number a seed}}, on names that no arm was trained on
-    found          {detector: Evaluation}, against the twins among the plain hard negatives
-    howmany        the estimate of k, of random negatives
-    rule           where a line through the scores would lie;  let_through  the share of test positives below it
-    verdict        who won, in sentences made from the numbers
-    report         the place of report.html
+    Args:
+        names: Pairs of the library, and how many of them have a document that another name has too.
+        duplicates: Pairs of the library, and how many of them have a document that another name has too.
+        fingerprint: Of the corpus: one corpus and one seed print one table.
+        quality: {arm: {measure: one number a seed}}, on names that no arm was trained on.
+        found: {detector: Evaluation}, against the duplicates among the plain hard negatives.
+        howmany: The estimate of k, of random negatives.
+        rule: Where a line through the scores would lie.
+        let_through: The share of test positives below it.
+        verdict: Who won, in sentences made from the numbers.
+        report: The place of report.html.
     """
 
     names: int
-    twins: int
+    duplicates: int
     fingerprint: str
     quality: dict[str, dict[str, list[float]]]
     found: dict[str, Evaluation]
@@ -63,19 +65,21 @@ def run(
 ) -> Demonstration:
     """Train a text encoder with four kinds of negatives and three seeds, print who won, and write a report.
 
-    quick   a quarter of the library and a fifth of the steps: to see it work, not to believe it
-    seed    another one splits the names anew and trains anew
-    out     ./naysay-demo if None: a new folder, or that of an earlier run; it gets report.html and results.json
-
     The same seed and library give the same numbers. torch runs in one thread meanwhile: two threads add in another
     order, which hundreds of steps later can show in a printed digit.
+
+    Args:
+        quick: A quarter of the library and a fifth of the steps: to see it work, not to believe it.
+        seed: Another one splits the names anew and trains anew.
+        out: ./naysay-demo if None: a new folder, or that of an earlier run; it gets report.html and results.json.
     """
-    check_whole(_OWNER, "seed", seed, 0)
-    folder = check_place(_OWNER, Path("naysay-demo") if out is None else Path(out))
+    check_whole("seed", seed, 0)
+    folder = check_place(Path("naysay-demo") if out is None else Path(out))
     screen = console or Console()
     started = time.perf_counter()
     with _torch_in_one_thread():
-        from naysay.demo import choices, tutorial
+        from naysay.demo import _choices as choices
+        from naysay.demo import tutorial
 
         library = read_library()
         if quick:
@@ -94,7 +98,7 @@ def run(
     said = verdict({arm: rows["MRR"] for arm, rows in quality.items()}, "MRR", "judged", show.RIVALS)
     result = Demonstration(
         names=len(library),
-        twins=library.with_twin,
+        duplicates=library.with_duplicate,
         fingerprint=library.fingerprint,
         quality=quality,
         found=found,
@@ -108,7 +112,7 @@ def run(
     show.print_found(screen, found)
     show.print_choices(screen, result)
     screen.print(said, style="bold", highlight=False)
-    write_results(_OWNER, folder, _plain(result) | {"seed": seed, "quick": quick})
+    write_results(folder, _plain(result) | {"seed": seed, "quick": quick})
     made_by = f"naysay demo --seed {seed}{' --quick' if quick else ''}"
     _report(result, first, parts, seed, made_by)
     screen.print(f"What was mined, and why: {result.report}", highlight=False, soft_wrap=True)
@@ -118,7 +122,8 @@ def run(
 
 def _taught(screen: Console, parts: Split, steps: int, seed: int) -> tuple[Estimate, list[Lesson]]:
     """How many negatives a first run asks for, and the lessons of all seeds; a line says what goes on meanwhile."""
-    from naysay.demo import choices, tutorial
+    from naysay.demo import _choices as choices
+    from naysay.demo import tutorial
 
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=screen, transient=True) as progress:
@@ -136,7 +141,7 @@ def _taught(screen: Console, parts: Split, steps: int, seed: int) -> tuple[Estim
 
 def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int, made_by: str) -> None:
     """The judged negatives of the first seed at half time, explained."""
-    from naysay.mining.reported.report_mined import report_mined
+    from naysay.mining._report import report_mined
 
     pairs = parts.train.library
     gained = {f"MRR, {arm}": f"{100 * np.mean(rows['MRR']):.1f} %" for arm, rows in result.quality.items()}
@@ -164,12 +169,12 @@ def _plain(result: Demonstration) -> dict[str, Any]:
     found: dict[str, dict[str, float | None]] = {}
     for name, one in result.found.items():
         shares = [None if math.isnan(share) else share for share in (one.precision, one.recall)]
-        found[name] = {"negatives": one.slots, "twins": one.false_negatives, "flagged": one.flagged}
+        found[name] = {"negatives": one.slots, "duplicates": one.false_negatives, "flagged": one.flagged}
         found[name] |= dict(zip(("precision", "recall"), shares, strict=True))
     return {
         "python": platform.python_version(),
         "names": result.names,
-        "twins": result.twins,
+        "duplicates": result.duplicates,
         "fingerprint": result.fingerprint,
         "quality": result.quality,
         "found": found,
@@ -186,7 +191,7 @@ def _torch_in_one_thread() -> Iterator[None]:
     try:
         import torch
     except ImportError as error:
-        message = f"{_OWNER}: torch is not installed. Run: pip install 'naysay[demo]'"
+        message = "torch is not installed. Run: pip install 'naysay[demo]'"
         raise MissingExtraError(message) from error
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -140,7 +140,7 @@ class Quality:
 def quality(encoder: Encoder, asked: Pairs, *others: Pairs) -> Quality:
     """Search all documents, those of `others` too, for each name of `asked`.
 
-    The rank of a name is one more than how many documents score as high or higher and say something else: twins of the
+    The rank of a name is one more than how many documents score as high or higher and say something else: duplicates of the
     right document are right.
     """
     texts = [text for pairs in (asked, *others) for text in pairs.library.documents]
@@ -222,9 +222,9 @@ class Trainer:
 # ---- 5. Negatives: the nearest as they are, and the nearest after a judge has looked ---------------------------------
 
 
-def twins_of(pairs: Pairs) -> detectors.Twins:
+def duplicates_of(pairs: Pairs) -> detectors.Duplicates:
     """Documents that say the same as the name's own. Punctuation counts: "Same as a + b." is not "Same as a - b."."""
-    return detectors.Twins(item_texts=pairs.library.documents, positives=pairs.known, punctuation=False)
+    return detectors.Duplicates(item_texts=pairs.library.documents, positives=pairs.known, punctuation=False)
 
 
 def nearest(encoder: Encoder, pairs: Pairs, k: int) -> mining.Mined:
@@ -233,9 +233,9 @@ def nearest(encoder: Encoder, pairs: Pairs, k: int) -> mining.Mined:
 
 
 def judged(encoder: Encoder, pairs: Pairs, k: int) -> mining.Mined:
-    """The k nearest that are no twins of the name's own: the judge reads the texts, which the encoder cannot."""
+    """The k nearest that are no duplicates of the name's own: the judge reads the texts, which the encoder cannot."""
     vectors = encoder.vectors(pairs.queries), encoder.vectors(pairs.documents)
-    return mining.mine(*vectors, pairs.known, k, judge=twins_of(pairs))
+    return mining.mine(*vectors, pairs.known, k, judge=duplicates_of(pairs))
 
 
 # ---- 6. A lesson: the four arms, from one start, over the same number of steps ---------------------------------------
@@ -247,7 +247,8 @@ K, REFRESHES = 4, 2
 class Lesson:
     """What one seed gave: the quality of each arm, and what the two mining arms took at half time.
 
-    halfway   the encoder that both were mined with
+    Args:
+        halfway: The encoder that both were mined with.
     """
 
     quality: dict[str, Quality]

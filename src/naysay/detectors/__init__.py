@@ -1,37 +1,36 @@
 """DISTRUST: which negatives may be unlabelled positives, how sure that is, and what to do about it."""
 
 from naysay.detectors.absolute import Absolute
+from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance
 from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import Calibrated
-from naysay.detectors.clustering.acceptance import LinearAcceptance, StepAcceptance
 from naysay.detectors.combined import Combined, Judgement
+from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.ecdf import Ecdf
+from naysay.detectors.evaluate import Evaluation, Scoreboard, evaluate
 from naysay.detectors.guide import Guide
+from naysay.detectors.hidden import hidden_positives
+from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.incremental import Incremental
-from naysay.detectors.judged import Judged
+from naysay.detectors.judge_some import Verdicts, judge_some
 from naysay.detectors.labelled import Labelled
 from naysay.detectors.learned_quantile import LearnedQuantile
 from naysay.detectors.margin import Margin, ShareOfPositive
 from naysay.detectors.mixture import Mixture
 from naysay.detectors.policy import attract, compact, drop, ignore, reweight
 from naysay.detectors.positive_scores import lowest_scores
-from naysay.detectors.quality.evaluate import Evaluation, Scoreboard, evaluate
-from naysay.detectors.quality.hidden import hidden_positives
-from naysay.detectors.quality.hold_out import one_per_anchor
-from naysay.detectors.quality.rate import false_negative_rate, unlabelled_share
-from naysay.detectors.quality.reliability import Reliability
-from naysay.detectors.quality.share import Share
-from naysay.detectors.quality.split_known import Split, split_known
-from naysay.detectors.quality.spot_check import spot_check
-from naysay.detectors.quality.truth import DetectionRates, detection_rates, normalised_mutual_information
-from naysay.detectors.quality.verdicts import Verdicts, judge_some
 from naysay.detectors.rank_window import RankWindow
-from naysay.detectors.scores.sketch import ScoreSketch
+from naysay.detectors.rate import false_negative_rate, unlabelled_share
+from naysay.detectors.reliability import Reliability
+from naysay.detectors.score_sketch import ScoreSketch
+from naysay.detectors.share import Share
 from naysay.detectors.soft_clusters import SoftClusters
+from naysay.detectors.split_known import Split, split_known
+from naysay.detectors.spot_check import spot_check
 from naysay.detectors.support_views import SupportViews
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
-from naysay.detectors.twins import Twins
-from naysay.detectors.two_kinds import TwoKinds
+from naysay.detectors.truth import DetectionRates, detection_rates, normalised_mutual_information
+from naysay.detectors.two_component_mixture import TwoComponentMixture
 
 __all__ = [
     "Absolute",
@@ -39,11 +38,11 @@ __all__ = [
     "Calibrated",
     "Combined",
     "DetectionRates",
+    "Duplicates",
     "Ecdf",
     "Evaluation",
     "Guide",
     "Incremental",
-    "Judged",
     "Judgement",
     "Labelled",
     "LearnedQuantile",
@@ -61,8 +60,7 @@ __all__ = [
     "StepAcceptance",
     "SupportViews",
     "Thresholds",
-    "Twins",
-    "TwoKinds",
+    "TwoComponentMixture",
     "Verdicts",
     "attract",
     "choose_thresholds",

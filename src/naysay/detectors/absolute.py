@@ -6,18 +6,17 @@ from typing import final
 
 import numpy as np
 
-from naysay.checks import refuse
-from naysay.detectors.line import by_distance
-from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
-from naysay.quantity.numbers import Floats, one_number
+from naysay.checks import check_number, public, raise_invalid
+from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
+from naysay.detectors._threshold import by_distance
+from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query, check_query
 
 
 @final
+@public
 class Absolute:
     """Suspect what scores above `high`, whoever the anchor is: TopK-Abs, or `max_score` of other miners.
-
-    high   the highest score that a negative may have; a score of exactly `high` is kept, as there
 
     Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - high, and just below 0.5 at d = 0.
 
@@ -28,27 +27,31 @@ class Absolute:
 
     Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
 
-    >>> import naysay as ns
-    >>> asked = ns.Negatives(np.array([[3, 4, -1]]), scores=np.array([[0.7, 0.8, 0.0]]))
-    >>> (Absolute(0.7).suspicion(ns.Query([0]), asked) >= 0.5).tolist()
-    [[False, True, False]]
+    Args:
+        high: The highest score that a negative may have; a score of exactly `high` is kept, as there.
+
+    Example:
+        >>> import naysay as ns
+        >>> asked = ns.Negatives(np.array([[3, 4, -1]]), scores=np.array([[0.7, 0.8, 0.0]]))
+        >>> (Absolute(0.7).suspicion(ns.Query([0]), asked) >= 0.5).tolist()
+        [[False, True, False]]
     """
 
     def __init__(self, high: float) -> None:
         """Keep the line."""
-        self.high = one_number("Absolute", "high", high)
+        self.high = check_number("high", high)
         if not np.isfinite(self.high):
-            refuse("Absolute", "high", "finite", self.high)
+            raise_invalid("high", "finite", self.high)
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
-        check_query("Absolute.threshold", query)
+        check_query(query)
         return np.full(len(query), self.high)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above the line."""
-        check_asked("Absolute.suspicion", query, negatives)
-        return as_suspicion(by_distance(slot_scores("Absolute.suspicion", negatives), np.array(self.high)), negatives)
+        check_asked(query, negatives)
+        return as_suspicion(by_distance(slot_scores(negatives), np.array(self.high)), negatives)
 
     def __repr__(self) -> str:
         """The line."""

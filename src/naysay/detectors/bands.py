@@ -9,22 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import check_range, refuse, whole_numbers
-from naysay.detectors.scores.blocks import first_slot, plain_scores
-from naysay.detectors.scores.keys import rounded
-from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
-from naysay.quantity.numbers import allow, numbers
+from naysay.checks import as_floats, check_all, check_range, public, raise_invalid, whole_numbers
+from naysay.detectors._score_blocks import first_slot, plain_scores
+from naysay.detectors._score_keys import rounded
+from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
 from naysay.types import Array, Negatives, Query
 
 NAMES = ("easy", "hard", "false")
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Bands:
     """The bands of negatives: easy below `low`, hard from there up to `high`, false at or above `high`.
-
-    low, high   numbers, or (n_anchors,) each: an anchor's own thresholds. low <= high; infinity closes a band
 
         flag       0 if score < low, 1 if low <= score < high, 2 if score >= high
         suspicion  1 if score >= high, else 0
@@ -34,8 +32,13 @@ class Bands:
 
     Cost: O(1) a score.
 
-    >>> Bands(0.2, 0.6).flag([0.1, 0.2, 0.5, 0.6]).tolist()
-    [0, 1, 1, 2]
+    Args:
+        low: Numbers, or (n_anchors,) each: an anchor's own thresholds. low <= high; infinity closes a band.
+        high: Numbers, or (n_anchors,) each: an anchor's own thresholds. low <= high; infinity closes a band.
+
+    Example:
+        >>> Bands(0.2, 0.6).flag([0.1, 0.2, 0.5, 0.6]).tolist()
+        [0, 1, 1, 2]
     """
 
     low: Any
@@ -43,10 +46,10 @@ class Bands:
 
     def __post_init__(self) -> None:
         """Refuse NaN, a low above its high, and shapes that differ."""
-        low, high = (numbers("Bands", name, value) for name, value in (("low", self.low), ("high", self.high)))
+        low, high = (as_floats(name, value) for name, value in (("low", self.low), ("high", self.high)))
         if low.ndim > 1 or low.shape != high.shape:
-            refuse("Bands", "low", "a number like high, or (n_anchors,) like high", f"shapes {low.shape}, {high.shape}")
-        allow("Bands", "low", low, low <= high, "at most high")
+            raise_invalid("low", "a number like high, or (n_anchors,) like high", f"shapes {low.shape}, {high.shape}")
+        check_all("low", low, low <= high, "at most high")
         for name, value in (("low", low), ("high", high)):
             value.flags.writeable = False
             object.__setattr__(self, name, value if value.ndim else value.item())
@@ -54,34 +57,30 @@ class Bands:
     def flag(self, scores: Array, anchors: Array = None) -> Array:
         """The band of each score: int8 of its shape, in its array type.
 
-        scores    any shape; with thresholds of anchors, a row for each anchor
-        anchors   (B,) ids of the rows, for thresholds of anchors; all anchors in order if it is left out
+        Args:
+            scores: Any shape; with thresholds of anchors, a row for each anchor.
+            anchors: (B,) ids of the rows, for thresholds of anchors; all anchors in order if it is left out.
         """
-        owner = "Bands.flag"
         if is_torch(scores):
-            torch = need_torch(owner)
+            torch = need_torch()
             kept = scores.detach()
             if kept.dtype == torch.bool or kept.is_complex():
-                refuse(owner, "scores", "numbers", f"dtype {kept.dtype}")
+                raise_invalid("scores", "numbers", f"dtype {kept.dtype}")
             kept = kept if kept.is_floating_point() else kept.double()
             kept = kept.float() if kept.dtype == torch.bfloat16 else kept
             missing = torch.isnan(kept)
             if missing.any():
-                refuse(owner, "scores", "a number", first_slot(to_numpy(kept), to_numpy(missing)))
-            low, high = (
-                to_torch(self._thresholds(owner, name, kept.shape, anchors)).to(kept) for name in ("low", "high")
-            )
+                raise_invalid("scores", "a number", first_slot(to_numpy(kept), to_numpy(missing)))
+            low, high = (to_torch(self._thresholds(name, kept.shape, anchors)).to(kept) for name in ("low", "high"))
             return (kept >= low).to(torch.int8) + (kept >= high).to(torch.int8)
-        values = plain_scores(owner, scores)
+        values = plain_scores(scores)
         if values.dtype.kind not in "iuf":
-            refuse(owner, "scores", "numbers", f"dtype {values.dtype}")
+            raise_invalid("scores", "numbers", f"dtype {values.dtype}")
         values = values if values.dtype.kind == "f" else values.astype(np.float64)
         missing = np.isnan(values)
         if missing.any():
-            refuse(owner, "scores", "a number", first_slot(values, missing))
-        low, high = (
-            rounded(self._thresholds(owner, name, values.shape, anchors), values.dtype) for name in ("low", "high")
-        )
+            raise_invalid("scores", "a number", first_slot(values, missing))
+        low, high = (rounded(self._thresholds(name, values.shape, anchors), values.dtype) for name in ("low", "high"))
         return np.add(values >= low, values >= high, dtype=np.int8)
 
     def count(self, scores: Array, anchors: Array = None) -> dict[str, int]:
@@ -91,27 +90,26 @@ class Bands:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): 1 for slots that score at or above `high`, 0 for others and for empty ones."""
-        owner = "Bands.suspicion"
-        check_asked(owner, query, negatives)
-        scores = slot_scores(owner, negatives)
+        check_asked(query, negatives)
+        scores = slot_scores(negatives)
         anchors = query.anchors if np.ndim(self.high) else None
-        high = self._thresholds(owner, "high", scores.shape, anchors)
+        high = self._thresholds("high", scores.shape, anchors)
         precision = np.asarray(to_numpy(negatives.scores)).dtype
         if precision.kind == "f":
             high = rounded(high, precision).astype(np.float64)
         return as_suspicion((scores >= high).astype(np.float64), negatives)
 
-    def _thresholds(self, owner: str, name: str, shape: tuple[int, ...], anchors: Array) -> NDArray[np.float64]:
+    def _thresholds(self, name: str, shape: tuple[int, ...], anchors: Array) -> NDArray[np.float64]:
         """`low` or `high` so that it broadcasts with scores of `shape`."""
         values: NDArray[np.float64] = np.asarray(getattr(self, name))
         if values.ndim == 0:
             if anchors is not None:
-                refuse(owner, "anchors", "left out, as all anchors have one low and high", f"shape {np.shape(anchors)}")
+                raise_invalid("anchors", "left out, as all anchors have one low and high", f"shape {np.shape(anchors)}")
             return values
         if anchors is not None:
-            ids = whole_numbers(owner, "anchors", to_numpy(anchors), "(B,)")
-            check_range(owner, "anchors", ids, len(values), "anchors")
+            ids = whole_numbers("anchors", to_numpy(anchors), "(B,)")
+            check_range("anchors", ids, len(values), "anchors")
             values = values[ids]
         if not shape or shape[0] != len(values):
-            refuse(owner, "scores", f"of {len(values)} rows, one for each anchor", f"shape {tuple(shape)}")
+            raise_invalid("scores", f"of {len(values)} rows, one for each anchor", f"shape {tuple(shape)}")
         return values.reshape(-1, *[1] * (len(shape) - 1))

@@ -12,22 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_generator, check_lengths, refuse, shown, whole_numbers
-from naysay.detectors.background import Background, read_background
+from naysay.checks import (
+    as_array,
+    check_generator,
+    check_lengths,
+    check_number,
+    public,
+    raise_invalid,
+    shown,
+    whole_numbers,
+)
+from naysay.detectors._background import Background, read_background
+from naysay.detectors._score_blocks import first_slot
+from naysay.detectors._slots import LINE, as_suspicion, check_asked, slot_scores
+from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.positive_scores import finite_scores
-from naysay.detectors.quality.hold_out import one_per_anchor
-from naysay.detectors.scores.blocks import first_slot
-from naysay.detectors.slots import LINE, as_suspicion, check_asked, slot_scores
-from naysay.quantity.numbers import Floats, one_number
+from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query
 
 
 @final
+@public
 class Calibrated:
     """Suspect what scores like a positive: at or above the r-th smallest score of n labelled positives.
-
-    alpha         how many unlabelled positives may be let through as negatives, as a share
-    standardise   whether scores are compared by anchor: z = (s - mean) / deviation over the anchor's random candidates
 
     `fit` sets the line `high`, r = floor(alpha (n + 1)). **At most r / (n + 1) <= alpha of unlabelled positives score
     below it**, for any encoder, if they are exchangeable with the labelled ones: in place of a guess about scores, an
@@ -56,18 +63,24 @@ class Calibrated:
 
     Vovk, Gammerman and Shafer. Algorithmic Learning in a Random World. 2005: conformal prediction, here of positives.
 
-    >>> found = Calibrated(alpha=0.1).fit(np.arange(30) / 30)
-    >>> found.rank, found.high, round(found.bound, 4)
-    (3, 0.06666666666666667, 0.0968)
-    >>> found.flag([0.05, 0.07]).tolist()
-    [False, True]
+    Args:
+        alpha: How many unlabelled positives may be let through as negatives, as a share.
+        standardise: Whether scores are compared by anchor: z = (s - mean) / deviation over the anchor's random
+            candidates.
+
+    Example:
+        >>> found = Calibrated(alpha=0.1).fit(np.arange(30) / 30)
+        >>> found.rank, found.high, round(found.bound, 4)
+        (3, 0.06666666666666667, 0.0968)
+        >>> found.flag([0.05, 0.07]).tolist()
+        [False, True]
     """
 
     def __init__(self, alpha: float = 0.05, *, standardise: bool = False) -> None:
         """Nothing is fitted yet."""
-        self.alpha = _alpha("Calibrated", alpha)
+        self.alpha = _alpha(alpha)
         if not isinstance(standardise, bool | np.bool_):
-            refuse("Calibrated", "standardise", "True or False", shown(standardise))
+            raise_invalid("standardise", "True or False", shown(standardise))
         self.standardise = bool(standardise)
         self._scores: Floats = np.zeros(0)  # of the positives, ascending; standardised if asked for
         self._background: Background | None = None
@@ -82,35 +95,35 @@ class Calibrated:
     ) -> Calibrated:
         """Set the line by labelled positives, and return self.
 
-        positive_scores   (n,) scores of labelled pairs, held out of training
-        anchors           (n,) whose they are. Of an anchor with several, one is taken, at random by `rng`; None: the
-                          caller says that all are of different anchors
-        background        for standardise=True, a table by anchor id of all anchors that will be asked about:
-                          (n_anchors, m) scores of random candidates, or a tuple (mean, deviation), (n_anchors,) each
-        rng               needed if anchors repeat; a refusal leaves it where it was
+        Args:
+            positive_scores: (n,) scores of labelled pairs, held out of training.
+            anchors: (n,) whose they are. Of an anchor with several, one is taken, at random by `rng`; None: the
+                caller says that all are of different anchors.
+            background: For standardise=True, a table by anchor id of all anchors that will be asked about:
+                (n_anchors, m) scores of random candidates, or a tuple (mean, deviation), (n_anchors,) each.
+            rng: Needed if anchors repeat; a refusal leaves it where it was.
         """
-        owner = "Calibrated.fit"
-        scores = finite_scores(owner, "positive_scores", positive_scores)
-        table = self._table(owner, background)
+        scores = finite_scores("positive_scores", positive_scores)
+        table = self._table(background)
         if anchors is None:
             for name, value in (("rng", rng), ("background", table)):
                 if value is not None:
-                    refuse(owner, "anchors", f"given along with {name}", None, "Pass whose positives they are.")
+                    raise_invalid("anchors", f"given along with {name}", None, "Pass whose positives they are.")
         else:
-            ids = whole_numbers(owner, "anchors", to_numpy(anchors)).astype(np.int64)
-            check_lengths(owner, anchors=len(ids), positive_scores=len(scores))
+            ids = whole_numbers("anchors", to_numpy(anchors)).astype(np.int64)
+            check_lengths(anchors=len(ids), positive_scores=len(scores))
             if rng is not None:
-                check_generator(owner, rng)
+                check_generator(rng)
             if rng is None and len(np.unique(ids)) < len(ids):
                 got = f"{len(ids)} positives of {len(np.unique(ids))} anchors"
                 advice = "Positives of one anchor are not independent: pass rng to take one of each at random."
-                refuse(owner, "anchors", "different", got, advice)
+                raise_invalid("anchors", "different", got, advice)
             if table is not None:
-                scores = table.standardised(owner, scores, ids)
+                scores = table.standardised(scores, ids)
             if rng is not None:
                 chance = deepcopy(rng)
                 scores = scores[one_per_anchor(ids, rng=chance)]
-        self._check_scores(owner, "positive_scores", scores)
+        self._check_scores("positive_scores", scores)
         if rng is not None:
             rng.bit_generator.state = chance.bit_generator.state
         self._scores, self._background = np.sort(scores), table
@@ -124,17 +137,17 @@ class Calibrated:
     @property
     def rank(self) -> int:
         """The r of the docstring, floor(alpha (n + 1)): the line is the r-th smallest score of the positives."""
-        return rank_of(self.alpha, self._fitted("Calibrated.rank"))
+        return rank_of(self.alpha, self._fitted())
 
     @property
     def high(self) -> float:
         """The line: what scores at or above it is suspected. With standardise=True, in deviations above the mean."""
-        return float(self._scores[rank_of(self.alpha, self._fitted("Calibrated.high")) - 1])
+        return float(self._scores[rank_of(self.alpha, self._fitted()) - 1])
 
     @property
     def bound(self) -> float:
         """At most this share of unlabelled positives is let through: r / (n + 1), never above alpha."""
-        n = self._fitted("Calibrated.bound")
+        n = self._fitted()
         return rank_of(self.alpha, n) / (n + 1)
 
     def bound_at(self, confidence: float = 0.95) -> float:
@@ -144,71 +157,67 @@ class Calibrated:
         """
         from scipy.special import betaincinv
 
-        n, sure = self._fitted("Calibrated.bound_at"), one_number("Calibrated.bound_at", "confidence", confidence)
+        n, sure = self._fitted(), check_number("confidence", confidence)
         if not 0 < sure < 1:
-            refuse("Calibrated.bound_at", "confidence", "above 0 and below 1", sure)
+            raise_invalid("confidence", "above 0 and below 1", sure)
         return float(betaincinv(self.rank, n + 1 - self.rank, sure))
 
     def line_at(self, alpha: float) -> float:
         """The suspicion from which to flag in place of 0.5, to hold another alpha with the same positives."""
-        owner = "Calibrated.line_at"
-        n, other = self._fitted(owner), _alpha(owner, alpha)
+        n, other = self._fitted(), _alpha(alpha)
         rank = rank_of(other, n)
         if rank == 0:
-            refuse(owner, "alpha", f"at least {least_alpha(n)} with {n} positives", other)
+            raise_invalid("alpha", f"at least {least_alpha(n)} with {n} positives", other)
         return float(self._suspicion(np.array(rank)))
 
     def threshold(self, anchors: Any = None) -> Any:
         """The line in raw scores: one number, or (B,) for these anchors, mean + deviation * high if standardised."""
-        owner = "Calibrated.threshold"
-        self._fitted(owner)
+        self._fitted()
         if anchors is None:
             if self._background is not None:
-                refuse(owner, "anchors", "given for standardised scores", None, "Each anchor has its own line.")
+                raise_invalid("anchors", "given for standardised scores", None, "Each anchor has its own line.")
             return self.high
-        ids = whole_numbers(owner, "anchors", to_numpy(anchors), "(B,)").astype(np.int64)
+        ids = whole_numbers("anchors", to_numpy(anchors), "(B,)").astype(np.int64)
         if self._background is None:
             return np.full(len(ids), self.high)
-        mean, deviation = self._background.of(owner, ids)
+        mean, deviation = self._background.of(ids)
         return mean + deviation * self.high
 
     def flag(self, scores: Any, anchors: Any = None) -> Array:
         """Whether each score is suspected, in the shape and array type of `scores`; anchors (B,) if standardised."""
-        owner = "Calibrated.flag"
-        self._fitted(owner)
-        values = as_array(owner, "scores", to_numpy(scores))
+        self._fitted()
+        values = as_array("scores", to_numpy(scores))
         if values.size and values.dtype.kind not in "iuf":
-            refuse(owner, "scores", "numbers", f"dtype {values.dtype}")
+            raise_invalid("scores", "numbers", f"dtype {values.dtype}")
         values = values.astype(np.float64)
         bad = ~np.isfinite(values)
         if bad.any():
-            refuse(owner, "scores", "finite", first_slot(values, bad))
+            raise_invalid("scores", "finite", first_slot(values, bad))
         if self._background is not None:
             if anchors is None:
-                refuse(owner, "anchors", "given for standardised scores", None, "Each anchor has its own line.")
-            ids = whole_numbers(owner, "anchors", to_numpy(anchors), "(B,)").astype(np.int64)
+                raise_invalid("anchors", "given for standardised scores", None, "Each anchor has its own line.")
+            ids = whole_numbers("anchors", to_numpy(anchors), "(B,)").astype(np.int64)
             if values.ndim == 0 or len(values) != len(ids):
-                refuse(owner, "scores", f"of {len(ids)} rows, like anchors", f"shape {values.shape}")
-            values = self._background.standardised(owner, values, ids)
+                raise_invalid("scores", f"of {len(ids)} rows, like anchors", f"shape {values.shape}")
+            values = self._background.standardised(values, ids)
         found = np.asarray(values >= self.high)
         return to_torch(found, scores.device) if is_torch(scores) else found
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): 0.5 from the line on, by the rank that a score would have among the positives."""
-        owner = "Calibrated.suspicion"
-        check_asked(owner, query, negatives)
-        self._fitted(owner)
-        scores = slot_scores(owner, negatives)
+        check_asked(query, negatives)
+        self._fitted()
+        scores = slot_scores(negatives)
         if self._background is not None:
-            anchors = query.ids(owner)
+            anchors = query.ids()
             if anchors.ndim != 1:
-                refuse(owner, "query.anchors", "of shape (B,) for standardised scores", f"shape {anchors.shape}")
-            scores = self._background.standardised(owner, scores, anchors)
+                raise_invalid("query.anchors", "of shape (B,) for standardised scores", f"shape {anchors.shape}")
+            scores = self._background.standardised(scores, anchors)
         return as_suspicion(self._suspicion(np.searchsorted(self._scores, scores, side="right")), negatives)
 
     def describe(self) -> str:
         """The line and what it promises, in a sentence."""
-        n = self._fitted("Calibrated.describe")
+        n = self._fitted()
         unit = " deviations above its anchor's mean" if self._background is not None else ""
         return (
             f"Suspected from {self.high:.4g}{unit} on, number {self.rank} from below of {n:,} labelled positives: on "
@@ -224,39 +233,38 @@ class Calibrated:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; refused, with nothing changed, if it does not fit."""
-        owner = "Calibrated.restore"
         if not isinstance(state, Mapping) or "scores" not in state:
-            refuse(owner, "state", "what Calibrated.state gave", shown(state))
+            raise_invalid("state", "what Calibrated.state gave", shown(state))
         if np.size(to_numpy(state["scores"])) == 0:
             self._scores, self._background = np.zeros(0), None
             return
         parts = (state.get("mean"), state.get("deviation"))
-        table = self._table(owner, None if all(part is None for part in parts) else parts)
-        scores = finite_scores(owner, "scores", state["scores"])
-        self._check_scores(owner, "scores", scores)
+        table = self._table(None if all(part is None for part in parts) else parts)
+        scores = finite_scores("scores", state["scores"])
+        self._check_scores("scores", scores)
         self._scores, self._background = np.sort(scores), table
 
-    def _table(self, owner: str, background: Any) -> Background | None:
+    def _table(self, background: Any) -> Background | None:
         """The background, which is given if and only if scores are standardised."""
         if (background is None) == self.standardise:
-            rule = "given for standardise=True" if self.standardise else "None without standardise=True"
+            rule = "given for standardise=True" if self.standardise else "left out without standardise=True"
             advice = "" if self.standardise else "Make it Calibrated(alpha, standardise=True) to use it."
-            refuse(owner, "background", rule, None if background is None else type(background).__name__, advice)
-        return None if background is None else read_background(owner, background)
+            raise_invalid("background", rule, None if background is None else type(background).__name__, advice)
+        return None if background is None else read_background(background)
 
-    def _check_scores(self, owner: str, parameter: str, scores: Floats) -> None:
+    def _check_scores(self, parameter: str, scores: Floats) -> None:
         """Refuse too few positives for alpha, and scores that tell nothing apart."""
         n = len(scores)
         if rank_of(self.alpha, n) == 0:
             rule = f"at least {least_positives(self.alpha)} of different anchors to hold alpha = {self.alpha:g}"
-            refuse(owner, parameter, rule, n, f"Label more, or take an alpha of at least {least_alpha(n)}.")
+            raise_invalid(parameter, rule, n, f"Label more, or take an alpha of at least {least_alpha(n)}.")
         if scores.min() == scores.max():
-            refuse(owner, parameter, "of more than one value", f"{n} times {scores[0]:g}", "Is the encoder trained?")
+            raise_invalid(parameter, "of more than one value", f"{n} times {scores[0]:g}", "Is the encoder trained?")
 
-    def _fitted(self, owner: str) -> int:
+    def _fitted(self) -> int:
         """n, refused before `fit`."""
         if self.n == 0:
-            refuse(owner, "positive_scores", "fitted first", "none", "Call fit(positive_scores).")
+            raise_invalid("positive_scores", "fitted first", "none", "Call fit(positive_scores).")
         return self.n
 
     def _suspicion(self, count: NDArray[np.int64]) -> Floats:
@@ -285,9 +293,9 @@ def least_alpha(n: int) -> float:
     return math.ceil(Fraction(1_000_000, n + 1)) / 1_000_000
 
 
-def _alpha(owner: str, alpha: Any) -> float:
+def _alpha(alpha: Any) -> float:
     """A share above 0 and below 1."""
-    share = one_number(owner, "alpha", alpha)
+    share = check_number("alpha", alpha)
     if not 0 < share < 1:
-        refuse(owner, "alpha", "above 0 and below 1", share)
+        raise_invalid("alpha", "above 0 and below 1", share)
     return share

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, refuse, shown
-from naysay.detectors.part_states import all_or_none, joined_states, parted_states
-from naysay.detectors.slots import LINE, as_suspicion, check_asked, filled_slots
+from naysay.checks import check_one_of, public, raise_invalid, shown
+from naysay.detectors._part_states import all_or_none, joined_states, parted_states
+from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 RULES = ("max", "all", "mean", "noisy_or")
@@ -25,9 +25,11 @@ _MOST = 127  # detectors that an int8 can number
 class Judgement:
     """What several detectors said of the same slots, in NumPy.
 
-    suspicion   (B, K) of all together, by the rule
-    parts       {name: (B, K)} of each
-    blame       (B, K) int8: the detector, by its place, whose suspicion is the largest; of equal ones the first named
+    Args:
+        suspicion: (B, K) of all together, by the rule.
+        parts: {name: (B, K)} of each.
+        blame: (B, K) int8: the detector, by its place, whose suspicion is the largest; of equal ones the first
+            named.
     """
 
     suspicion: NDArray[np.float64]
@@ -45,15 +47,9 @@ class Judgement:
 
 
 @final
+@public
 class Combined:
     """Ask several detectors about the same slots, and make one suspicion of theirs.
-
-    detectors   {name: detector}; reports, `dropped` and states use the names, which have no slash
-    rule        "max"       the largest: flagged if any of them flags
-                "all"       the smallest: flagged if all of them flag
-                "mean"      the mean
-                "noisy_or"  1 - product of (1 - s): each is a chance of its own to be a false negative, so that two
-                            weak hints add up. Detectors that look at the same scores are not independent: take "max"
 
     A slot is counted under one name: the detector with the largest suspicion, of equal ones the first named. So counts
     add up to the slots. `judge` gives the parts, and `Judgement.flags` counts every detector that flagged.
@@ -62,32 +58,39 @@ class Combined:
     "name/key". Cost: the parts'; each is asked once. Where several learn, teaching them copies the states of all but
     the last, to put them back if one refuses.
 
-    >>> import numpy as np, naysay as ns
-    >>> class Always:
-    ...     def __init__(self, value):
-    ...         self.value = value
-    ...     def suspicion(self, query, negatives):
-    ...         return np.where(negatives.ids >= 0, self.value, 0.0)
-    >>> two = Combined({"a": Always(0.4), "b": Always(0.3)}, rule="noisy_or")
-    >>> two.suspicion(ns.Query([0]), ns.Negatives(np.array([[5, -1]])))
-    array([[0.58, 0.  ]])
+    Args:
+        detectors: {name: detector}; reports, `dropped` and states use the names, which have no slash.
+        rule: "max"       the largest: flagged if any of them flags
+            "all"       the smallest: flagged if all of them flag
+            "mean"      the mean
+            "noisy_or"  1 - product of (1 - s): each is a chance of its own to be a false negative, so that two
+                        weak hints add up. Detectors that look at the same scores are not independent: take "max"
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> class Always:
+        ...     def __init__(self, value):
+        ...         self.value = value
+        ...     def suspicion(self, query, negatives):
+        ...         return np.where(negatives.ids >= 0, self.value, 0.0)
+        >>> two = Combined({"a": Always(0.4), "b": Always(0.3)}, rule="noisy_or")
+        >>> two.suspicion(ns.Query([0]), ns.Negatives(np.array([[5, -1]])))
+        array([[0.58, 0.  ]])
     """
 
     def __init__(self, detectors: Mapping[str, Detector], rule: str = "max") -> None:
         """Keep the detectors."""
         if not isinstance(detectors, Mapping) or not detectors:
-            refuse("Combined", "detectors", "a dictionary {name: detector} of at least one", shown(detectors))
+            raise_invalid("detectors", "a dictionary {name: detector} of at least one", shown(detectors))
         if len(detectors) > _MOST:
-            refuse("Combined", "detectors", f"at most {_MOST}", len(detectors))
+            raise_invalid("detectors", f"at most {_MOST}", len(detectors))
         for name, detector in detectors.items():
             if not isinstance(name, str) or isinstance(detector, type) or not isinstance(detector, Detector):
                 wanted = "a dictionary {name: detector}, each with a method suspicion(query, negatives)"
-                refuse("Combined", "detectors", wanted, f"{shown(name)}: {type(detector).__name__}")
+                raise_invalid("detectors", wanted, f"{shown(name)}: {type(detector).__name__}")
             if "/" in name:
-                refuse(
-                    "Combined", "detectors", "of names without a slash, which parts the keys of a state", shown(name)
-                )
-        check_one_of("Combined", "rule", rule, RULES)
+                raise_invalid("detectors", "of names without a slash, which parts the keys of a state", shown(name))
+        check_one_of("rule", rule, RULES)
         self.detectors, self.rule = dict(detectors), rule
         self._keeping = {name: part for name, part in detectors.items() if isinstance(part, Stateful)}
 
@@ -97,7 +100,7 @@ class Combined:
 
     def judge(self, query: Query, negatives: Negatives) -> Judgement:
         """What each detector says and what follows; `drop(..., name=found.names, blame=found.blame)` counts by it."""
-        check_asked("Combined.judge", query, negatives)
+        check_asked(query, negatives)
         parts = {name: self._asked(name, query, negatives) for name in self.detectors}
         given = list(parts.values())
         if self.rule == "max":
@@ -119,7 +122,7 @@ class Combined:
             if found.shape == negatives.shape and found.dtype.kind in "iuf":
                 seen = f"{found[~((found >= 0) & (found <= 1))][0]}"
             rule = f"a detector that answers with numbers from 0 to 1 of shape {negatives.shape}"
-            refuse("Combined", name, rule, seen)
+            raise_invalid(name, rule, seen)
         return found.astype(np.float64)
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
@@ -142,7 +145,7 @@ class Combined:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; if one part refuses its own, all stay as they were."""
-        found = parted_states("Combined.restore", state, self._keeping)
+        found = parted_states(state, self._keeping)
         all_or_none(self._keeping, lambda name, part: part.restore(found[name]))
 
     def __repr__(self) -> str:

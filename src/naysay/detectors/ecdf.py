@@ -7,21 +7,18 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import refuse
-from naysay.detectors.line import by_share
+from naysay.checks import check_number, public, raise_invalid
+from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
+from naysay.detectors._threshold import by_share
 from naysay.detectors.positive_scores import finite_scores, read_positive_scores, scores_of_positives
-from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
-from naysay.quantity.numbers import Floats, one_number
+from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query
 
 
 @final
+@public
 class Ecdf:
     """Suspect what scores above a low positive: the highest of all positives that ranks max(beta u(s+), floor) or less.
-
-    scores            (n,) the scores of all labelled positives
-    positive_scores   s+: a function of the query -> (B,), or (n_anchors,) the lowest score of each anchor's positives
-    beta, floor       how high a negative may rank: `beta` as a share of its own positive's rank, `floor` in any case
 
     u(s) is the share of the positives that score below s: 0 for the lowest of them, 1 for the highest, in between along
     straight lines. Units of the score play no part. The line is the positive's score at place floor(p (n - 1)), from 0,
@@ -39,23 +36,31 @@ class Ecdf:
 
     github.com/jansowa/mine-hard-negatives, 2026, for scores of a cross-encoder; beta, floor and the line are its own.
 
-    >>> import naysay as ns
-    >>> rule = Ecdf(np.arange(101) / 100, positive_scores=[0.9, 0.2], beta=0.1)
-    >>> rule.threshold(ns.Query([0, 1])).tolist()
-    [0.09, 0.02]
+    Args:
+        scores: (n,) the scores of all labelled positives.
+        positive_scores: S+: a function of the query -> (B,), or (n_anchors,) the lowest score of each anchor's
+            positives.
+        beta: How high a negative may rank: `beta` as a share of its own positive's rank, `floor` in any case.
+        floor: How high a negative may rank: `beta` as a share of its own positive's rank, `floor` in any case.
+
+    Example:
+        >>> import naysay as ns
+        >>> rule = Ecdf(np.arange(101) / 100, positive_scores=[0.9, 0.2], beta=0.1)
+        >>> rule.threshold(ns.Query([0, 1])).tolist()
+        [0.09, 0.02]
     """
 
     def __init__(self, scores: Any, positive_scores: Any, beta: float = 0.01, floor: float = 0.005) -> None:
         """Sort the scores."""
-        known = finite_scores("Ecdf", "scores", scores)
+        known = finite_scores("scores", scores)
         if known.min() == known.max():
             advice = "Ranks among equal scores mean nothing."
-            refuse("Ecdf", "scores", "of more than one value", f"{len(known)} times {known[0]:g}", advice)
-        self.beta, self.floor = (one_number("Ecdf", name, value) for name, value in (("beta", beta), ("floor", floor)))
+            raise_invalid("scores", "of more than one value", f"{len(known)} times {known[0]:g}", advice)
+        self.beta, self.floor = (check_number(name, value) for name, value in (("beta", beta), ("floor", floor)))
         for name, value in (("beta", self.beta), ("floor", self.floor)):
             if not 0 <= value <= 1:
-                refuse("Ecdf", name, "at least 0 and at most 1", value)
-        self.positive_scores = read_positive_scores("Ecdf", positive_scores)
+                raise_invalid(name, "at least 0 and at most 1", value)
+        self.positive_scores = read_positive_scores(positive_scores)
         self._scores, self._ranks = np.sort(known), np.arange(len(known)) / (len(known) - 1)
 
     def rank(self, scores: Any) -> Floats:
@@ -68,15 +73,15 @@ class Ecdf:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score ranks above the row's line."""
-        check_asked("Ecdf.suspicion", query, negatives)
-        scores = slot_scores("Ecdf.suspicion", negatives)
+        check_asked(query, negatives)
+        scores = slot_scores(negatives)
         place = self._place(query)[:, None]
         flagged = scores > self._scores[place]
         return as_suspicion(by_share(self.rank(scores), self._ranks[place], flagged), negatives)
 
     def _place(self, query: Query) -> NDArray[np.int64]:
         """(B,) which of the ascending scores is the line of each row: the last that ranks no higher than allowed."""
-        own = self.rank(scores_of_positives("Ecdf", self.positive_scores, query))
+        own = self.rank(scores_of_positives(self.positive_scores, query))
         return np.searchsorted(self._ranks, np.maximum(self.beta * own, self.floor), side="right") - 1
 
     def __repr__(self) -> str:

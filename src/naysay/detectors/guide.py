@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, check_whole, refuse, shown
-from naysay.detectors.answers import Answers, Floats, Pairs, read_answers
-from naysay.detectors.asked_pairs import OfPairs, Sides, answers_of, pair_named, slot_pairs
-from naysay.detectors.line import on_its_side
-from naysay.detectors.part_states import joined_states, parted_states, whole_of_state
-from naysay.detectors.slots import LINE, as_suspicion, check_asked, filled_slots, slot_scores
-from naysay.samplers.numbers import check_number
-from naysay.samplers.partner import partners
+from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
+from naysay.detectors._answers import Answers, Floats, Pairs, read_answers
+from naysay.detectors._asked_pairs import OfPairs, Sides, answers_of, pair_named, slot_pairs
+from naysay.detectors._part_states import joined_states, parted_states, whole_of_state
+from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots, slot_scores
+from naysay.detectors._threshold import on_its_side
+from naysay.samplers._numbers import check_number
+from naysay.samplers._partner import partners
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 ANSWERS = ("scores", "probabilities")
@@ -24,25 +24,9 @@ _STATE = ("asked", "changed", "pairs", "scores")
 
 
 @final
+@public
 class Guide:
     """Ask a better model whether a candidate is a positive: a cross-encoder, a reranker, a person.
-
-    score_pairs   score_pairs(anchors (n,), ids (n,)) -> (n,), higher is closer. It gets the query's array type, runs
-                  without gradients, and never sees -1 nor a pair twice in a call. Of triples it gets (n, 3) and (n, 3)
-    line          the guide's own: a pair at or above it is a false negative
-    margin        in place of `line`: the guide's score of the row's positive, less `margin`, or less margin * |score|
-                  if `relative`; a pair above that is one. The query must have positives. This is GIST's rule
-    answers       "scores": any numbers; suspicion = 1 / (1 + exp(-(g - line) / scale)), 0.5 at the line.
-                  "probabilities": from 0 to 1; logit suspicion = logit g - logit line, so g itself at line 0.5
-    scale         above 0, of scores: how far above the line is 0.73
-    first         the first opinion: a number, the line of `negatives.scores`, or another detector; one that learns is
-                  taught by its own `observe`, not through the guide
-    near          None, or how far from the first opinion's line a slot may be to be asked about: |score - first|, or
-                  |suspicion - 0.5| of a detector
-    budget        None, or the most pairs that are asked about in one call, the nearest to that line first
-    total         None, or the most pairs in all; `left` says how many remain
-    batch         how many pairs score_pairs gets at once; batches run over the rows, they do not stop at a query
-    cache         how many answers are kept for later calls, the newest. Leave it 0 if the guide itself is in training
 
     Slots that are not asked about keep the first opinion: the detector's suspicion, or 1 / (1 + exp(first - score)).
     `asked` counts pairs, positives for a margin among them; `changed` counts slots where the guide overruled the first
@@ -55,11 +39,31 @@ class Guide:
     Solatorio. GISTEmbed: Guided In-sample Selection of Training Negatives for Text Embedding Fine-tuning. 2024, which
     keeps a pair on the line, as `margin` does.
 
-    >>> import numpy as np, naysay as ns
-    >>> guide = Guide(lambda anchors, ids: np.where(ids == 7, 3.0, -3.0), line=0.0, first=0.5, budget=2)
-    >>> negatives = ns.Negatives(np.array([[7, 4, 9, -1]]), scores=np.array([[0.45, 0.6, 0.1, 0.0]]))
-    >>> guide.suspicion(ns.Query([0]), negatives).round(2), guide.asked, guide.changed
-    (array([[0.95, 0.05, 0.4 , 0.  ]]), 2, 2)
+    Args:
+        score_pairs: Score_pairs(anchors (n,), ids (n,)) -> (n,), higher is closer. It gets the query's array type,
+            runs without gradients, and never sees -1 nor a pair twice in a call. Of triples it gets (n, 3) and (n,
+            3).
+        line: The guide's own: a pair at or above it is a false negative.
+        margin: In place of `line`: the guide's score of the row's positive, less `margin`, or less margin * |score|
+            if `relative`; a pair above that is one. The query must have positives. This is GIST's rule.
+        answers: "scores": any numbers; suspicion = 1 / (1 + exp(-(g - line) / scale)), 0.5 at the line.
+            "probabilities": from 0 to 1; logit suspicion = logit g - logit line, so g itself at line 0.5.
+        scale: Above 0, of scores: how far above the line is 0.73.
+        first: The first opinion: a number, the line of `negatives.scores`, or another detector; one that learns is
+            taught by its own `observe`, not through the guide.
+        near: None, or how far from the first opinion's line a slot may be to be asked about: |score - first|, or
+            |suspicion - 0.5| of a detector.
+        budget: None, or the most pairs that are asked about in one call, the nearest to that line first.
+        total: None, or the most pairs in all; `left` says how many remain.
+        batch: How many pairs score_pairs gets at once; batches run over the rows, they do not stop at a query.
+        cache: How many answers are kept for later calls, the newest. Leave it 0 if the guide itself is in training.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> guide = Guide(lambda anchors, ids: np.where(ids == 7, 3.0, -3.0), line=0.0, first=0.5, budget=2)
+        >>> negatives = ns.Negatives(np.array([[7, 4, 9, -1]]), scores=np.array([[0.45, 0.6, 0.1, 0.0]]))
+        >>> guide.suspicion(ns.Query([0]), negatives).round(2), guide.asked, guide.changed
+        (array([[0.95, 0.05, 0.4 , 0.  ]]), 2, 2)
     """
 
     def __init__(
@@ -80,44 +84,44 @@ class Guide:
     ) -> None:
         """Keep the settings; nothing is asked yet."""
         if not callable(score_pairs):
-            refuse("Guide", "score_pairs", "a function score_pairs(anchors, ids)", type(score_pairs).__name__)
-        check_one_of("Guide", "answers", answers, ANSWERS)
+            raise_invalid("score_pairs", "a function score_pairs(anchors, ids)", type(score_pairs).__name__)
+        check_one_of("answers", answers, ANSWERS)
         if (line is None) == (margin is None):
-            refuse("Guide", "line", "given, or margin in its place", "neither" if line is None else "both")
+            raise_invalid("line", "given, or margin in its place", "neither" if line is None else "both")
         if not isinstance(relative, bool | np.bool_):
-            refuse("Guide", "relative", "True or False", shown(relative))
+            raise_invalid("relative", "True or False", shown(relative))
         self.line, self.margin, self.relative, self.answers = line, margin, relative, answers
         if line is not None:
             self._check_line(line)
         if margin is not None:
-            check_number("Guide", "margin", margin, "a number of at least 0", lambda number: 0 <= number < np.inf)
+            check_number("margin", margin, "a number of at least 0", lambda number: 0 <= number < np.inf)
             if answers != "scores":
-                refuse("Guide", "answers", "'scores' with a margin", answers, "Probabilities are scores, too.")
+                raise_invalid("answers", "'scores' with a margin", answers, "Probabilities are scores, too.")
         elif relative:
-            refuse("Guide", "relative", "False without a margin", relative)
-        self.scale = check_number("Guide", "scale", scale, "a number above 0", lambda number: 0 < number < np.inf)
+            raise_invalid("relative", "False without a margin", relative)
+        self.scale = check_number("scale", scale, "a number above 0", lambda number: 0 < number < np.inf)
         if isinstance(first, type) or not (first is None or isinstance(first, Detector)):
-            check_number("Guide", "first", first, "a finite number, or a detector", np.isfinite)
+            check_number("first", first, "a finite number, or a detector", np.isfinite)
         self.first, self.near, self.budget, self.total = first, near, budget, total
         for name, value in (("near", near), ("budget", budget), ("total", total)):
             if value is not None and first is None:
-                refuse("Guide", "first", f"given with {name}, for the slots that are not asked about", None)
+                raise_invalid("first", f"given with {name}, for the slots that are not asked about", None)
         if near is not None:
-            check_number("Guide", "near", near, "a number of at least 0", lambda number: number >= 0)
+            check_number("near", near, "a number of at least 0", lambda number: number >= 0)
         for name, value in (("budget", budget), ("total", total)):
             if value is not None:
-                check_whole("Guide", name, value, 0)
+                check_whole(name, value, 0)
         self.score_pairs = score_pairs
-        self.batch, self.cache = check_whole("Guide", "batch", batch, 1), check_whole("Guide", "cache", cache, 0)
+        self.batch, self.cache = check_whole("batch", batch, 1), check_whole("cache", cache, 0)
         self.asked = self.changed = 0
         self._answers = Answers()
 
     def _check_line(self, line: float) -> None:
         if self.answers == "probabilities":
             rule = "above 0 and below 1, like a probability"
-            check_number("Guide", "line", line, rule, lambda number: 0 < number < 1)
+            check_number("line", line, rule, lambda number: 0 < number < 1)
         else:
-            check_number("Guide", "line", line, "a finite number", np.isfinite)
+            check_number("line", line, "a finite number", np.isfinite)
 
     @property
     def left(self) -> int | None:
@@ -126,18 +130,17 @@ class Guide:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) in [0, 1]: the guide's where it was asked, the first opinion's elsewhere."""
-        owner = "Guide.suspicion"
-        check_asked(owner, query, negatives)
-        found, distance = self._first_opinion(owner, query, negatives)
+        check_asked(query, negatives)
+        found, distance = self._first_opinion(query, negatives)
         open_slots = filled_slots(negatives) & (distance <= (np.inf if self.near is None else self.near))
         rows, slots = np.nonzero(open_slots)
         order = np.argsort(distance[rows, slots], kind="stable")
         rows, slots = rows[order], slots[order]
-        pairs, places = self._needed(owner, query, negatives, rows, slots)
+        pairs, places = self._needed(query, negatives, rows, slots)
         known = self._answers.look_up(pairs)
         asked_first = _in_order(places[: self._affordable(places, ~np.isnan(known))].reshape(-1))
         wanted = asked_first[np.isnan(known[asked_first])]
-        known[wanted] = self._ask(owner, query, pairs[wanted])
+        known[wanted] = self._ask(query, pairs[wanted])
         answered = ~np.isnan(known[places]).any(axis=1)  # also slots beyond the budget whose answers are known
         rows, slots, places = rows[answered], slots[answered], places[answered]
         scores = known[places[:, 0]]
@@ -148,24 +151,24 @@ class Guide:
         self._answers.trim(self.cache)
         return as_suspicion(found, negatives)
 
-    def _first_opinion(self, owner: str, query: Query, negatives: Negatives) -> tuple[Floats, Floats]:
+    def _first_opinion(self, query: Query, negatives: Negatives) -> tuple[Floats, Floats]:
         """(B, K) suspicion before the guide is asked, and how far each slot is from the line."""
         if self.first is None:
             return np.zeros(negatives.shape), np.zeros(negatives.shape)
         if isinstance(self.first, Detector):
             found = np.array(to_numpy(self.first.suspicion(query, negatives)), np.float64)
             return found, np.abs(found - LINE)
-        scores = slot_scores(owner, negatives)
+        scores = slot_scores(negatives)
         return _logistic(scores, self.first), np.abs(scores - self.first)
 
     def _needed(
-        self, owner: str, query: Query, negatives: Negatives, rows: NDArray[Any], slots: NDArray[Any]
+        self, query: Query, negatives: Negatives, rows: NDArray[Any], slots: NDArray[Any]
     ) -> tuple[Pairs, NDArray[np.int64]]:
         """The distinct pairs that slots need, and which of them each slot does: (S, 1), with its positive (S, 2)."""
-        anchors, asked = slot_pairs(owner, query, negatives, rows, slots)
+        anchors, asked = slot_pairs(query, negatives, rows, slots)
         items = [asked]
         if self.margin is not None:
-            items.append(anchors if anchors.ndim == 2 else np.asarray(to_numpy(partners(owner, query)))[rows])
+            items.append(anchors if anchors.ndim == 2 else np.asarray(to_numpy(partners(query)))[rows])
         width = 2 if anchors.ndim == 1 else 6
         sides = (len(asked), width // 2)
         needed = [np.concatenate([part.reshape(sides) for part in (anchors, item)], 1) for item in items]
@@ -183,32 +186,32 @@ class Guide:
         cost = np.cumsum(np.where(known[flat], 0, fresh)).reshape(places.shape)[:, -1]
         return int(np.searchsorted(cost, min(limits), side="right"))
 
-    def _ask(self, owner: str, query: Query, pairs: Pairs) -> Floats:
+    def _ask(self, query: Query, pairs: Pairs) -> Floats:
         """The guide's scores of pairs, in batches; each is counted as it comes, and all are kept, also if one fails."""
         found: list[Floats] = [np.empty(0)]
         try:
             for start in range(0, len(pairs), self.batch):
-                found.append(self._answered(owner, query, pairs[start : start + self.batch]))
+                found.append(self._answered(query, pairs[start : start + self.batch]))
                 self.asked += len(found[-1])
         finally:
             scores = np.concatenate(found)
             self._answers.add(pairs[: len(scores)], scores)
         return scores
 
-    def _answered(self, owner: str, query: Query, pairs: Pairs) -> Floats:
+    def _answered(self, query: Query, pairs: Pairs) -> Floats:
         """What the function says of one batch, as (n,) finite numbers."""
         rule = f"a function that answers with {len(pairs)} finite numbers for {len(pairs)} pairs"
         sides = _sides(pairs)
-        scores = answers_of(owner, "score_pairs", self.score_pairs, query, sides, rule)
+        scores = answers_of("score_pairs", self.score_pairs, query, sides, rule)
         if scores.shape not in ((len(pairs),), (len(pairs), 1)):
-            refuse(owner, "score_pairs", rule, f"shape {scores.shape}, from {pair_named(sides, 0)} on")
+            raise_invalid("score_pairs", rule, f"shape {scores.shape}, from {pair_named(sides, 0)} on")
         scores = scores.reshape(-1)
         bad = ~np.isfinite(scores)
         if self.answers == "probabilities":
             rule, bad = rule.replace("finite numbers", "probabilities"), ~((scores >= 0) & (scores <= 1))
         if bad.any():
             got = f"{scores[bad][0]} for {pair_named(sides, int(bad.argmax()))} ({bad.sum()} such)"
-            refuse(owner, "score_pairs", rule, got)
+            raise_invalid("score_pairs", rule, got)
         return scores
 
     def _verdict(self, scores: Floats, positives: Floats | None) -> Floats:
@@ -228,13 +231,13 @@ class Guide:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; refused, with nothing changed, if it is not whole."""
-        owner, inner = "Guide.restore", self._inner()
+        inner = self._inner()
         if not isinstance(state, Mapping) or not set(_STATE) <= set(state):
             got = shown(sorted(map(str, state))) if isinstance(state, Mapping) else type(state).__name__
-            refuse(owner, "state", f"{sorted(_STATE)}, as Guide.state gave", got)
-        asked, changed = (whole_of_state(owner, name, state[name], 0) for name in ("asked", "changed"))
-        answers = read_answers(owner, state)
-        first = parted_states(owner, {name: state[name] for name in state if name not in _STATE}, inner)
+            raise_invalid("state", f"{sorted(_STATE)}, as Guide.state gave", got)
+        asked, changed = (whole_of_state(name, state[name], 0) for name in ("asked", "changed"))
+        answers = read_answers(state)
+        first = parted_states({name: state[name] for name in state if name not in _STATE}, inner)
         for name, part in inner.items():
             part.restore(first[name])
         self.asked, self.changed, self._answers = asked, changed, answers

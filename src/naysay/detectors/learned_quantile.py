@@ -9,10 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_range, check_whole, first_bad, refuse, shown, whole_numbers
-from naysay.detectors.line import by_distance
-from naysay.detectors.slots import as_suspicion, check_asked, filled_slots, slot_scores
-from naysay.quantity.numbers import Floats, one_number
+from naysay.checks import (
+    as_array,
+    check_number,
+    check_range,
+    check_whole,
+    first_bad,
+    public,
+    raise_invalid,
+    shown,
+    whole_numbers,
+)
+from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
+from naysay.detectors._threshold import by_distance
+from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query, check_query
 
 _PARTS = ("thresholds", "first", "second")
@@ -20,15 +30,9 @@ _SLACK = 0.01  # of the width of the bounds: cosines of half precision are off b
 
 
 @final
+@public
 class LearnedQuantile:
     """Suspect the top `alpha` of each anchor's negatives, over all that it ever meets: GloFND.
-
-    n_anchors   how many anchors there are; each has a line of its own
-    alpha       the share of an anchor's negatives that is taken for false
-    rate        how far a line moves in a step
-    decay       of the two running means of Adam
-    bounds      the range of the scores, where lines stay; they start at the upper end, where nothing is suspected
-    start       the step from which on it learns and answers; before, suspicion is 0
 
     Once a step `observe` moves the line of each anchor of the batch down the slope of the pinball loss, whose lowest
     point is the (1 - alpha)-quantile:
@@ -52,13 +56,22 @@ class LearnedQuantile:
     place of t, which makes first steps larger or smaller by when an anchor comes, and of rows of one anchor the last
     one counts.
 
-    >>> import naysay as ns
-    >>> learned, rng = LearnedQuantile(1, alpha=0.1), np.random.default_rng(0)
-    >>> for step in range(300):
-    ...     seen = ns.Negatives(np.arange(100)[None], scores=rng.uniform(-0.5, 0.5, (1, 100)))
-    ...     learned.observe(ns.Query([0], step=step), seen)
-    >>> bool(abs(learned.thresholds[0] - 0.4) < 0.1)
-    True
+    Args:
+        n_anchors: How many anchors there are; each has a line of its own.
+        alpha: The share of an anchor's negatives that is taken for false.
+        rate: How far a line moves in a step.
+        decay: Of the two running means of Adam.
+        bounds: The range of the scores, where lines stay; they start at the upper end, where nothing is suspected.
+        start: The step from which on it learns and answers; before, suspicion is 0.
+
+    Example:
+        >>> import naysay as ns
+        >>> learned, rng = LearnedQuantile(1, alpha=0.1), np.random.default_rng(0)
+        >>> for step in range(300):
+        ...     seen = ns.Negatives(np.arange(100)[None], scores=rng.uniform(-0.5, 0.5, (1, 100)))
+        ...     learned.observe(ns.Query([0], step=step), seen)
+        >>> bool(abs(learned.thresholds[0] - 0.4) < 0.1)
+        True
     """
 
     def __init__(
@@ -72,20 +85,19 @@ class LearnedQuantile:
         start: int = 0,
     ) -> None:
         """All lines at the upper bound."""
-        owner = "LearnedQuantile"
-        self.n_anchors = check_whole(owner, "n_anchors", n_anchors, 1)
-        self.alpha = one_number(owner, "alpha", alpha)
+        self.n_anchors = check_whole("n_anchors", n_anchors, 1)
+        self.alpha = check_number("alpha", alpha)
         if not 0 < self.alpha < 1:
-            refuse(owner, "alpha", "above 0 and below 1", self.alpha)
-        self.rate = one_number(owner, "rate", rate)
+            raise_invalid("alpha", "above 0 and below 1", self.alpha)
+        self.rate = check_number("rate", rate)
         if not 0 < self.rate < np.inf:
-            refuse(owner, "rate", "finite and above 0", self.rate)
+            raise_invalid("rate", "finite and above 0", self.rate)
         self.decay, self.bounds = _pair("decay", decay), _pair("bounds", bounds)
         if not all(0 <= one < 1 for one in self.decay):
-            refuse(owner, "decay", "two numbers of at least 0 and below 1", shown(decay))
+            raise_invalid("decay", "two numbers of at least 0 and below 1", shown(decay))
         if not (np.isfinite(self.bounds).all() and self.bounds[0] < self.bounds[1]):
-            refuse(owner, "bounds", "finite, the lower first", shown(bounds))
-        self.start = check_whole(owner, "start", start, 0)
+            raise_invalid("bounds", "finite, the lower first", shown(bounds))
+        self.start = check_whole("start", start, 0)
         self._thresholds = np.full(self.n_anchors, self.bounds[1])
         self._first, self._second = np.zeros(self.n_anchors), np.zeros(self.n_anchors)
         self._seen = np.zeros(self.n_anchors, np.int64)
@@ -102,14 +114,13 @@ class LearnedQuantile:
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
-        check_query("LearnedQuantile.threshold", query)
-        return self._thresholds[self._anchors("LearnedQuantile.threshold", query)]
+        check_query(query)
+        return self._thresholds[self._anchors(query)]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above its anchor's line; 0 before `start`."""
-        owner = "LearnedQuantile.suspicion"
-        check_asked(owner, query, negatives)
-        anchors, scores = self._anchors(owner, query), self._scores(owner, negatives)
+        check_asked(query, negatives)
+        anchors, scores = self._anchors(query), self._scores(negatives)
         found = by_distance(scores, self._thresholds[anchors][:, None])
         return as_suspicion(found if query.step >= self.start else np.zeros(scores.shape), negatives)
 
@@ -118,9 +129,8 @@ class LearnedQuantile:
 
         `positive_scores` and `vectors` are what every part that learns is told; it has no use for them.
         """
-        owner = "LearnedQuantile.observe"
-        check_asked(owner, query, negatives)
-        anchors, scores = self._anchors(owner, query), self._scores(owner, negatives)
+        check_asked(query, negatives)
+        anchors, scores = self._anchors(query), self._scores(negatives)
         if query.step < self.start:
             return
         filled = filled_slots(negatives)
@@ -140,25 +150,25 @@ class LearnedQuantile:
         mean, spread = self._first[who] / (1 - one**times), np.sqrt(self._second[who] / (1 - two**times))
         self._thresholds[who] = np.clip(self._thresholds[who] - self.rate * mean / (spread + 1e-8), *self.bounds)
 
-    def _anchors(self, owner: str, query: Query) -> NDArray[np.int64]:
-        anchors = query.ids(owner)
+    def _anchors(self, query: Query) -> NDArray[np.int64]:
+        anchors = query.ids()
         if anchors.ndim != 1:
-            refuse(
-                owner, "query.anchors", "of shape (B,)", f"shape {anchors.shape}", "Number the triples, and pass that."
+            raise_invalid(
+                "query.anchors", "of shape (B,)", f"shape {anchors.shape}", "Number the triples, and pass that."
             )
-        check_range(owner, "query.anchors", anchors, self.n_anchors, "anchors")
+        check_range("query.anchors", anchors, self.n_anchors, "anchors")
         return anchors
 
-    def _scores(self, owner: str, negatives: Negatives) -> Floats:
+    def _scores(self, negatives: Negatives) -> Floats:
         """(B, K) scores within the bounds, 0 where a slot is empty; refused beyond the rounding of half precision."""
         low, high = self.bounds
         slack = _SLACK * (high - low)
-        scores = slot_scores(owner, negatives)
+        scores = slot_scores(negatives)
         bad = ((scores < low - slack) | (scores > high + slack)) & filled_slots(negatives)
         if bad.any():
             worst = scores[np.arange(len(bad)), bad.argmax(axis=1)]
             advice = "Lines stay within the bounds; pass bounds=(lowest, highest) for scores that are no cosines."
-            refuse(owner, "negatives.scores", f"between {low:g} and {high:g}", first_bad(worst, bad), advice)
+            raise_invalid("negatives.scores", f"between {low:g} and {high:g}", first_bad(worst, bad), advice)
         return np.clip(scores, low, high)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -168,14 +178,13 @@ class LearnedQuantile:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; refused, with nothing changed, if it is of other anchors or bounds."""
-        owner = "LearnedQuantile.restore"
         if not isinstance(state, Mapping) or not {*_PARTS, "seen"} <= set(state):
-            refuse(owner, "state", "what LearnedQuantile.state gave", shown(state))
-        parts = [as_array(owner, name, to_numpy(state[name])) for name in _PARTS]
-        seen = whole_numbers(owner, "seen", to_numpy(state["seen"]))
+            raise_invalid("state", "what LearnedQuantile.state gave", shown(state))
+        parts = [as_array(name, to_numpy(state[name])) for name in _PARTS]
+        seen = whole_numbers("seen", to_numpy(state["seen"]))
         for name, part in zip((*_PARTS, "seen"), (*parts, seen), strict=True):
             if part.shape != (self.n_anchors,) or part.dtype.kind not in "iuf":
-                refuse(owner, name, f"numbers of shape ({self.n_anchors},)", f"{part.dtype} of shape {part.shape}")
+                raise_invalid(name, f"numbers of shape ({self.n_anchors},)", f"{part.dtype} of shape {part.shape}")
         low, high = self.bounds
         for name, part, good, rule in (
             ("thresholds", parts[0], (parts[0] >= low) & (parts[0] <= high), f"between {low:g} and {high:g}"),
@@ -184,7 +193,7 @@ class LearnedQuantile:
             ("seen", seen, seen >= 0, "at least 0"),
         ):
             if not good.all():
-                refuse(owner, name, rule, first_bad(part, ~good))
+                raise_invalid(name, rule, first_bad(part, ~good))
         self._thresholds, self._first, self._second = (part.astype(np.float64) for part in parts)
         self._seen = seen.astype(np.int64)
 
@@ -197,6 +206,6 @@ class LearnedQuantile:
 def _pair(name: str, values: Any) -> tuple[float, float]:
     """Two numbers."""
     if not isinstance(values, tuple | list) or len(values) != 2:
-        refuse("LearnedQuantile", name, "two numbers", shown(values))
-    first, second = (one_number("LearnedQuantile", name, value) for value in values)
+        raise_invalid(name, "two numbers", shown(values))
+    first, second = (check_number(name, value) for value in values)
     return first, second

@@ -6,22 +6,18 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import refuse
-from naysay.detectors.line import by_distance
+from naysay.checks import check_number, public, raise_invalid
+from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
+from naysay.detectors._threshold import by_distance
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
-from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
-from naysay.quantity.numbers import Floats, one_number
+from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query
 
 
 @final
+@public
 class Margin:
     """Suspect what comes closer to the positive than `margin`: s > s+ - margin (TopK-MarginPos, `absolute_margin`).
-
-    margin            how far below its anchor's positive a negative has to stay, in units of the score; below 0 it may
-                      score higher than the positive by that much: -0.1 is the mask of Qwen3's batches
-    positive_scores   s+: a function of the query -> (B,), e.g. lambda query: score(query.anchors, query.positives); or
-                      (n_anchors,) the lowest score of each anchor's positives by id, as `lowest_scores` makes it
 
     A score on the line is kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - (s+ - margin), and just below 0.5 at
     d = 0. An anchor whose positive is not known is refused.
@@ -32,28 +28,36 @@ class Margin:
 
     Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
 
-    >>> import naysay as ns
-    >>> asked = ns.Negatives(np.array([[3, 4, -1]]), scores=np.array([[0.7, 0.8, 0.0]]))
-    >>> rule = Margin(0.05, positive_scores=[0.8])
-    >>> rule.threshold(ns.Query([0])).tolist(), (rule.suspicion(ns.Query([0]), asked) >= 0.5).tolist()
-    ([0.75], [[False, True, False]])
+    Args:
+        margin: How far below its anchor's positive a negative has to stay, in units of the score; below 0 it may
+            score higher than the positive by that much: -0.1 is the mask of Qwen3's batches.
+        positive_scores: S+: a function of the query -> (B,), e.g. lambda query: score(query.anchors,
+            query.positives); or (n_anchors,) the lowest score of each anchor's positives by id, as `lowest_scores`
+            makes it.
+
+    Example:
+        >>> import naysay as ns
+        >>> asked = ns.Negatives(np.array([[3, 4, -1]]), scores=np.array([[0.7, 0.8, 0.0]]))
+        >>> rule = Margin(0.05, positive_scores=[0.8])
+        >>> rule.threshold(ns.Query([0])).tolist(), (rule.suspicion(ns.Query([0]), asked) >= 0.5).tolist()
+        ([0.75], [[False, True, False]])
     """
 
     def __init__(self, margin: float, positive_scores: Any) -> None:
         """Keep the margin, and where the positives' scores come from."""
-        self.margin = one_number("Margin", "margin", margin)
+        self.margin = check_number("margin", margin)
         if not np.isfinite(self.margin):
-            refuse("Margin", "margin", "finite", self.margin)
-        self.positive_scores = read_positive_scores("Margin", positive_scores)
+            raise_invalid("margin", "finite", self.margin)
+        self.positive_scores = read_positive_scores(positive_scores)
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
-        return scores_of_positives("Margin", self.positive_scores, query) - self.margin
+        return scores_of_positives(self.positive_scores, query) - self.margin
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above the row's line."""
-        check_asked("Margin.suspicion", query, negatives)
-        scores = slot_scores("Margin.suspicion", negatives)
+        check_asked(query, negatives)
+        scores = slot_scores(negatives)
         return as_suspicion(by_distance(scores, self.threshold(query)[:, None]), negatives)
 
     def __repr__(self) -> str:
@@ -62,11 +66,9 @@ class Margin:
 
 
 @final
+@public
 class ShareOfPositive:
     """Suspect what scores above a share of the positive's score: s > s+ - |s+| (1 - share) (TopK-PercPos).
-
-    positive_scores   s+: a function of the query -> (B,), or (n_anchors,) the lowest score of each anchor's positives
-    share             0.95 is the default or the advice of every miner that has this rule; 1: what the positive scores
 
     For s+ >= 0 the line is share * s+. For s+ < 0 that product would lie *above* the positive, and keep candidates that
     are closer than it; |s+| makes the line lie below it for either sign. A score on the line is kept. Suspicion is
@@ -80,27 +82,33 @@ class ShareOfPositive:
 
     Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
 
-    >>> import naysay as ns
-    >>> ShareOfPositive([0.8, -0.2]).threshold(ns.Query([0, 1])).round(6).tolist()
-    [0.76, -0.21]
+    Args:
+        positive_scores: S+: a function of the query -> (B,), or (n_anchors,) the lowest score of each anchor's
+            positives.
+        share: 0.95 is the default or the advice of every miner that has this rule; 1: what the positive scores.
+
+    Example:
+        >>> import naysay as ns
+        >>> ShareOfPositive([0.8, -0.2]).threshold(ns.Query([0, 1])).round(6).tolist()
+        [0.76, -0.21]
     """
 
     def __init__(self, positive_scores: Any, share: float = 0.95) -> None:
         """Keep the share, and where the positives' scores come from."""
-        self.share = one_number("ShareOfPositive", "share", share)
+        self.share = check_number("share", share)
         if not 0 < self.share <= 1:
-            refuse("ShareOfPositive", "share", "above 0 and at most 1", self.share)
-        self.positive_scores = read_positive_scores("ShareOfPositive", positive_scores)
+            raise_invalid("share", "above 0 and at most 1", self.share)
+        self.positive_scores = read_positive_scores(positive_scores)
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
-        positive = scores_of_positives("ShareOfPositive", self.positive_scores, query)
+        positive = scores_of_positives(self.positive_scores, query)
         return positive - np.abs(positive) * (1 - self.share)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above the row's line."""
-        check_asked("ShareOfPositive.suspicion", query, negatives)
-        scores = slot_scores("ShareOfPositive.suspicion", negatives)
+        check_asked(query, negatives)
+        scores = slot_scores(negatives)
         return as_suspicion(by_distance(scores, self.threshold(query)[:, None]), negatives)
 
     def __repr__(self) -> str:

@@ -10,26 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_one_of, check_whole, first_bad, refuse, shown
-from naysay.detectors.scores.blocks import first_slot
-from naysay.detectors.slots import as_suspicion, check_asked, slot_scores
-from naysay.detectors.two_kinds import FAMILIES, LEAST, TwoKinds, as_state, fit_two_kinds, from_state
+from naysay.checks import as_array, check_one_of, check_whole, first_bad, public, raise_invalid, shown
+from naysay.detectors._score_blocks import first_slot
+from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
+from naysay.detectors.two_component_mixture import (
+    FAMILIES,
+    LEAST,
+    TwoComponentMixture,
+    as_state,
+    fit_two_kinds,
+    from_state,
+)
 from naysay.types import Array, Negatives, Query
 
 _SLACK = 1e-4  # of the bounds' width: by so much may a score be outside, as a rounded cosine is
 
 
 @final
+@public
 class Mixture:
     """The chance that a score is of the higher of two components: that of the false negatives.
-
-    family        "beta", the paper's, or "normal"
-    bounds        (low, high) of the scores, scaled to 0 ... 1 by them: (-1, 1) for cosines, as in the published code;
-                  None: the least and the largest of the scores that it is fitted to
-    false_share   f, the share of false negatives that the fit begins with
-    rounds        how many rounds of expectation and maximisation at most
-    tolerance     it stops where a round changes the mean log-likelihood by no more
-    monotone      whether suspicion may not fall as the score rises; False: the plain posterior, as in the paper
 
     With x the scaled score, `update` fits p(x) = (1 - share) p_true(x) + share p_false(x), and
 
@@ -57,16 +57,26 @@ class Mixture:
     row mean; it raises b of the higher component to 1.01 where it falls below 1, which is not done here. The paper
     itself was read as far as its abstract.
 
-    >>> import numpy as np, naysay as ns
-    >>> rng = ns.rng_for(0)
-    >>> scores = np.concatenate([rng.normal(0.0, 0.1, 900), rng.normal(0.7, 0.1, 100)])
-    >>> detector = Mixture(bounds=(-1, 1), rounds=100)
-    >>> detector.update(scores)
-    >>> round(detector.found.share, 2), detector.found.gain > 0
-    (0.1, True)
-    >>> negatives = ns.Negatives(np.array([[4, 7, 9, -1]]), scores=np.array([[-0.1, 0.3, 0.6, 0.0]]))
-    >>> detector.suspicion(ns.Query([0]), negatives).round(2)
-    array([[0.  , 0.05, 1.  , 0.  ]])
+    Args:
+        family: "beta", the paper's, or "normal".
+        bounds: (low, high) of the scores, scaled to 0 ... 1 by them: (-1, 1) for cosines, as in the published code;
+            None: the least and the largest of the scores that it is fitted to.
+        false_share: F, the share of false negatives that the fit begins with.
+        rounds: How many rounds of expectation and maximisation at most.
+        tolerance: It stops where a round changes the mean log-likelihood by no more.
+        monotone: Whether suspicion may not fall as the score rises; False: the plain posterior, as in the paper.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> rng = ns.rng_for(0)
+        >>> scores = np.concatenate([rng.normal(0.0, 0.1, 900), rng.normal(0.7, 0.1, 100)])
+        >>> detector = Mixture(bounds=(-1, 1), rounds=100)
+        >>> detector.update(scores)
+        >>> round(detector.found.share, 2), detector.found.gain > 0
+        (0.1, True)
+        >>> negatives = ns.Negatives(np.array([[4, 7, 9, -1]]), scores=np.array([[-0.1, 0.3, 0.6, 0.0]]))
+        >>> detector.suspicion(ns.Query([0]), negatives).round(2)
+        array([[0.  , 0.05, 1.  , 0.  ]])
     """
 
     def __init__(
@@ -80,56 +90,50 @@ class Mixture:
         monotone: bool = True,
     ) -> None:
         """Nothing is fitted yet."""
-        owner = "Mixture"
-        check_one_of(owner, "family", family, FAMILIES)
+        check_one_of("family", family, FAMILIES)
         if bounds is not None:
             if not isinstance(bounds, tuple | list) or len(bounds) != 2 or not all(map(_is_number, bounds)):
-                refuse(owner, "bounds", "a pair (low, high) of numbers", shown(bounds))
+                raise_invalid("bounds", "a pair (low, high) of numbers", shown(bounds))
             if not -math.inf < bounds[0] < bounds[1] < math.inf:
-                refuse(owner, "bounds", "a finite low below high", shown(bounds))
+                raise_invalid("bounds", "a finite low below high", shown(bounds))
         for name, value, limit in (("false_share", false_share, 1.0), ("tolerance", tolerance, math.inf)):
             if not _is_number(value) or not 0 < value < limit:
-                refuse(owner, name, "above 0 and below 1" if limit == 1 else "above 0", shown(value))
+                raise_invalid(name, "above 0 and below 1" if limit == 1 else "above 0", shown(value))
         if not isinstance(monotone, bool | np.bool_):
-            refuse(owner, "monotone", "True or False", shown(monotone))
+            raise_invalid("monotone", "True or False", shown(monotone))
         self.family, self.monotone = family, bool(monotone)
         self.bounds = None if bounds is None else (float(bounds[0]), float(bounds[1]))
         self.false_share, self.tolerance = float(false_share), float(tolerance)
-        self.rounds = check_whole(owner, "rounds", rounds, 1)
-        self.found: TwoKinds | None = None
+        self.rounds = check_whole("rounds", rounds, 1)
+        self.found: TwoComponentMixture | None = None
 
     def update(self, scores: Any, *, mask: Any = None) -> None:
         """Fit both components to the scores of candidates, of any shape, NumPy or torch; `mask` says which count."""
-        owner = "Mixture.update"
-        given = _scores(owner, scores)
-        counted = _mask(owner, mask, given.shape)
-        _check_none(owner, "finite", given, ~np.isfinite(given) & counted)
+        given = _scores(scores)
+        counted = _mask(mask, given.shape)
+        _check_none("finite", given, ~np.isfinite(given) & counted)
         values = given[counted]
         if len(values) < LEAST:
-            refuse(owner, "scores", f"at least {LEAST}", len(values), "Take those of more anchors.")
+            raise_invalid("scores", f"at least {LEAST}", len(values), "Take those of more anchors.")
         least, most = float(values.min()), float(values.max())
         if least == most:
-            refuse(owner, "scores", "of more than one value", f"{len(values)} of {least}")
+            raise_invalid("scores", "of more than one value", f"{len(values)} of {least}")
         low, high = self.bounds or (least, most)
         slack = _SLACK * (high - low)
         outside = ((given < low - slack) | (given > high + slack)) & counted
-        _check_none(owner, f"within the bounds ({low:g}, {high:g})", given, outside)
-        self.found = fit_two_kinds(
-            owner, values, self.family, (low, high), self.false_share, self.rounds, self.tolerance
-        )
+        _check_none(f"within the bounds ({low:g}, {high:g})", given, outside)
+        self.found = fit_two_kinds(values, self.family, (low, high), self.false_share, self.rounds, self.tolerance)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) the chance that each slot is a false negative, from its score."""
-        owner = "Mixture.suspicion"
-        check_asked(owner, query, negatives)
-        found = self._fitted(owner)
-        return as_suspicion(found.posterior(slot_scores(owner, negatives), monotone=self.monotone), negatives)
+        check_asked(query, negatives)
+        found = self._fitted()
+        return as_suspicion(found.posterior(slot_scores(negatives), monotone=self.monotone), negatives)
 
     def posterior(self, scores: Any) -> Array:
         """The chance that each of some scores, of any shape, is of the false negatives; in their array type."""
-        owner = "Mixture.posterior"
-        found, values = self._fitted(owner), _scores(owner, scores)
-        _check_none(owner, "finite", values, ~np.isfinite(values))
+        found, values = self._fitted(), _scores(scores)
+        _check_none("finite", values, ~np.isfinite(values))
         return _like(found.posterior(values, monotone=self.monotone), scores)
 
     def weights(self, scores: Any, *, mask: Any = None) -> Array:
@@ -138,12 +142,11 @@ class Mixture:
         x is the scaled score, within 0 ... 1. `mask` (B, K), `Negatives.mask`, says which slots count: the others get
         0 and no say in the mean. A row in which all are surely false gets zeros.
         """
-        owner = "Mixture.weights"
-        found, values = self._fitted(owner), _scores(owner, scores)
+        found, values = self._fitted(), _scores(scores)
         if values.ndim != 2:
-            refuse(owner, "scores", "of shape (B, K)", f"shape {values.shape}")
-        counted = _mask(owner, mask, values.shape)
-        _check_none(owner, "finite", values, ~np.isfinite(values) & counted)
+            raise_invalid("scores", "of shape (B, K)", f"shape {values.shape}")
+        counted = _mask(mask, values.shape)
+        _check_none("finite", values, ~np.isfinite(values) & counted)
         values = np.where(counted, values, found.low)
         hard = np.clip(found.scaled(values), 0.0, 1.0) * (1 - found.posterior(values, monotone=self.monotone))
         hard = np.where(counted, hard, 0.0)
@@ -156,11 +159,11 @@ class Mixture:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; refused, with nothing changed, if it is of another family or not whole."""
-        self.found = from_state("Mixture.restore", state, self.family)
+        self.found = from_state(state, self.family)
 
-    def _fitted(self, owner: str) -> TwoKinds:
+    def _fitted(self) -> TwoComponentMixture:
         if self.found is None:
-            refuse(owner, "scores", "fitted before", "no update", "Call update(scores) with scores of candidates.")
+            raise_invalid("scores", "fitted before", "no update", "Call update(scores) with scores of candidates.")
         return self.found
 
     def __repr__(self) -> str:
@@ -172,27 +175,27 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _scores(owner: str, scores: Any) -> NDArray[np.float64]:
-    values = as_array(owner, "scores", to_numpy(scores))
+def _scores(scores: Any) -> NDArray[np.float64]:
+    values = as_array("scores", to_numpy(scores))
     if values.dtype.kind not in "iuf":
-        refuse(owner, "scores", "numbers", f"dtype {values.dtype}")
+        raise_invalid("scores", "numbers", f"dtype {values.dtype}")
     return np.atleast_1d(values.astype(np.float64))
 
 
-def _mask(owner: str, mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Which scores count: all, or those that the mask says."""
-    counted = np.ones(shape, np.bool_) if mask is None else as_array(owner, "mask", to_numpy(mask))
+    counted = np.ones(shape, np.bool_) if mask is None else as_array("mask", to_numpy(mask))
     if counted.dtype != np.bool_ or counted.shape != shape:
-        refuse(owner, "mask", f"True or False of shape {shape}", f"shape {counted.shape} {counted.dtype}")
+        raise_invalid("mask", f"True or False of shape {shape}", f"shape {counted.shape} {counted.dtype}")
     return counted
 
 
-def _check_none(owner: str, rule: str, values: NDArray[np.float64], bad: NDArray[np.bool_]) -> None:
+def _check_none(rule: str, values: NDArray[np.float64], bad: NDArray[np.bool_]) -> None:
     """Refuse scores of which any is bad; of (B, K) the row and the slot are named, else the place in all."""
     if bad.any():
         flat = values.ndim != 2
         got = first_bad(values.ravel(), bad.ravel()) if flat else first_slot(values, bad)
-        refuse(owner, "scores", rule, got)
+        raise_invalid("scores", rule, got)
 
 
 def _like(values: NDArray[np.float64], given: Any) -> Array:

@@ -8,93 +8,104 @@ from typing import Any
 import numpy as np
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_lengths, check_range, check_whole, first_bad, refuse, whole_numbers
-from naysay.quantity.numbers import Floats
+from naysay.checks import (
+    as_array,
+    check_lengths,
+    check_range,
+    check_whole,
+    first_bad,
+    public,
+    raise_invalid,
+    whole_numbers,
+)
+from naysay.quantity._weight import Floats
 from naysay.types import Query, check_query
 
 # The score of a row's positive: a function of the query -> (B,), or (n_anchors,) the lowest of each anchor, by id.
 PositiveScores = Callable[[Query], Any] | Floats
 
 
-def finite_scores(owner: str, parameter: str, values: Any, shape: str = "(n,)") -> Floats:
+def finite_scores(parameter: str, values: Any, shape: str = "(n,)") -> Floats:
     """`values` as finite float64 with as many dimensions as `shape` names, and at least one row."""
-    array = as_array(owner, parameter, to_numpy(values))
+    array = as_array(parameter, to_numpy(values))
     if array.ndim != shape.strip("(,)").count(",") + 1:
-        refuse(owner, parameter, f"of shape {shape}", f"shape {array.shape}")
+        raise_invalid(parameter, f"of shape {shape}", f"shape {array.shape}")
     if array.size and array.dtype.kind not in "iuf":
-        refuse(owner, parameter, "scores", f"dtype {array.dtype}")
+        raise_invalid(parameter, "scores", f"dtype {array.dtype}")
     if len(array) == 0:
-        refuse(owner, parameter, "at least one score", "none")
+        raise_invalid(parameter, "at least one score", "none")
     bad = ~np.isfinite(array.astype(np.float64))
     if bad.any():
         shown = array if array.ndim == 1 else array[np.arange(len(bad)), bad.argmax(axis=1)]
-        refuse(owner, parameter, "finite", first_bad(shown, bad))
+        raise_invalid(parameter, "finite", first_bad(shown, bad))
     return array.astype(np.float64)
 
 
+@public
 def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Floats:
     """(n_anchors,) the lowest score that an anchor has with any of its positives, by anchor id; NaN where it has none.
-
-    anchors     (n,) the anchor of each labelled pair
-    scores      (n,) the pairs' scores
-    n_anchors   how many anchors there are; by default the largest id and one
 
     It is what rules that look at the positive mean by its score where there are several: the lowest, so that a
     candidate has to stay below all of them. O(n + n_anchors).
 
-    >>> lowest_scores([0, 0, 2], [0.9, 0.7, 0.4]).tolist()
-    [0.7, nan, 0.4]
+    Args:
+        anchors: (n,) the anchor of each labelled pair.
+        scores: (n,) the pairs' scores.
+        n_anchors: How many anchors there are; by default the largest id and one.
+
+    Example:
+        >>> lowest_scores([0, 0, 2], [0.9, 0.7, 0.4]).tolist()
+        [0.7, nan, 0.4]
     """
-    owner = "lowest_scores"
-    values = finite_scores(owner, "scores", scores)
-    ids = whole_numbers(owner, "anchors", to_numpy(anchors))
-    check_lengths(owner, anchors=len(ids), scores=len(values))
-    size = int(ids.max()) + 1 if n_anchors is None else check_whole(owner, "n_anchors", n_anchors, 1)
-    check_range(owner, "anchors", ids, max(size, 1), "anchors")
+    values = finite_scores("scores", scores)
+    ids = whole_numbers("anchors", to_numpy(anchors))
+    check_lengths(anchors=len(ids), scores=len(values))
+    size = int(ids.max()) + 1 if n_anchors is None else check_whole("n_anchors", n_anchors, 1)
+    check_range("anchors", ids, max(size, 1), "anchors")
     lowest = np.full(size, np.inf)
     np.minimum.at(lowest, ids, values)
     return np.where(np.isinf(lowest), np.nan, lowest)
 
 
-def read_positive_scores(owner: str, given: Any) -> PositiveScores:
+def read_positive_scores(given: Any) -> PositiveScores:
     """What a rule is told of the positives: a function as it is, a table as float64, NaN where an anchor has none."""
     if callable(given):
         return given  # type: ignore[no-any-return]
-    table = as_array(owner, "positive_scores", to_numpy(given))
+    table = as_array("positive_scores", to_numpy(given))
     rule = "a function of the query, or a score for each anchor (n_anchors,)"
     if table.ndim != 1 or table.dtype.kind not in "iuf" or len(table) == 0:
-        refuse(owner, "positive_scores", rule, f"{table.dtype} of shape {table.shape}")
+        raise_invalid("positive_scores", rule, f"{table.dtype} of shape {table.shape}")
     bad = np.isinf(table)
     if bad.any():
-        refuse(owner, "positive_scores", "finite, or NaN for an anchor without a positive", first_bad(table, bad))
+        raise_invalid("positive_scores", "finite, or NaN for an anchor without a positive", first_bad(table, bad))
     return table.astype(np.float64)
 
 
-def scores_of_positives(owner: str, given: PositiveScores, query: Query) -> Floats:
+def scores_of_positives(given: PositiveScores, query: Query) -> Floats:
     """(B,) the score of each row's positive; refused where it is not known."""
-    check_query(owner, query)
+    check_query(query)
     if len(query) == 0:
         return np.zeros(0)
     if not callable(given):
-        anchors = query.ids(owner)
+        anchors = query.ids()
         if anchors.ndim != 1:
             advice = "Triples have no table: pass a function of the query as positive_scores."
-            refuse(owner, "query.anchors", "of shape (B,)", f"shape {anchors.shape}", advice)
-        check_range(owner, "query.anchors", anchors, len(given), "anchors in positive_scores")
+            raise_invalid("query.anchors", "of shape (B,)", f"shape {anchors.shape}", advice)
+        check_range("query.anchors", anchors, len(given), "anchors in positive_scores")
         found = given[anchors]
         if np.isnan(found).any():
             advice = "An anchor without a labelled positive has no line; leave it out."
-            refuse(
-                owner, "positive_scores", "known for each anchor asked about", first_bad(found, np.isnan(found)), advice
+            raise_invalid(
+                "positive_scores", "known for each anchor asked about", first_bad(found, np.isnan(found)), advice
             )
         return found
-    found = as_array(owner, "positive_scores", to_numpy(given(query)))
+    found = as_array("positive_scores", to_numpy(given(query)))
     answers = "a function that answers with"
     if found.shape != (len(query),):
-        refuse(owner, "positive_scores", f"{answers} shape ({len(query)},)", f"shape {found.shape}")
+        raise_invalid("positive_scores", f"{answers} shape ({len(query)},)", f"shape {found.shape}")
     if found.dtype.kind not in "iuf":
-        refuse(owner, "positive_scores", f"{answers} numbers", f"dtype {found.dtype}")
+        raise_invalid("positive_scores", f"{answers} numbers", f"dtype {found.dtype}")
     bad = ~np.isfinite(found)
     if bad.any():
-        refuse(owner, "positive_scores", f"{answers} finite numbers", first_bad(found, bad))
+        raise_invalid("positive_scores", f"{answers} finite numbers", first_bad(found, bad))
     return found.astype(np.float64)

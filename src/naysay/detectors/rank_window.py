@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_whole
-from naysay.detectors.slots import as_suspicion, check_asked, filled_slots, slot_scores
+from naysay.checks import check_whole, public
+from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
 from naysay.types import Array, Negatives, Query
 
 
 @final
+@public
 class RankWindow:
     """Suspect the `skip` highest scores of each row: Shift-N, `range_min`, or "ranks 10 to 210" of other miners.
-
-    skip   how many of the nearest are suspected; 0: none
 
     Suspicion is skip / (skip + rank), the rank counting from 1: 0.5 at rank `skip`, below it from the next on. To skip
     another number m later, flag from skip / (skip + m) on. Equal scores are ranked by id, the lower first.
@@ -32,20 +31,24 @@ class RankWindow:
 
     Cost: a sort of each row, O(K log K).
 
-    >>> import naysay as ns
-    >>> asked = ns.Negatives(np.array([[3, 4, 5, -1]]), scores=np.array([[0.7, 0.8, 0.1, 0.0]]))
-    >>> RankWindow(1).suspicion(ns.Query([0]), asked).round(3).tolist()
-    [[0.333, 0.5, 0.25, 0.0]]
+    Args:
+        skip: How many of the nearest are suspected; 0: none.
+
+    Example:
+        >>> import naysay as ns
+        >>> asked = ns.Negatives(np.array([[3, 4, 5, -1]]), scores=np.array([[0.7, 0.8, 0.1, 0.0]]))
+        >>> RankWindow(1).suspicion(ns.Query([0]), asked).round(3).tolist()
+        [[0.333, 0.5, 0.25, 0.0]]
     """
 
     def __init__(self, skip: int) -> None:
         """Keep the number."""
-        self.skip = check_whole("RankWindow", "skip", skip, 0)
+        self.skip = check_whole("skip", skip, 0)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 for the nearest `skip` of each row."""
-        check_asked("RankWindow.suspicion", query, negatives)
-        ranks = _ranks("RankWindow.suspicion", negatives)
+        check_asked(query, negatives)
+        ranks = _ranks(negatives)
         return as_suspicion(self.skip / np.maximum(self.skip + ranks, 1), negatives)
 
     def __repr__(self) -> str:
@@ -53,9 +56,9 @@ class RankWindow:
         return f"RankWindow(skip={self.skip})"
 
 
-def _ranks(owner: str, negatives: Negatives) -> NDArray[np.int64]:
+def _ranks(negatives: Negatives) -> NDArray[np.int64]:
     """(B, K) the place of each slot in its row by score, from 1 for the highest; 0 where it is empty."""
-    scores, filled = slot_scores(owner, negatives), filled_slots(negatives)
+    scores, filled = slot_scores(negatives), filled_slots(negatives)
     by_id = np.argsort(np.asarray(to_numpy(negatives.ids)), axis=1, kind="stable")
     falling = np.take_along_axis(np.where(filled, -scores, np.inf), by_id, axis=1)  # empty slots come last
     order = np.take_along_axis(by_id, np.argsort(falling, axis=1, kind="stable"), axis=1)

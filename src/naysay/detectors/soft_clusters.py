@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_generator, check_one_of, check_whole, refuse, shown
-from naysay.detectors.asked_vectors import (
+from naysay.checks import as_array, check_generator, check_one_of, check_whole, public, raise_invalid, shown
+from naysay.detectors._asked_vectors import (
     Embed,
     as_vectors,
     best_products,
@@ -20,8 +20,8 @@ from naysay.detectors.asked_vectors import (
     check_width,
     slot_vectors,
 )
-from naysay.detectors.clustering.careful_means import k_means
-from naysay.detectors.slots import LINE, as_suspicion, check_asked
+from naysay.detectors._kmeans_plus_plus import k_means
+from naysay.detectors._slots import LINE, as_suspicion, check_asked
 from naysay.rng import key_from
 from naysay.types import Array, Negatives, Query
 
@@ -30,18 +30,9 @@ _BLOCK = 1 << 22  # numbers at a time
 
 
 @final
+@public
 class SoftClusters:
     """Suspect the negatives that lie in the anchor's cluster.
-
-    n_clusters      how many clusters, at least 2: the number of classes, where it is known
-    embed           embed(ids) -> (..., d): the candidates' vectors; None: those that the negatives carry
-    embed_anchors   embed_anchors(anchors (B,)) -> (B, d), for queries without vectors
-    rule            "cluster": a slot is flagged if its nearest centre is the anchor's, which is the paper's rule;
-                    "probability": suspicion is the chance itself that both are of one cluster
-    freedom         nu of the kernel, above 0
-    confidence      both must have at least this chance of their own cluster to be flagged; 0: no such gate
-    rounds          iterations of k-means
-    starts          how often it is begun anew; the best is kept
 
     Anchors and candidates are points of one space, e.g. nodes of a graph. `update` once an epoch finds the centres mu_u
     by k-means; the chance that point z is of cluster u is Student's t kernel, and a pair is of one cluster by chance a:
@@ -69,13 +60,25 @@ class SoftClusters:
     centres are also trained, by the divergence to a sharpened q, and some of the own cluster join the positives: that
     is a loss's and a policy's. The chance a, its place in the suspicion, and the gate are our reading.
 
-    >>> import numpy as np, naysay as ns
-    >>> nodes = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.1, 5.0]])
-    >>> detector = SoftClusters(2, lambda ids: nodes[ids], embed_anchors=lambda ids: nodes[ids])
-    >>> detector.update(nodes, rng=ns.rng_for(0))
-    >>> detector.suspicion(ns.Query([0, 2]), ns.Negatives(np.array([[1, 2], [3, -1]]))).round(2)
-    array([[0.98, 0.02],
-           [0.98, 0.  ]])
+    Args:
+        n_clusters: How many clusters, at least 2: the number of classes, where it is known.
+        embed: Embed(ids) -> (..., d): the candidates' vectors; None: those that the negatives carry.
+        embed_anchors: Embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
+        rule: "cluster": a slot is flagged if its nearest centre is the anchor's, which is the paper's rule;
+            "probability": suspicion is the chance itself that both are of one cluster.
+        freedom: Nu of the kernel, above 0.
+        confidence: Both must have at least this chance of their own cluster to be flagged; 0: no such gate.
+        rounds: Iterations of k-means.
+        starts: How often it is begun anew; the best is kept.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> nodes = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.1, 5.0]])
+        >>> detector = SoftClusters(2, lambda ids: nodes[ids], embed_anchors=lambda ids: nodes[ids])
+        >>> detector.update(nodes, rng=ns.rng_for(0))
+        >>> detector.suspicion(ns.Query([0, 2]), ns.Negatives(np.array([[1, 2], [3, -1]]))).round(2)
+        array([[0.98, 0.02],
+               [0.98, 0.  ]])
     """
 
     def __init__(
@@ -91,55 +94,51 @@ class SoftClusters:
         starts: int = 3,
     ) -> None:
         """No centres yet."""
-        owner = "SoftClusters"
-        self.n_clusters = check_whole(owner, "n_clusters", n_clusters, 2)
-        check_function(owner, "embed", embed)
-        check_function(owner, "embed_anchors", embed_anchors)
-        check_one_of(owner, "rule", rule, RULES)
+        self.n_clusters = check_whole("n_clusters", n_clusters, 2)
+        check_function("embed", embed)
+        check_function("embed_anchors", embed_anchors)
+        check_one_of("rule", rule, RULES)
         for name, value in (("freedom", freedom), ("confidence", confidence)):
             if isinstance(value, bool) or not isinstance(value, int | float | np.floating):
-                refuse(owner, name, "a number", shown(value))
+                raise_invalid(name, "a number", shown(value))
         if not 0 < freedom < math.inf:
-            refuse(owner, "freedom", "finite and above 0", freedom)
+            raise_invalid("freedom", "finite and above 0", freedom)
         if not 0 <= confidence <= 1:
-            refuse(owner, "confidence", "between 0 and 1", confidence)
+            raise_invalid("confidence", "between 0 and 1", confidence)
         if confidence and rule == "probability":
             advice = 'Leave it out, or use rule="cluster".'
-            refuse(owner, "confidence", 'left out with rule="probability", which has no gate', confidence, advice)
+            raise_invalid("confidence", 'left out with rule="probability", which has no gate', confidence, advice)
         self.embed, self.embed_anchors, self.rule = embed, embed_anchors, rule
         self.freedom, self.confidence = float(freedom), float(confidence)
-        self.rounds = check_whole(owner, "rounds", rounds, 1)
-        self.starts = check_whole(owner, "starts", starts, 1)
+        self.rounds = check_whole("rounds", rounds, 1)
+        self.starts = check_whole("starts", starts, 1)
         self.centres: NDArray[np.float32] | None = None
 
     def update(self, vectors: Any, *, rng: np.random.Generator) -> None:
         """Find the centres of (n, d) vectors of all points, as they are now; the generator chooses where it starts."""
-        owner = "SoftClusters.update"
-        check_generator(owner, rng)
-        points = as_vectors(owner, "vectors", to_numpy(vectors), ("n", "d"))
+        check_generator(rng)
+        points = as_vectors("vectors", to_numpy(vectors), ("n", "d"))
         if len(points) < self.n_clusters:
-            refuse(owner, "vectors", f"at least {self.n_clusters}, one for each cluster", len(points))
+            raise_invalid("vectors", f"at least {self.n_clusters}, one for each cluster", len(points))
         if (points == points[0]).all():
-            refuse(owner, "vectors", "of more than one place", f"{len(points)} equal ones")
-        key = int(key_from(owner, rng))  # last: a refusal leaves the generator where it was
+            raise_invalid("vectors", "of more than one place", f"{len(points)} equal ones")
+        key = int(key_from(rng))  # last: a refusal leaves the generator where it was
         self.centres = k_means(points, self.n_clusters, self.rounds, self.starts, key)
 
     def assign(self, vectors: Any) -> NDArray[np.float64]:
         """(n, n_clusters) the chance of each cluster, q, for (n, d) vectors."""
-        owner = "SoftClusters.assign"
         found = np.asarray(to_numpy(vectors))
-        return self._assigned(owner, "vectors", as_vectors(owner, "vectors", found, (len(np.atleast_1d(found)), "d")))
+        return self._assigned("vectors", as_vectors("vectors", found, (len(np.atleast_1d(found)), "d")))
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) in [0, 1], by the rule."""
-        owner = "SoftClusters.suspicion"
-        check_asked(owner, query, negatives)
-        self._found(owner)
-        vectors, places = slot_vectors(owner, negatives, self.embed)
+        check_asked(query, negatives)
+        self._found()
+        vectors, places = slot_vectors(negatives, self.embed)
         if not len(vectors):
             return as_suspicion(np.zeros(negatives.shape), negatives)
-        slots = self._assigned(owner, "negatives.vectors" if self.embed is None else "embed", vectors)
-        anchors = self._assigned(owner, "query.vectors", self._anchors(owner, query))
+        slots = self._assigned("negatives.vectors" if self.embed is None else "embed", vectors)
+        anchors = self._assigned("query.vectors", self._anchors(query))
         together = np.clip(best_products(anchors[:, None], slots, places), 0.0, 1.0)
         if self.rule == "probability":
             return as_suspicion(together, negatives)
@@ -153,34 +152,33 @@ class SoftClusters:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave, or centres from elsewhere; refused, with nothing changed, if they do not fit."""
-        owner = "SoftClusters.restore"
         if isinstance(state, Mapping) and not state:
             self.centres = None
             return
         if not isinstance(state, Mapping) or "centres" not in state:
             got = shown(list(state)) if isinstance(state, Mapping) else type(state).__name__
-            refuse(owner, "state", "what SoftClusters.state gave, with 'centres'", got)
-        centres = as_array(owner, "centres", to_numpy(state["centres"]))
-        self.centres = as_vectors(owner, "centres", centres, (self.n_clusters, "d")).astype(np.float32)
+            raise_invalid("state", "what SoftClusters.state gave, with 'centres'", got)
+        centres = as_array("centres", to_numpy(state["centres"]))
+        self.centres = as_vectors("centres", centres, (self.n_clusters, "d")).astype(np.float32)
 
-    def _found(self, owner: str) -> NDArray[np.float32]:
+    def _found(self) -> NDArray[np.float32]:
         if self.centres is None:
-            refuse(owner, "centres", "found before", "no update", "Call update(vectors, rng=...) with all vectors.")
+            raise_invalid("centres", "found before", "no update", "Call update(vectors, rng=...) with all vectors.")
         return self.centres
 
-    def _anchors(self, owner: str, query: Query) -> NDArray[Any]:
+    def _anchors(self, query: Query) -> NDArray[Any]:
         """(B, d) the anchors' vectors: the query's own, or what `embed_anchors` makes of them."""
         if query.vectors is not None:
-            return as_vectors(owner, "query.vectors", np.asarray(to_numpy(query.vectors)), (len(query), "d"))
+            return as_vectors("query.vectors", np.asarray(to_numpy(query.vectors)), (len(query), "d"))
         if self.embed_anchors is None:
             advice = "Pass Query(anchors, vectors=...), or embed_anchors to the detector."
-            refuse(owner, "query.vectors", "given", None, advice)
-        return as_vectors(owner, "embed_anchors", called(owner, self.embed_anchors, query.anchors), (len(query), "d"))
+            raise_invalid("query.vectors", "given", None, advice)
+        return as_vectors("embed_anchors", called(self.embed_anchors, query.anchors), (len(query), "d"))
 
-    def _assigned(self, owner: str, parameter: str, vectors: NDArray[Any]) -> NDArray[np.float64]:
+    def _assigned(self, parameter: str, vectors: NDArray[Any]) -> NDArray[np.float64]:
         """(n, n_clusters) q, in blocks of points."""
-        centres = self._found(owner).astype(np.float64)
-        check_width(owner, parameter, vectors, centres.shape[1], "the centres'")
+        centres = self._found().astype(np.float64)
+        check_width(parameter, vectors, centres.shape[1], "the centres'")
         chances = np.empty((len(vectors), self.n_clusters))
         size = max(1, _BLOCK // centres.size)
         for first in range(0, len(vectors), size):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import check_one_of, check_range, check_whole, refuse, shown
-from naysay.detectors.asked_vectors import (
+from naysay.checks import check_one_of, check_range, check_whole, public, raise_invalid, shown
+from naysay.detectors._asked_vectors import (
     Embed,
     as_vectors,
     best_products,
@@ -19,7 +19,7 @@ from naysay.detectors.asked_vectors import (
     slot_vectors,
     unit,
 )
-from naysay.detectors.slots import LINE, as_suspicion, check_asked, filled_slots
+from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots
 from naysay.types import Array, Negatives, Query
 
 AGGREGATES = ("max", "mean")
@@ -27,16 +27,9 @@ _OUTSIDE = 0.49  # the most that a slot outside the row's top can have: below th
 
 
 @final
+@public
 class SupportViews:
     """Suspect the row's `top` negatives by similarity to any view of the anchor, if it is above `threshold`.
-
-    views         views(anchors (B,)) -> (B, S, d): vectors of S more views of each anchor, e.g. other crops of the
-                  image; or an array (n_anchors, S, d) of them
-    embed         embed(ids) -> (..., d): the candidates' vectors; None: those that the negatives carry
-    top           how many slots of a row can be flagged; None: any number
-    threshold     the least cosine of a flagged slot, from -1 (the top alone decides) to below 1
-    aggregate     "max": the best view counts; "mean": the mean over the views
-    with_anchor   whether query.vectors (B, d) count as one more view
 
         score_j    = max (or mean) over v of cos(view_v(anchor), j)
         g(s)       = (s + 1) / (2 (t + 1)) below the threshold t,   1/2 + (s - t) / (2 (1 - t)) from it on
@@ -58,14 +51,24 @@ class SupportViews:
     strictly above the threshold, and looks in a memory of 16 batches of a slowly moving encoder. The paper itself was
     read as far as its abstract. What to do with what is found, eliminate or attract, is a policy's.
 
-    >>> import numpy as np, naysay as ns
-    >>> views = np.array([[[1.0, 0.0], [0.6, 0.8]]])                          # two views of anchor 0
-    >>> items = np.array([[0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
-    >>> detector = SupportViews(views, lambda ids: items[ids], top=2, threshold=0.8)
-    >>> detector.scores(ns.Query([0]), ns.Negatives(np.array([[0, 1, 2, -1]]))).round(2)
-    array([[ 0.96,  0.8 , -0.6 ,  0.  ]])
-    >>> detector.suspicion(ns.Query([0]), ns.Negatives(np.array([[0, 1, 2, -1]]))).round(2)
-    array([[0.9 , 0.5 , 0.11, 0.  ]])
+    Args:
+        views: Views(anchors (B,)) -> (B, S, d): vectors of S more views of each anchor, e.g. other crops of the
+            image; or an array (n_anchors, S, d) of them.
+        embed: Embed(ids) -> (..., d): the candidates' vectors; None: those that the negatives carry.
+        top: How many slots of a row can be flagged; None: any number.
+        threshold: The least cosine of a flagged slot, from -1 (the top alone decides) to below 1.
+        aggregate: "max": the best view counts; "mean": the mean over the views.
+        with_anchor: Whether query.vectors (B, d) count as one more view.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> views = np.array([[[1.0, 0.0], [0.6, 0.8]]])                          # two views of anchor 0
+        >>> items = np.array([[0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
+        >>> detector = SupportViews(views, lambda ids: items[ids], top=2, threshold=0.8)
+        >>> detector.scores(ns.Query([0]), ns.Negatives(np.array([[0, 1, 2, -1]]))).round(2)
+        array([[ 0.96,  0.8 , -0.6 ,  0.  ]])
+        >>> detector.suspicion(ns.Query([0]), ns.Negatives(np.array([[0, 1, 2, -1]]))).round(2)
+        array([[0.9 , 0.5 , 0.11, 0.  ]])
     """
 
     def __init__(
@@ -79,24 +82,23 @@ class SupportViews:
         with_anchor: bool = False,
     ) -> None:
         """Keep the parts."""
-        owner = "SupportViews"
-        check_function(owner, "embed", embed)
-        check_one_of(owner, "aggregate", aggregate, AGGREGATES)
+        check_function("embed", embed)
+        check_one_of("aggregate", aggregate, AGGREGATES)
         if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.floating):
-            refuse(owner, "threshold", "a number", shown(threshold))
+            raise_invalid("threshold", "a number", shown(threshold))
         if not -1 <= threshold < 1:
-            refuse(owner, "threshold", "from -1 to below 1, a cosine", threshold)
+            raise_invalid("threshold", "from -1 to below 1, a cosine", threshold)
         if not isinstance(with_anchor, bool | np.bool_):
-            refuse(owner, "with_anchor", "True or False", shown(with_anchor))
+            raise_invalid("with_anchor", "True or False", shown(with_anchor))
         if not callable(views):
-            views = as_vectors(owner, "views", views, ("n", "S", "d"))
+            views = as_vectors("views", views, ("n", "S", "d"))
         self.views, self.embed = views, embed
-        self.top = None if top is None else check_whole(owner, "top", top, 1)
+        self.top = None if top is None else check_whole("top", top, 1)
         self.threshold, self.aggregate, self.with_anchor = float(threshold), aggregate, bool(with_anchor)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) in [0, 1]: at least 1/2 where a slot is in its row's top and reaches the threshold."""
-        scores = self._scores("SupportViews.suspicion", query, negatives)
+        scores = self._scores(query, negatives)
         line = self.threshold
         below = LINE * (scores + 1) / (line + 1) if line > -1 else np.zeros_like(scores)
         found = np.where(scores < line, below, LINE + LINE * (scores - line) / (1 - line))
@@ -109,39 +111,39 @@ class SupportViews:
 
     def scores(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) the cosine of each slot with the anchor's views, from -1 to 1; 0 where the slot is empty."""
-        scores = self._scores("SupportViews.scores", query, negatives)
+        scores = self._scores(query, negatives)
         return to_torch(scores, negatives.ids.device) if is_torch(negatives.ids) else scores
 
-    def _scores(self, owner: str, query: Query, negatives: Negatives) -> NDArray[np.float64]:
-        check_asked(owner, query, negatives)
-        vectors, places = slot_vectors(owner, negatives, self.embed)
+    def _scores(self, query: Query, negatives: Negatives) -> NDArray[np.float64]:
+        check_asked(query, negatives)
+        vectors, places = slot_vectors(negatives, self.embed)
         if not len(vectors):
             return np.zeros(negatives.shape)
-        views = self._views(owner, query)
-        check_width(owner, "views", views, vectors.shape[1], "the candidates'")
-        views = unit(owner, "views", views)
+        views = self._views(query)
+        check_width("views", views, vectors.shape[1], "the candidates'")
+        views = unit("views", views)
         if self.aggregate == "mean":  # the mean of dot products is the dot product with the mean
             views = views.mean(axis=1, keepdims=True)
-        vectors = unit(owner, "negatives.vectors" if self.embed is None else "embed", vectors)
+        vectors = unit("negatives.vectors" if self.embed is None else "embed", vectors)
         cosines = best_products(views, vectors, places).astype(np.float64)
         return np.where(filled_slots(negatives), np.clip(cosines, -1.0, 1.0), 0.0)
 
-    def _views(self, owner: str, query: Query) -> NDArray[Any]:
+    def _views(self, query: Query) -> NDArray[Any]:
         """(B, S, d) the views of the query's anchors."""
         if callable(self.views):
-            found = as_vectors(owner, "views", called(owner, self.views, query.anchors), (len(query), "S", "d"))
+            found = as_vectors("views", called(self.views, query.anchors), (len(query), "S", "d"))
         else:
-            anchors = query.ids(owner)
+            anchors = query.ids()
             if anchors.ndim != 1:
-                refuse(owner, "anchors", "of shape (B,) where views is an array", f"shape {anchors.shape}")
-            check_range(owner, "anchors", anchors, len(self.views), "rows of views")
+                raise_invalid("anchors", "of shape (B,) where views is an array", f"shape {anchors.shape}")
+            check_range("anchors", anchors, len(self.views), "rows of views")
             found = self.views[anchors]
         if not self.with_anchor:
             return found
         if query.vectors is None:
-            refuse(owner, "query.vectors", "given with with_anchor", None, "Pass Query(anchors, vectors=...).")
-        own = as_vectors(owner, "query.vectors", np.asarray(to_numpy(query.vectors)), (len(query), "d"))
-        check_width(owner, "query.vectors", own, found.shape[2], "the views'")
+            raise_invalid("query.vectors", "given with with_anchor", None, "Pass Query(anchors, vectors=...).")
+        own = as_vectors("query.vectors", np.asarray(to_numpy(query.vectors)), (len(query), "d"))
+        check_width("query.vectors", own, found.shape[2], "the views'")
         return np.concatenate([found, own[:, None]], axis=1)
 
     def __repr__(self) -> str:

@@ -10,17 +10,15 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import check_one_of, check_whole, refuse, shown
-from naysay.detectors.choosing.by_anchor import choose_by_anchor
-from naysay.detectors.choosing.by_grid import choose_from_grid
-from naysay.detectors.choosing.by_quantile import choose_by_quantiles
-from naysay.detectors.choosing.rows import KINDS, Rows
-from naysay.detectors.choosing.text import as_text
-from naysay.detectors.scores.inputs import open_scores
-from naysay.detectors.scores.sketch import ScoreSketch
-from naysay.quantity.numbers import Floats, allow, numbers, one_number
-
-_OWNER = "choose_thresholds"
+from naysay.checks import as_floats, check_all, check_number, check_one_of, check_whole, public, raise_invalid, shown
+from naysay.detectors._choose_by_anchor import choose_by_anchor
+from naysay.detectors._choose_by_grid import choose_from_grid
+from naysay.detectors._choose_by_quantile import choose_by_quantiles
+from naysay.detectors._score_inputs import open_scores
+from naysay.detectors._threshold_rows import KINDS, Rows
+from naysay.detectors._threshold_text import as_text
+from naysay.detectors.score_sketch import ScoreSketch
+from naysay.quantity._weight import Floats
 
 
 @final
@@ -28,17 +26,22 @@ _OWNER = "choose_thresholds"
 class Thresholds:
     """The choice, and the counts behind it. print() shows both tables.
 
-    low, high     a negative is false from `high` on, hard from `low` on, else easy; with scope "anchor" (n_anchors,)
-    table         "high": a row for each high value, counted at low = start_low; "low": a row for each low value, at
-                  the chosen high; with scope "anchor" a row for each anchor. Rows are a NumPy array with the fields
-                  value, positive, false, hard, easy, false_share, hard_share and easy_share: table["high"]["false"]
-                  is a column
-    n_negatives   scores there were
-    n_positives   known positives that were counted in, of all anchors
-    false_share, hard_share, start_low, scope   as given
-    rank_error    0.0: all is exact. Else thresholds and counts come from one pass over a stream, and every count may
-                  be wrong by this share of the scores
-    notes         a sentence for each thing that makes the choice less sure
+    Args:
+        low: A negative is false from `high` on, hard from `low` on, else easy; with scope "anchor" (n_anchors,).
+        high: A negative is false from `high` on, hard from `low` on, else easy; with scope "anchor" (n_anchors,).
+        table: "high": a row for each high value, counted at low = start_low; "low": a row for each low value, at
+            the chosen high; with scope "anchor" a row for each anchor. Rows are a NumPy array with the fields
+            value, positive, false, hard, easy, false_share, hard_share and easy_share: table["high"]["false"] is a
+            column.
+        n_negatives: Scores there were.
+        n_positives: Known positives that were counted in, of all anchors.
+        false_share: As given.
+        hard_share: As given.
+        start_low: As given.
+        scope: As given.
+        rank_error: 0.0: all is exact. Else thresholds and counts come from one pass over a stream, and every count
+            may be wrong by this share of the scores.
+        notes: A sentence for each thing that makes the choice less sure.
     """
 
     low: Any
@@ -57,6 +60,7 @@ class Thresholds:
         return as_text(self.low, self.high, self.table, start_low=self.start_low, scope=self.scope)
 
 
+@public
 def choose_thresholds(
     scores: Any,
     *,
@@ -69,18 +73,6 @@ def choose_thresholds(
     scope: str = "all",
 ) -> Thresholds:
     """Choose `high` and `low` so that given shares of all pairs are false and hard negatives.
-
-    scores        of the negatives, higher is closer: an array (n,) or (anchors, n), NumPy, torch, a list or what else
-                  NumPy can read (Arrow, a column of a data frame, a range); the name of an .npy or .parquet file; a
-                  ScoreSketch; or a stream, any iterable of such arrays
-    n_positives   known positives, which count among all pairs; with scope "anchor" one number for every anchor, or
-                  (n_anchors,)
-    false_share   of all pairs, that may score at or above `high`
-    hard_share    of all pairs, that should score from `low` up to `high`
-    grid          (low values, high values) to choose among
-    start_low     the `low` at which the table of high values is counted
-    column        of a .parquet file: the only column of numbers, or that of them named score, if it is left out
-    scope         "all": one pair of thresholds; "anchor": one for each row of (anchors, n), by its own scores
 
     With all = negatives + n_positives:
 
@@ -100,30 +92,44 @@ def choose_thresholds(
 
     Cost: O(1) a score without a grid, O(1 + log(values)) with one; memory does not grow with an array or a file.
 
-    >>> chosen = choose_thresholds([0.1, 0.2, 0.3, 0.9], false_share=0.25, hard_share=0.25)
-    >>> chosen.low, chosen.high, chosen.table["low"]["hard"].tolist()
-    (0.3, 0.9, [1])
+    Args:
+        scores: Of the negatives, higher is closer: an array (n,) or (anchors, n), NumPy, torch, a list or what else
+            NumPy can read (Arrow, a column of a data frame, a range); the name of an .npy or .parquet file; a
+            ScoreSketch; or a stream, any iterable of such arrays.
+        n_positives: Known positives, which count among all pairs; with scope "anchor" one number for every anchor,
+            or (n_anchors,).
+        false_share: Of all pairs, that may score at or above `high`.
+        hard_share: Of all pairs, that should score from `low` up to `high`.
+        grid: (low values, high values) to choose among.
+        start_low: The `low` at which the table of high values is counted.
+        column: Of a .parquet file: the only column of numbers, or that of them named score, if it is left out.
+        scope: "all": one pair of thresholds; "anchor": one for each row of (anchors, n), by its own scores.
+
+    Example:
+        >>> chosen = choose_thresholds([0.1, 0.2, 0.3, 0.9], false_share=0.25, hard_share=0.25)
+        >>> chosen.low, chosen.high, chosen.table["low"]["hard"].tolist()
+        (0.3, 0.9, [1])
     """
-    start = one_number(_OWNER, "start_low", start_low)
+    start = check_number("start_low", start_low)
     false, hard = _share("false_share", false_share), _share("hard_share", hard_share)
     if false + hard > 1:
-        refuse(_OWNER, "hard_share", f"at most {float(1 - false):g}, what false_share leaves", float(hard))
-    check_one_of(_OWNER, "scope", scope, ("all", "anchor"))
+        raise_invalid("hard_share", f"at most {float(1 - false):g}, what false_share leaves", float(hard))
+    check_one_of("scope", scope, ("all", "anchor"))
     values = None if grid is None else _grid(grid)
     if values is not None and scope == "anchor":
-        refuse(_OWNER, "grid", "left out with scope 'anchor'", "a grid", "Anchors get quantiles of their scores.")
+        raise_invalid("grid", "left out with scope 'anchor'", "a grid", "Anchors get quantiles of their scores.")
     if isinstance(scores, ScoreSketch) and (values is not None or scope == "anchor"):
         rule = "an array, a file or a stream, for a grid or scope 'anchor'"
-        refuse(_OWNER, "scores", rule, "a ScoreSketch", "A sketch serves quantiles of all scores.")
+        raise_invalid("scores", rule, "a ScoreSketch", "A sketch serves quantiles of all scores.")
     error = 0.0
     if scope == "anchor":
-        choice = choose_by_anchor(_OWNER, open_scores(_OWNER, scores, column), n_positives, false, hard, start)
+        choice = choose_by_anchor(open_scores(scores, column), n_positives, false, hard, start)
     elif values is not None:
-        positives = check_whole(_OWNER, "n_positives", n_positives, 0)
-        choice = choose_from_grid(_OWNER, open_scores(_OWNER, scores, column), values, positives, false, hard, start)
+        positives = check_whole("n_positives", n_positives, 0)
+        choice = choose_from_grid(open_scores(scores, column), values, positives, false, hard, start)
     else:
-        positives = check_whole(_OWNER, "n_positives", n_positives, 0)
-        choice, error = choose_by_quantiles(_OWNER, scores, column, positives, false, hard, start)
+        positives = check_whole("n_positives", n_positives, 0)
+        choice, error = choose_by_quantiles(scores, column, positives, false, hard, start)
     rows = choice.by_low if scope == "anchor" else choice.by_low[:1]
     return Thresholds(
         low=choice.low,
@@ -142,9 +148,9 @@ def choose_thresholds(
 
 def _share(parameter: str, value: Any) -> Fraction:
     """A share as it is written: 0.1 is one tenth."""
-    share = one_number(_OWNER, parameter, value)
+    share = check_number(parameter, value)
     if not 0 <= share <= 1:
-        refuse(_OWNER, parameter, "from 0 to 1", share)
+        raise_invalid(parameter, "from 0 to 1", share)
     return Fraction(repr(share))
 
 
@@ -152,10 +158,10 @@ def _grid(grid: Any) -> tuple[Floats, Floats]:
     """Low and high values, in the order given."""
     rule = "(low values, high values)"
     if not isinstance(grid, list | tuple | np.ndarray) or len(grid) != 2:
-        refuse(_OWNER, "grid", rule, shown(grid))
-    low, high = (np.atleast_1d(numbers(_OWNER, "grid", side)) for side in grid)
+        raise_invalid("grid", rule, shown(grid))
+    low, high = (np.atleast_1d(as_floats("grid", side)) for side in grid)
     for side in (low, high):
         if side.ndim != 1 or not side.size:
-            refuse(_OWNER, "grid", f"{rule}, each (n,) with n of at least 1", f"shape {side.shape}")
-        allow(_OWNER, "grid", side, np.isfinite(side), "finite")
+            raise_invalid("grid", f"{rule}, each (n,) with n of at least 1", f"shape {side.shape}")
+        check_all("grid", side, np.isfinite(side), "finite")
     return low, high

@@ -8,10 +8,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_whole
+from naysay.checks import check_whole, public
+from naysay.difficulty._inputs import HARD, check_hard, read_labels, read_scores
+from naysay.difficulty._ranked import Floats, rank
 from naysay.difficulty.consistency import class_sums
-from naysay.difficulty.inputs import HARD, check_hard, read_labels, read_scores
-from naysay.difficulty.ranked import Floats, rank
 from naysay.kernels import percentiles as kernels
 
 
@@ -20,7 +20,10 @@ from naysay.kernels import percentiles as kernels
 class ClassPair:
     """One class of anchors and one of negatives.
 
-    mean, below_zero, hard   the mean score, the share of pairs below 0, and the share of pairs that are hard
+    Args:
+        mean: The mean score, the share of pairs below 0, and the share of pairs that are hard.
+        below_zero: The mean score, the share of pairs below 0, and the share of pairs that are hard.
+        hard: The mean score, the share of pairs below 0, and the share of pairs that are hard.
     """
 
     anchor: int
@@ -32,13 +35,17 @@ class ClassPair:
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassPairs:
     """A table of classes of anchors by classes of negatives.
 
-    classes                  (c,) the labels, ascending
-    pairs                    (c, c) int64: how many, a row for each class of anchors
-    mean, below_zero, hard   (c, c): the mean score, the share below 0, the share that is hard; NaN where no pair is
+    Args:
+        classes: (c,) the labels, ascending.
+        pairs: (c, c) int64: how many, a row for each class of anchors.
+        mean: (c, c): the mean score, the share below 0, the share that is hard; NaN where no pair is.
+        below_zero: (c, c): the mean score, the share below 0, the share that is hard; NaN where no pair is.
+        hard: (c, c): the mean score, the share below 0, the share that is hard; NaN where no pair is.
     """
 
     classes: NDArray[np.int64]
@@ -49,18 +56,18 @@ class ClassPairs:
 
     def correlated(self, many: int = 10) -> list[ClassPair]:
         """The pairs of different classes with the highest mean score, the highest first."""
-        return self._first("correlated", -self.mean, many)
+        return self._first(-self.mean, many)
 
     def anti_correlated(self, many: int = 10) -> list[ClassPair]:
         """The pairs of different classes with the lowest mean score, the lowest first."""
-        return self._first("anti_correlated", self.mean, many)
+        return self._first(self.mean, many)
 
     def orthogonal(self, many: int = 10) -> list[ClassPair]:
         """The pairs of different classes with a mean score nearest to 0."""
-        return self._first("orthogonal", np.abs(self.mean), many)
+        return self._first(np.abs(self.mean), many)
 
-    def _first(self, owner: str, key: Floats, many: Any) -> list[ClassPair]:
-        count = check_whole(f"ClassPairs.{owner}", "many", many, 1)
+    def _first(self, key: Floats, many: Any) -> list[ClassPair]:
+        count = check_whole("many", many, 1)
         usable = ~np.isnan(key) & ~np.eye(len(key), dtype=np.bool_)
         order = np.argsort(np.where(usable, key, np.inf), axis=None, kind="stable")[: min(count, int(usable.sum()))]
         rows, columns = np.unravel_index(order, key.shape)
@@ -97,22 +104,24 @@ class PairSums:
             return ClassPairs(self.classes, pairs.astype(np.int64), scores / pairs, below / pairs, hard / pairs)
 
 
+@public
 def class_pairs(scores: Any, labels: Any, negative_labels: Any, mask: Any = None, *, hard: float = HARD) -> ClassPairs:
     """Mean scores of all pairs of classes (Tables A3 to A5 of Cai et al. 2020). O(B m + classes^2).
 
-    scores            (B, m), where column j is the same negative for all anchors
-    labels            (B,) and negative_labels (m,): their classes
+    Args:
+        scores: (B, m), where column j is the same negative for all anchors.
+        labels: (B,) and negative_labels (m,): their classes.
 
-    >>> found = class_pairs([[0.9, -0.5], [-0.3, 0.2]], [0, 1], [0, 1])
-    >>> [(pair.anchor, pair.negative, pair.mean) for pair in found.anti_correlated()]
-    [(0, 1, -0.5), (1, 0, -0.3)]
+    Example:
+        >>> found = class_pairs([[0.9, -0.5], [-0.3, 0.2]], [0, 1], [0, 1])
+        >>> [(pair.anchor, pair.negative, pair.mean) for pair in found.anti_correlated()]
+        [(0, 1, -0.5), (1, 0, -0.3)]
     """
-    owner = "class_pairs"
-    top = check_hard(owner, hard)
-    ranked = rank(*read_scores(owner, scores, mask))
+    top = check_hard(hard)
+    ranked = rank(*read_scores(scores, mask))
     rows, width = ranked.order.shape
-    own = read_labels(owner, "labels", labels, rows, "anchors")
-    theirs = read_labels(owner, "negative_labels", negative_labels, width, "negatives")
+    own = read_labels("labels", labels, rows, "anchors")
+    theirs = read_labels("negative_labels", negative_labels, width, "negatives")
     classes, places = np.unique(np.concatenate([own, theirs]), return_inverse=True)
     sums = PairSums(classes)
     sums.add(places[:rows], class_sums(ranked, places[rows:], len(classes), top))

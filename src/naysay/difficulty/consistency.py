@@ -8,12 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_whole
-from naysay.difficulty.inputs import HARD, check_hard, read_labels, read_scores
-from naysay.difficulty.ranked import Floats, Ranked, cut, rank
+from naysay._rows import frozen
+from naysay.checks import check_whole, public
+from naysay.difficulty._inputs import HARD, check_hard, read_labels, read_scores
+from naysay.difficulty._ranked import Floats, Ranked, cut, rank
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
-from naysay.rows import frozen
 
 
 @final
@@ -21,10 +21,11 @@ from naysay.rows import frozen
 class Dispersion:
     """A chi-square test of counts that should be alike.
 
-    ratio       statistic / degrees: 1 by chance, more where some negatives are hard again and again
-    statistic   sum over negatives of (m - 1) / m (count - expected)^2 / variance
-    degrees     of freedom, m - 1 (of classes: their sum)
-    p_value     the chance of a statistic this large
+    Args:
+        ratio: Statistic / degrees: 1 by chance, more where some negatives are hard again and again.
+        statistic: Sum over negatives of (m - 1) / m (count - expected)^2 / variance.
+        degrees: Of freedom, m - 1 (of classes: their sum).
+        p_value: The chance of a statistic this large.
     """
 
     ratio: float
@@ -34,18 +35,21 @@ class Dispersion:
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Consistency:
     """How often each negative is hard.
 
-    counts         (m,) int64: for how many anchors it is hard
-    expected       (m,) and variance (m,): of its count, if every anchor's hard negatives were shuffled among all that
-                   it has. Where all anchors have all m, the shuffled count is Binomial(n, floor(hard m) / m), exactly
-    anchors        n, of which `counts / anchors` is the rate of a negative; its mean is the hard share by definition
-    hard           the share that was asked for
-    shuffled       the test against that null: anchors choose their hard negatives at random, each for itself
-    within_class   the same, where an anchor's hard negatives are shuffled only among those of the same class: what is
-                   left when an anchor prefers some classes. None without labels
+    Args:
+        counts: (m,) int64: for how many anchors it is hard.
+        expected: (m,) and variance (m,): of its count, if every anchor's hard negatives were shuffled among all
+            that it has. Where all anchors have all m, the shuffled count is Binomial(n, floor(hard m) / m),
+            exactly.
+        anchors: N, of which `counts / anchors` is the rate of a negative; its mean is the hard share by definition.
+        hard: The share that was asked for.
+        shuffled: The test against that null: anchors choose their hard negatives at random, each for itself.
+        within_class: The same, where an anchor's hard negatives are shuffled only among those of the same class:
+            what is left when an anchor prefers some classes. None without labels.
     """
 
     counts: NDArray[np.int64]
@@ -63,7 +67,7 @@ class Consistency:
 
     def always_hard(self, many: int = 10) -> NDArray[np.int64]:
         """The negatives that are hard most often, the first in order of equal ones first."""
-        return np.argsort(-self.counts, kind="stable")[: check_whole("Consistency.always_hard", "many", many, 1)]
+        return np.argsort(-self.counts, kind="stable")[: check_whole("many", many, 1)]
 
 
 @final
@@ -106,11 +110,9 @@ class HardCounts:
         return Consistency(tally, mean, spread, self.anchors, self.hard, shuffled, within)
 
 
+@public
 def consistency(scores: Any, mask: Any = None, *, negative_labels: Any = None, hard: float = HARD) -> Consistency:
     """How often each negative is among an anchor's hardest, and a test of whether that is chance.
-
-    scores            (B, m), where column j is the same negative for all anchors
-    negative_labels   (m,) classes of the negatives, for the second test, or None
 
     Null: each anchor's floor(hard m) hard negatives are a uniform choice among its m, apart from the other anchors.
     Then a count has mean n p and variance n p (1 - p), p = floor(hard m) / m, and two counts have the covariance
@@ -119,18 +121,22 @@ def consistency(scores: Any, mask: Any = None, *, negative_labels: Any = None, h
     A class with more anchors than others is enough for that: `within_class` leaves it out. The MEAN rate is the hard
     share by definition; the paper, below its Fig. 6, says so of the median. O(B m).
 
-    >>> import numpy as np
-    >>> found = consistency(np.tile([0.9, 0.1, 0.0, -0.3], (50, 1)), hard=0.25)
-    >>> found.counts.tolist(), found.shuffled.ratio, found.shuffled.p_value < 1e-9
-    ([50, 0, 0, 0], 50.0, True)
+    Args:
+        scores: (B, m), where column j is the same negative for all anchors.
+        negative_labels: (m,) classes of the negatives, for the second test, or None.
+
+    Example:
+        >>> import numpy as np
+        >>> found = consistency(np.tile([0.9, 0.1, 0.0, -0.3], (50, 1)), hard=0.25)
+        >>> found.counts.tolist(), found.shuffled.ratio, found.shuffled.p_value < 1e-9
+        ([50, 0, 0, 0], 50.0, True)
     """
-    owner = "consistency"
-    top = check_hard(owner, hard)
-    ranked = rank(*read_scores(owner, scores, mask))
+    top = check_hard(hard)
+    ranked = rank(*read_scores(scores, mask))
     width = ranked.order.shape[1]
     classes = np.zeros(width, np.int64)
     if negative_labels is not None:
-        given = read_labels(owner, "negative_labels", negative_labels, width, "negatives")
+        given = read_labels("negative_labels", negative_labels, width, "negatives")
         classes = np.unique(given, return_inverse=True)[1]
     many = int(classes.max(initial=0)) + 1
     counts = HardCounts(classes, many, top)

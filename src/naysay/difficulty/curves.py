@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.difficulty.ranked import Floats, Intervals, Ranked
+from naysay.difficulty._ranked import Floats, Intervals, Ranked
 from naysay.kernels import percentiles as kernels
 
 
@@ -17,11 +17,13 @@ from naysay.kernels import percentiles as kernels
 class Curve:
     """A mean for each interval of percentiles, the easiest first.
 
-    low, high   (g,) the interval [low, high), 1.0 the hardest
-    mean        (g,) over all pairs in it; NaN where there is none
-    error       (g,) its standard error over anchors, for these negatives: pairs of an anchor are one observation.
-                NaN with fewer than two anchors
-    pairs       (g,) int64: how many
+    Args:
+        low: (g,) the interval [low, high), 1.0 the hardest.
+        high: (g,) the interval [low, high), 1.0 the hardest.
+        mean: (g,) over all pairs in it; NaN where there is none.
+        error: (g,) its standard error over anchors, for these negatives: pairs of an anchor are one observation.
+            NaN with fewer than two anchors.
+        pairs: (g,) int64: how many.
     """
 
     low: Floats
@@ -36,10 +38,13 @@ class Curve:
 class Gap:
     """Hard negatives, the hardest included, against easy ones of the same anchor.
 
-    hard, easy    the means over pairs
-    difference    the mean over anchors of the difference; NaN where no anchor has both
-    low, high     its interval of 95 %, by Student's t over anchors
-    anchors       that have both
+    Args:
+        hard: The means over pairs.
+        easy: The means over pairs.
+        difference: The mean over anchors of the difference; NaN where no anchor has both.
+        low: Its interval of 95 %, by Student's t over anchors.
+        high: Its interval of 95 %, by Student's t over anchors.
+        anchors: That have both.
     """
 
     hard: float
@@ -54,8 +59,9 @@ class Gap:
 class CurveSums:
     """What is kept of one measure: a few sums for each group of percentiles.
 
-    groups   (low, high) each
-    shares   True: the sum over a group counts as a share of the anchor's whole, not as a mean over pairs
+    Args:
+        groups: (low, high) each.
+        shares: True: the sum over a group counts as a share of the anchor's whole, not as a mean over pairs.
     """
 
     def __init__(self, groups: list[tuple[float, float]], *, shares: bool = False) -> None:

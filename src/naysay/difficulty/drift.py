@@ -8,12 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import refuse
-from naysay.difficulty.inputs import HARD, check_hard, read_scores
-from naysay.difficulty.ranked import Floats, Ranked, rank
+from naysay._rows import frozen
+from naysay.checks import public, raise_invalid
+from naysay.difficulty._inputs import HARD, check_hard, read_scores
+from naysay.difficulty._ranked import Floats, Ranked, rank
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
-from naysay.rows import frozen
 
 
 @final
@@ -32,12 +32,13 @@ class Mean:
 class Drift:
     """What two checkpoints agree on.
 
-    correlations   (n,) Spearman's rank correlation of an anchor's two rows of scores, equal scores at the middle of
-                   their places; NaN where a row is constant
-    overlaps       (n,) the share of an anchor's hard negatives that are hard for both; NaN where there are none
-    correlation    the mean of the first over anchors, with its interval
-    overlap        the mean of the second
-    by_chance      what the overlap would be if one checkpoint were shuffled: the hard share
+    Args:
+        correlations: (n,) Spearman's rank correlation of an anchor's two rows of scores, equal scores at the middle
+            of their places; NaN where a row is constant.
+        overlaps: (n,) the share of an anchor's hard negatives that are hard for both; NaN where there are none.
+        correlation: The mean of the first over anchors, with its interval.
+        overlap: The mean of the second.
+        by_chance: What the overlap would be if one checkpoint were shuffled: the hard share.
     """
 
     correlations: Floats
@@ -47,23 +48,26 @@ class Drift:
     by_chance: float
 
 
+@public
 def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> Drift:
     """Rank correlation and overlap of hard negatives, for each anchor, between two checkpoints.
 
-    scores, other   (B, K) of the same pairs by one model and by another
-
     O(B K).
 
-    >>> found = drift([[0.1, 0.2, 0.3, 0.4]], [[0.2, 0.1, 0.3, 0.4]], hard=0.5)
-    >>> found.correlations.round(6).tolist(), found.overlaps.tolist(), found.by_chance
-    ([0.8], [1.0], 0.5)
+    Args:
+        scores: (B, K) of the same pairs by one model and by another.
+        other: (B, K) of the same pairs by one model and by another.
+
+    Example:
+        >>> found = drift([[0.1, 0.2, 0.3, 0.4]], [[0.2, 0.1, 0.3, 0.4]], hard=0.5)
+        >>> found.correlations.round(6).tolist(), found.overlaps.tolist(), found.by_chance
+        ([0.8], [1.0], 0.5)
     """
-    owner = "drift"
-    top = check_hard(owner, hard)
-    first, kept = read_scores(owner, scores, mask)
-    second, _ = read_scores(owner, other, mask if np.shape(other) == first.shape else None, parameter="other")
+    top = check_hard(hard)
+    first, kept = read_scores(scores, mask)
+    second, _ = read_scores(other, mask if np.shape(other) == first.shape else None, parameter="other")
     if first.shape != second.shape:
-        refuse(owner, "other", f"of shape {first.shape}, like the scores", f"shape {second.shape}")
+        raise_invalid("other", f"of shape {first.shape}, like the scores", f"shape {second.shape}")
     one, two = rank(first, kept), rank(second, kept)
     return summary(*agreement(one, two, top), one.counts, top)
 

@@ -8,27 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import whole_numbers
-from naysay.difficulty.inputs import check_in_tree, read_hierarchy
+from naysay.checks import public, whole_numbers
+from naysay.difficulty._inputs import check_in_tree, read_hierarchy
 
 
+@public
 def common_depth(hierarchy: Any, first: Any, second: Any) -> NDArray[np.int64]:
     """(a, b) the depth of the least common ancestor of each class in `first` (a,) and each in `second` (b,).
-
-    hierarchy   (nodes,) the parent of each class and of each group of classes; -1 for the one root, of depth 0
 
     Deeper is more alike: two of one class meet at that class, strangers at the root. The captions of Figs. 4b and 5b in
     Cai et al. (2020) say the opposite, their text says this. O(a b depth) for different classes.
 
-    >>> tree = [4, 4, 5, 5, 6, 6, -1]              # classes 0 and 1 are one group, 2 and 3 the other
-    >>> common_depth(tree, [0, 2], [0, 1, 3]).tolist()
-    [[2, 1, 0], [0, 0, 1]]
+    Args:
+        hierarchy: (nodes,) the parent of each class and of each group of classes; -1 for the one root, of depth 0.
+
+    Example:
+        >>> tree = [4, 4, 5, 5, 6, 6, -1]              # classes 0 and 1 are one group, 2 and 3 the other
+        >>> common_depth(tree, [0, 2], [0, 1, 3]).tolist()
+        [[2, 1, 0], [0, 0, 1]]
     """
-    owner = "common_depth"
-    one, two = (whole_numbers(owner, name, to_numpy(given)) for name, given in (("first", first), ("second", second)))
-    parents = read_hierarchy(owner, hierarchy)
-    check_in_tree(owner, "first", one, parents)
-    check_in_tree(owner, "second", two, parents)
+    one, two = (whole_numbers(name, to_numpy(given)) for name, given in (("first", first), ("second", second)))
+    parents = read_hierarchy(hierarchy)
+    check_in_tree("first", one, parents)
+    check_in_tree("second", two, parents)
     return depths_of(parents, one, two)
 
 

@@ -9,17 +9,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, check_whole
-from naysay.difficulty.class_pairs import PairSums
-from naysay.difficulty.consistency import HardCounts, class_sums
-from naysay.difficulty.curves import CurveSums, GapSums
-from naysay.difficulty.drift import agreement, summary
-from naysay.difficulty.inputs import BINS, HARD, HARDEST, TEMPERATURE, check_shares, check_temperature
-from naysay.difficulty.measures import even, softmax_weights
-from naysay.difficulty.ranked import Ranked, rank
-from naysay.difficulty.result import Profile, Study
-from naysay.difficulty.sources import METRICS, Source, source_of
-from naysay.difficulty.study_inputs import (
+from naysay.checks import check_one_of, check_whole, public
+from naysay.difficulty._inputs import BINS, HARD, HARDEST, TEMPERATURE, check_shares, check_temperature
+from naysay.difficulty._ranked import Ranked, rank
+from naysay.difficulty._sources import METRICS, Source, source_of
+from naysay.difficulty._study_inputs import (
     Classes,
     check_exclude,
     classes_of,
@@ -28,12 +22,18 @@ from naysay.difficulty.study_inputs import (
     other_source,
     rows_of,
 )
+from naysay.difficulty.class_pairs import PairSums
+from naysay.difficulty.consistency import HardCounts, class_sums
+from naysay.difficulty.curves import CurveSums, GapSums
+from naysay.difficulty.drift import agreement, summary
+from naysay.difficulty.measures import even, softmax_weights
+from naysay.difficulty.result import Profile, Study
 from naysay.positives import Positives
 
-_OWNER = "study"
 _BUDGET = 1 << 28
 
 
+@public
 def study(
     anchors: Any,
     negatives: Any,
@@ -53,21 +53,6 @@ def study(
 ) -> Study:
     """All measures of difficulty, of every anchor against every negative.
 
-    anchors           (n, d) vectors; NumPy, also mapped from a file, or torch
-    negatives         (m, d) vectors, or a function of a block of `anchors` (b, ...) that answers with scores (b, m)
-    labels            (n,) classes of the anchors, and negative_labels (m,) of the negatives, from 0 on
-    hierarchy         (nodes,) the parent of each class and group of classes, -1 for the root (`common_depth`)
-    names             of the classes, by label
-    exclude           pairs (anchor, negative) that do not count, ignored ones included: an anchor that is among the
-                      negatives, and its positives
-    other             (anchors, negatives) of another checkpoint, for the drift
-    metric            "cosine" or "dot", of vectors
-    temperature       of InfoNCE, for the gradient
-    bins              how many intervals of percentiles
-    hard, hardest     the shares that bound the bands
-    budget            bytes of memory that the call may take beside its arguments; decides how many anchors are
-                      scored at a time and nothing else
-
     A score of vectors is the float64 sum over the coordinates in order, rounded to float32, and all sums run in one
     order: the result is the same for every budget and number of threads (of a function, if its rows are).
 
@@ -75,17 +60,35 @@ def study(
 
     Cai, Frankle, Schwab, Morcos. Are All Negatives Created Equal in Contrastive Instance Discrimination? 2020.
 
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> found = study(rng.standard_normal((50, 8)), rng.standard_normal((40, 8)), hard=0.1, hardest=0.025, bins=4)
-    >>> found.by_band.score.mean.round(2).tolist(), found.by_band.score.pairs.tolist()
-    ([-0.07, 0.54, 0.7], [1800, 150, 50])
+    Args:
+        anchors: (n, d) vectors; NumPy, also mapped from a file, or torch.
+        negatives: (m, d) vectors, or a function of a block of `anchors` (b, ...) that answers with scores (b, m).
+        labels: (n,) classes of the anchors, and negative_labels (m,) of the negatives, from 0 on.
+        hierarchy: (nodes,) the parent of each class and group of classes, -1 for the root (`common_depth`).
+        names: Of the classes, by label.
+        exclude: Pairs (anchor, negative) that do not count, ignored ones included: an anchor that is among the
+            negatives, and its positives.
+        other: (anchors, negatives) of another checkpoint, for the drift.
+        metric: "cosine" or "dot", of vectors.
+        temperature: Of InfoNCE, for the gradient.
+        bins: How many intervals of percentiles.
+        hard: The shares that bound the bands.
+        hardest: The shares that bound the bands.
+        budget: Bytes of memory that the call may take beside its arguments; decides how many anchors are scored at
+            a time and nothing else.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> found = study(rng.standard_normal((50, 8)), rng.standard_normal((40, 8)), hard=0.1, hardest=0.025, bins=4)
+        >>> found.by_band.score.mean.round(2).tolist(), found.by_band.score.pairs.tolist()
+        ([-0.07, 0.54, 0.7], [1800, 150, 50])
     """
-    check_one_of(_OWNER, "metric", metric, METRICS)
-    top, very = check_shares(_OWNER, hard, hardest)
-    heat, parts = check_temperature(_OWNER, temperature), check_whole(_OWNER, "bins", bins, 1)
-    memory = check_whole(_OWNER, "budget", budget, 1)
-    first = source_of(_OWNER, anchors, negatives, metric, memory)
+    check_one_of("metric", metric, METRICS)
+    top, very = check_shares(hard, hardest)
+    heat, parts = check_temperature(temperature), check_whole("bins", bins, 1)
+    memory = check_whole("budget", budget, 1)
+    first = source_of(anchors, negatives, metric, memory)
     second = other_source(first, other, metric, memory)
     classes = classes_of(first, labels, negative_labels, hierarchy)
     called = names_of(names, classes)

@@ -12,22 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, check_whole
-from naysay.integrations import hard_negative_checks as checks
-from naysay.integrations.hard_negative_statistics import statistics
-from naysay.integrations.hard_negative_tables import FORMATS, Rows, fingerprint, names_of
-from naysay.integrations.hard_negatives import Rules, pick
-from naysay.integrations.text_pairs import TextPairs, own_texts, pair_up, read_columns, twin_texts
-from naysay.mining.encode.encode_texts import encode_texts, pool_of
-from naysay.mining.files.vectors import open_vectors
-from naysay.mining.files.whole_files import need_datasets
-from naysay.mining.known import pairs_of
+from naysay.checks import check_one_of, check_whole, public
+from naysay.encode.texts import encode_texts, pool_of
+from naysay.formats._whole_files import need_datasets
+from naysay.integrations import _hard_negative_checks as checks
+from naysay.integrations._hard_negative_statistics import statistics
+from naysay.integrations._hard_negative_tables import FORMATS, Rows, fingerprint, names_of
+from naysay.integrations._hard_negatives import Rules, pick
+from naysay.integrations._text_pairs import TextPairs, own_texts, pair_up, read_columns, twin_texts
+from naysay.mining._known import pairs_of
 from naysay.mining.rescore import ScorePairs
 from naysay.positives import IGNORE, Positives
+from naysay.search.vectors import open_vectors
 
-_OWNER = "mine_hard_negatives"
 
-
+@public
 def mine_hard_negatives(
     dataset: Any,
     model: Any,
@@ -60,37 +59,17 @@ def mine_hard_negatives(
     margin: float | None = None,
     *,
     metric: str | None = None,
-    twins: bool = True,
+    duplicates: bool = True,
     judge: Any = None,
     temperature: float | None = None,
     seed: int = 0,
 ) -> Any:
     """Mine hard negatives for pairs of texts: the arguments, defaults and columns of `sentence_transformers.util`.
 
-    dataset           a `datasets.Dataset`, and so is the answer; or an Arrow table or a dictionary of lists, and the
-                      answer is an Arrow table. Equal anchors are one, with several positives
-    model             a SentenceTransformer, or any object with `encode` (see `encode_texts`)
-    corpus            more documents that may become negatives, besides the positives
-    cross_encoder     an object with predict(pairs): its scores take the place of the model's
-    range_min, range_max   ranks that are looked at, from range_min + 1 to range_max; see `window` for the default
-    max_score, min_score, absolute_margin, relative_margin   what a negative may score; with several positives the
-                      margins are to the lowest of them
     sampling_strategy "top" or "random", and of ours "softmax", which needs a temperature, and "spread" over the ranks
-    output_format     "triplet", "n-tuple" (an anchor with fewer than num_negatives has no row), "labeled-pair" or
-                      "labeled-list"
-    output_scores     adds `scores` [positive, negatives], or puts `score` or `scores` in the place of labels
     include_positives whether positives are ranked among the negatives, for data that a reranker is measured on: n-tuple
-    use_faiss, faiss_batch_size   are accepted and change nothing: the search is exact and in blocks, anyway
-    cache_folder      where vectors are kept, by a hash of the model's weights and of the texts
 
     What is ours comes last, by name only:
-
-    metric        "cosine", "dot" or "l2"; by default that which the model compares by
-    twins         whether a document that reads like the anchor or a positive in other letters ("Paris." for "paris")
-                  stays out
-    judge         a detector that drops what it suspects, or "auto": `Calibrated(0.05)` on the positives, so that no
-                  margin has to be guessed
-    seed          of everything that is drawn
 
     **The answer equals theirs** (6.2.0), row by row, except where theirs is wrong, and there is a test of each:
 
@@ -112,15 +91,41 @@ def mine_hard_negatives(
 
     Cost: encoding; an exact search of O(n_anchors n_documents d), in bounded memory; a sort of each row.
 
-    >>> from types import SimpleNamespace
-    >>> places = {"cat": 0, "a cat": 10, "a dog": 30, "a car": 80, "dog": 35}
-    >>> def encode(texts, **options):
-    ...     angles = np.deg2rad([places[text] for text in texts])
-    ...     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    >>> pairs = {"query": ["cat", "dog", "a dog"], "answer": ["a cat", "a dog", "a car"]}
-    >>> mined = mine_hard_negatives(pairs, SimpleNamespace(encode=encode), num_negatives=1, verbose=False)
-    >>> mined.column_names, mined["negative"].to_pylist()
-    (['query', 'answer', 'negative'], ['a dog', 'a cat', 'a cat'])
+    Args:
+        dataset: A `datasets.Dataset`, and so is the answer; or an Arrow table or a dictionary of lists, and the
+            answer is an Arrow table. Equal anchors are one, with several positives.
+        model: A SentenceTransformer, or any object with `encode` (see `encode_texts`).
+        corpus: More documents that may become negatives, besides the positives.
+        cross_encoder: An object with predict(pairs): its scores take the place of the model's.
+        range_min: Ranks that are looked at, from range_min + 1 to range_max; see `window` for the default.
+        range_max: Ranks that are looked at, from range_min + 1 to range_max; see `window` for the default.
+        max_score: What a negative may score; with several positives the margins are to the lowest of them.
+        min_score: What a negative may score; with several positives the margins are to the lowest of them.
+        absolute_margin: What a negative may score; with several positives the margins are to the lowest of them.
+        relative_margin: What a negative may score; with several positives the margins are to the lowest of them.
+        output_format: "triplet", "n-tuple" (an anchor with fewer than num_negatives has no row), "labeled-pair" or
+            "labeled-list".
+        output_scores: Adds `scores` [positive, negatives], or puts `score` or `scores` in the place of labels.
+        use_faiss: Are accepted and change nothing: the search is exact and in blocks, anyway.
+        faiss_batch_size: Are accepted and change nothing: the search is exact and in blocks, anyway.
+        cache_folder: Where vectors are kept, by a hash of the model's weights and of the texts.
+        metric: "cosine", "dot" or "l2"; by default that which the model compares by.
+        duplicates: Whether a document that reads like the anchor or a positive in other letters ("Paris." for
+            "paris") stays out.
+        judge: A detector that drops what it suspects, or "auto": `Calibrated(0.05)` on the positives, so that no
+            margin has to be guessed.
+        seed: Of everything that is drawn.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> places = {"cat": 0, "a cat": 10, "a dog": 30, "a car": 80, "dog": 35}
+        >>> def encode(texts, **options):
+        ...     angles = np.deg2rad([places[text] for text in texts])
+        ...     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        >>> pairs = {"query": ["cat", "dog", "a dog"], "answer": ["a cat", "a dog", "a car"]}
+        >>> mined = mine_hard_negatives(pairs, SimpleNamespace(encode=encode), num_negatives=1, verbose=False)
+        >>> mined.column_names, mined["negative"].to_pylist()
+        (['query', 'answer', 'negative'], ['a dog', 'a cat', 'a cat'])
     """
     if as_triplets is not None:
         output_format = "triplet" if as_triplets else "n-tuple"
@@ -133,33 +138,33 @@ def mine_hard_negatives(
         text = "output_format='n-tuple-scores' is deprecated: pass 'n-tuple' and output_scores=True."
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         output_format, output_scores = "n-tuple", True
-    check_one_of(_OWNER, "output_format", output_format, FORMATS)
+    check_one_of("output_format", output_format, FORMATS)
     for name, value in (("batch_size", batch_size), ("faiss_batch_size", faiss_batch_size)):
-        check_whole(_OWNER, name, value, 1)
-    check_whole(_OWNER, "seed", seed, 0)
+        check_whole(name, value, 1)
+    check_whole("seed", seed, 0)
     bounds: dict[str, float | None] = {
         "absolute_margin": absolute_margin,
         "relative_margin": relative_margin,
         "max_score": max_score,
         "min_score": min_score,
     }
-    checks.check_bounds(_OWNER, bounds)
-    checks.check_strategy(_OWNER, sampling_strategy, temperature)
-    checks.check_model(_OWNER, model, cross_encoder)
-    how = checks.metric_of(_OWNER, model, metric)
-    columns = read_columns(_OWNER, dataset, anchor_column_name, positive_column_name)
+    checks.check_bounds(bounds)
+    checks.check_strategy(sampling_strategy, temperature)
+    checks.check_model(model, cross_encoder)
+    how = checks.metric_of(model, metric)
+    columns = read_columns(dataset, anchor_column_name, positive_column_name)
     plain = isinstance(dataset, Mapping) or not hasattr(dataset, "select_columns")
-    package = None if plain else need_datasets(_OWNER)
-    pairs = pair_up(_OWNER, columns, corpus)
-    checks.check_judge(_OWNER, judge, len(pairs.queries))
+    package = None if plain else need_datasets()
+    pairs = pair_up(columns, corpus)
+    checks.check_judge(judge, len(pairs.queries))
     # What scores below min_score is not replaced by what lies deeper, so it alone needs no more candidates.
     reasons = (absolute_margin, relative_margin, max_score, cross_encoder, judge)
     more = any(value is not None for value in reasons) or sampling_strategy in ("softmax", "spread")
-    first, last = checks.window(_OWNER, range_min, range_max, num_negatives, pairs.largest, more=more)
+    first, last = checks.window(range_min, range_max, num_negatives, pairs.largest, more=more)
     if include_positives and output_format != "n-tuple":
         _say("include_positives: the format is n-tuple, so that the ranking keeps its order.", show=verbose)
         output_format = "n-tuple"
-    checks.check_names(_OWNER, columns.names, names_of(output_format, num_negatives, with_scores=output_scores))
+    checks.check_names(columns.names, names_of(output_format, num_negatives, with_scores=output_scores))
     _say(_opening(pairs, first, last), show=verbose)
     rules = Rules(
         first=first + 1,
@@ -174,7 +179,7 @@ def mine_hard_negatives(
         seed=seed,
     )
     never = pairs.known().with_ignored(*own_texts(pairs))
-    if twins:
+    if duplicates:
         never = never.with_ignored(*twin_texts(pairs))
     if include_positives:
         never = Positives.from_pairs(*pairs_of(never, IGNORE), never.n_anchors, never.n_items)
@@ -199,12 +204,12 @@ def mine_hard_negatives(
                 cache=cache_folder is not None,
                 show=verbose,
             )
-            vectors.append(open_vectors(_OWNER, side, file))
+            vectors.append(open_vectors(side, file))
         score = None
         if cross_encoder is not None:
             pool = stack.enter_context(pool_of(cross_encoder, use_multi_process))
             score = _pairs_scored(cross_encoder, pairs, batch_size, pool)
-        picked = pick(_OWNER, vectors[1], vectors[0], pairs, never, how, rules, rescore=score, judge=judge)
+        picked = pick(vectors[1], vectors[0], pairs, never, how, rules, rescore=score, judge=judge)
     rows = Rows(columns.names, pairs, picked)
     table = rows.table(output_format, with_scores=output_scores)
     if verbose:

@@ -51,8 +51,9 @@ def at_distance(
 ) -> Any:
     """The unknown nodes at distance nearest ... farthest go to queue[:size], in order of visit; size is returned.
 
-    stamps   (n,) `mark` on a known node that was not visited, mark + 1 on a visited one, less on any other
-    queue    (n + 1,) the visited nodes, level after level; a known one is kept as ~node
+    Args:
+        stamps: (n,) `mark` on a known node that was not visited, mark + 1 on a visited one, less on any other.
+        queue: (n + 1,) the visited nodes, level after level; a known one is kept as ~node.
     """
     for position in range(known_indptr[anchor], known_indptr[anchor + 1]):
         stamps[known_indices[position]] = mark

@@ -61,10 +61,11 @@ def pair_scores(
 def hardest_first(start: Any, stop: Any, bits: Any, kept: Any, order: Any, counts: Any) -> None:
     """order[row] = the slots by score, highest first, of equal scores the earlier slot first, then -1.
 
-    bits    (rows, m) the scores' bits as uint32 or uint64; no NaN and no -0
-    kept    (rows, m) bool, or (0, 0) where all count; counts[row] is how many of a row do
-
     A radix sort, a byte at a time: stable, and of the same cost whatever the scores are.
+
+    Args:
+        bits: (rows, m) the scores' bits as uint32 or uint64; no NaN and no -0.
+        kept: (rows, m) bool, or (0, 0) where all count; counts[row] is how many of a row do.
     """
     width, passes = bits.shape[1], bits.itemsize
     masked = kept.shape[0] > 0
@@ -113,8 +114,10 @@ def interval_sums(
 ) -> None:
     """out[row, group] = the sum of values[row, slot] over the slots of a group of intervals of difficulty.
 
-    ends             (s + 1,) from 0.0, the easiest, to 1.0: interval i is [ends[i], ends[i + 1])
-    begins, stops    (g,) a group is the intervals from begins[g] to stops[g], the last not included
+    Args:
+        ends: (s + 1,) from 0.0, the easiest, to 1.0: interval i is [ends[i], ends[i + 1]).
+        begins: (g,) a group is the intervals from begins[g] to stops[g], the last not included.
+        stops: (g,) a group is the intervals from begins[g] to stops[g], the last not included.
     """
     intervals = len(ends) - 1
     sums = np.empty(intervals, np.float64)

@@ -47,12 +47,17 @@ def best_documents(
 ) -> None:
     """ids[row], scores[row] = the documents with the highest sums, best first; of equal sums the lower id first.
 
-    word_starts, words               the words of each query, as rows; a word that is there twice counts twice
-    list_starts, documents, weights  the documents of each word and their weights, all above 0
-    known_starts, known              the documents to leave out, as rows; an empty known_starts leaves out none
-
     Sums are float32, in the order of the query's words: the same for any number of threads. A document without any
     of the words is not a candidate. Work: the lists of the query's words; a heap keeps the best.
+
+    Args:
+        word_starts: The words of each query, as rows; a word that is there twice counts twice.
+        words: The words of each query, as rows; a word that is there twice counts twice.
+        list_starts: The documents of each word and their weights, all above 0.
+        documents: The documents of each word and their weights, all above 0.
+        weights: The documents of each word and their weights, all above 0.
+        known_starts: The documents to leave out, as rows; an empty known_starts leaves out none.
+        known: The documents to leave out, as rows; an empty known_starts leaves out none.
     """
     depth = ids.shape[1]
     sums, touched = np.zeros(n_documents, np.float32), np.empty(n_documents, np.int64)

@@ -37,7 +37,8 @@ def sort_keys(keys: Any, spare: Any, digits: int) -> None:
 def halve(one: Any, other: Any, first: int, out: Any) -> None:
     """Merge two sorted runs and write every second key to `out`: places first, first + 2, and so on; first is 0 or 1.
 
-    out   one longer than half of both runs: every key is written, and the right one of two is written last
+    Args:
+        out: One longer than half of both runs: every key is written, and the right one of two is written last.
     """
     i, j, late = np.int64(0), np.int64(0), 1 - first
     while i < len(one) and j < len(other):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from naysay.checks import check_whole, refuse
+from naysay.checks import check_whole, public, raise_invalid
 
 # Below this many elementary steps (about 5 ns each) a second thread costs more than it brings.
 _WORTH_A_THREAD = 16_384
@@ -51,7 +51,7 @@ def threads() -> int:
     if _THREADS.count is None:
         asked = os.environ.get("NAYSAY_THREADS", "")
         if asked and not (asked.isdecimal() and int(asked) >= 1):
-            refuse("NAYSAY_THREADS", "the variable", "a whole number of at least 1", repr(asked))
+            raise_invalid("the variable", "a whole number of at least 1", repr(asked))
         _THREADS.count = int(asked) if asked else _cores()
     return _THREADS.count
 
@@ -61,18 +61,20 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@public
 def set_threads(count: int) -> None:
     """Split large calls over `count` threads from now on; 1 works in the caller's thread alone."""
-    _THREADS.count = check_whole("set_threads", "count", count, 1)
+    _THREADS.count = check_whole("count", count, 1)
     _THREADS.pool = None
 
 
 def in_rows(loop: Callable[..., Any], rows: int, steps: int, *arguments: Any) -> None:
     """Run `loop(start, stop, *arguments)` over all rows, in parts if `steps` of work are worth it.
 
-    loop       a compiled loop that touches only its own rows of its outputs
-    rows       how many rows there are
-    steps      the elementary steps of the whole call, for the decision to split
+    Args:
+        loop: A compiled loop that touches only its own rows of its outputs.
+        rows: How many rows there are.
+        steps: The elementary steps of the whole call, for the decision to split.
     """
     most = min(max(1, steps // _WORTH_A_THREAD), max(1, rows))
     workers = min(threads(), most)

@@ -13,7 +13,9 @@ from naysay.kernels.compile import compiled, inlined
 def lower_limit(line: Any, maxima: Any, width: Any) -> Any:
     """A number that at least `width` scores of the line reach: of the maxima of some groups, the highest such one.
 
-    maxima   room for as many groups as are wanted, at least `width`: with twice as many few other scores reach it
+    Args:
+        maxima: Room for as many groups as are wanted, at least `width`: with twice as many few other scores reach
+            it.
     """
     groups = len(maxima)
     for group in range(groups):
@@ -35,10 +37,13 @@ def lower_limit(line: Any, maxima: Any, width: Any) -> Any:
 def order_line(line: Any, order: Any, values: Any, maxima: Any, kept: Any) -> None:
     """Put in `order` the slots of the line's highest scores, highest first; of equal ones the earlier comes first.
 
-    values, maxima, kept   room for len(order) and twice as many scores, and for a slot more than the line has
-
     Scores below a limit that enough of them reach are left out, several at a time and without a branch; the others go
     through a list kept in order. There are at least as many scores as places, and none is NaN.
+
+    Args:
+        values: Room for len(order) and twice as many scores, and for a slot more than the line has.
+        maxima: Room for len(order) and twice as many scores, and for a slot more than the line has.
+        kept: Room for len(order) and twice as many scores, and for a slot more than the line has.
     """
     width, slots = len(order), len(line)
     limit = lower_limit(line, maxima, width) if width > 1 and 4 * width <= slots else line.dtype.type(-np.inf)

@@ -3,7 +3,7 @@
 
 from naysay.arrays import need_torch
 
-need_torch("naysay.losses")
+need_torch()
 
 from naysay.losses.across import gather_rows
 from naysay.losses.attract import attract

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from naysay.arrays import is_torch
-from naysay.checks import refuse
+from naysay.checks import public, raise_invalid
 
 _DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.int32)
 
@@ -22,12 +22,9 @@ class Gathered(NamedTuple):
     first: int
 
 
+@public
 def gather_rows(vectors: Tensor, group: Any = None) -> Gathered:
     """(all rows (N, d), first): the rows of every process of the group, for `in_batch` to take as keys.
-
-    vectors   (n, d) this process's rows, or (n,) ids or labels; n may differ between processes, also be 0
-    group     a process group of torch.distributed; None is all processes. Without torch.distributed, or in a group of
-              one, the answer is the vectors themselves, so that a loop need not ask where it runs
 
     Row i of this process is row first + i of all, so in_batch(anchors, rows, partner=first + torch.arange(n)) has the
     negatives of one batch of N. Gradients flow: a row's is the sum over all processes' losses, sent to the process that
@@ -41,23 +38,29 @@ def gather_rows(vectors: Tensor, group: Any = None) -> Gathered:
 
     RocketQA's cross-batch negatives: Qu et al. NAACL 2021; SimCLR's and CLIP's global batch.
 
-    >>> import torch
-    >>> rows, first = gather_rows(torch.eye(2))    # one process
-    >>> rows.shape, first
-    (torch.Size([2, 2]), 0)
+    Args:
+        vectors: (n, d) this process's rows, or (n,) ids or labels; n may differ between processes, also be 0.
+        group: A process group of torch.distributed; None is all processes. Without torch.distributed, or in a group
+            of one, the answer is the vectors themselves, so that a loop need not ask where it runs.
+
+    Example:
+        >>> import torch
+        >>> rows, first = gather_rows(torch.eye(2))    # one process
+        >>> rows.shape, first
+        (torch.Size([2, 2]), 0)
     """
     if not is_torch(vectors):
-        refuse("gather_rows", "vectors", "a torch tensor", f"a {type(vectors).__name__}")
+        raise_invalid("vectors", "a torch tensor", f"a {type(vectors).__name__}")
     if vectors.ndim not in (1, 2):
-        refuse("gather_rows", "vectors", "of shape (n, d) or (n,)", f"shape {tuple(vectors.shape)}")
+        raise_invalid("vectors", "of shape (n, d) or (n,)", f"shape {tuple(vectors.shape)}")
     if vectors.dtype not in _DTYPES:
         names = ", ".join(str(dtype).removeprefix("torch.") for dtype in _DTYPES)
-        refuse("gather_rows", "vectors", f"of one of the dtypes {names}", str(vectors.dtype))
+        raise_invalid("vectors", f"of one of the dtypes {names}", str(vectors.dtype))
     if not (dist.is_available() and dist.is_initialized()):
         return Gathered(vectors, 0)
     rank = dist.get_rank(group)
     if rank < 0:
-        refuse("gather_rows", "group", "one that this process belongs to", "another")
+        raise_invalid("group", "one that this process belongs to", "another")
     if dist.get_world_size(group) == 1:
         return Gathered(vectors, 0)
     wanted = vectors.requires_grad and torch.is_grad_enabled()
@@ -75,14 +78,14 @@ def _agreed(vectors: Tensor, group: Any, *, wanted: bool) -> list[int]:
     counts, widths, dtypes, wishes = torch.stack(found).T.tolist()
     if len(set(widths)) > 1:
         got = ", ".join("(n,)" if width < 0 else f"(n, {width})" for width in widths)
-        refuse("gather_rows", "vectors", "of one width in all processes", got)
+        raise_invalid("vectors", "of one width in all processes", got)
     if len(set(dtypes)) > 1:
         got = ", ".join(str(_DTYPES[place]) for place in dtypes)
-        refuse("gather_rows", "vectors", "of one dtype in all processes", got)
+        raise_invalid("vectors", "of one dtype in all processes", got)
     if len(set(wishes)) > 1:
         got = ", ".join("with" if wish else "without" for wish in wishes)
         advice = "The backward pass of one would wait for the others for ever."
-        refuse("gather_rows", "vectors", "with gradients in all processes or in none", got, advice)
+        raise_invalid("vectors", "with gradients in all processes or in none", got, advice)
     return [int(count) for count in counts]
 
 

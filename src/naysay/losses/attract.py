@@ -6,11 +6,13 @@ from typing import Any
 
 from torch import Tensor
 
-from naysay.losses.batch import as_partner, own_batch
-from naysay.losses.blocks import BLOCK
-from naysay.losses.gather import Gather
+from naysay.checks import public
+from naysay.losses._batch import as_partner, own_batch
+from naysay.losses._blocks import BLOCK
+from naysay.losses._gather import Gather
 
 
+@public
 def attract(
     z: Tensor,
     partner: Any,
@@ -35,13 +37,13 @@ def attract(
 
     Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
 
-    >>> import torch
-    >>> z = torch.eye(4)
-    >>> attract(z, [1, 0, 3, 2], [7, 7, -1, -1], temperature=1.0)    # all scores are 0: log 3
-    tensor([1.0986, 1.0986, 1.0986, 1.0986])
+    Example:
+        >>> import torch
+        >>> z = torch.eye(4)
+        >>> attract(z, [1, 0, 3, 2], [7, 7, -1, -1], temperature=1.0)    # all scores are 0: log 3
+        tensor([1.0986, 1.0986, 1.0986, 1.0986])
     """
     ready = own_batch(
-        "attract",
         z,
         labels,
         temperature=temperature,
@@ -52,5 +54,5 @@ def attract(
         block=block,
     )
     rows = len(ready.left)
-    pairs = as_partner("attract", partner, rows, rows, ready.left.device, own=True)
+    pairs = as_partner(partner, rows, rows, ready.left.device, own=True)
     return ready.losses(Gather(ready.columns, ready.labels, ready.key_labels, partner=pairs))

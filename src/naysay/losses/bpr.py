@@ -6,24 +6,29 @@ from typing import Any
 
 from torch import Tensor
 
-from naysay.losses.slots import slots, softplus
+from naysay.checks import public
+from naysay.losses._slots import slots, softplus
 
 
+@public
 def bpr(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any = None) -> Tensor:
     """Bayesian personalised ranking: sum_j w_j * -log sigmoid(p - s_j), (B,).
-
-    positive   (B,) scores
-    negatives  (B, K) scores
-    mask       (B, K) bool, True where a slot counts;  weights  (B, K), at least 0
 
     The paper's BPR-Opt is a sum over triples (anchor, positive, negative), so a row is a sum over its negatives;
     for the mean pass weights of 1 / K. One negative a row is the usual choice.
 
     Rendle, Freudenthaler, Gantner, Schmidt-Thieme. BPR: Bayesian Personalized Ranking from Implicit Feedback. UAI 2009.
 
-    >>> import torch
-    >>> bpr(torch.tensor([1.0, 3.0]), torch.tensor([[1.0], [0.0]]))
-    tensor([0.6931, 0.0486])
+    Args:
+        positive: (B,) scores.
+        negatives: (B, K) scores.
+        mask: (B, K) bool, True where a slot counts.
+        weights: (B, K), at least 0.
+
+    Example:
+        >>> import torch
+        >>> bpr(torch.tensor([1.0, 3.0]), torch.tensor([[1.0], [0.0]]))
+        tensor([0.6931, 0.0486])
     """
-    ready = slots("bpr", positive, negatives, mask, weights)
+    ready = slots(positive, negatives, mask, weights)
     return ready.answer(ready.weighted_sum(softplus(ready.negatives - ready.positive[:, None])))

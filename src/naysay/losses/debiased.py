@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay.checks import refuse, shown
-from naysay.losses.inputs import as_temperature, check_share, is_number
-from naysay.losses.slots import slots, softplus
+from naysay.checks import check_number, is_number, public, raise_invalid, shown
+from naysay.losses._inputs import as_temperature
+from naysay.losses._slots import slots, softplus
 
 
+@public
 def debiased(
     positive: Tensor,
     negatives: Tensor,
@@ -28,37 +29,41 @@ def debiased(
 
         g = max((mean_j e^{s_j/t} - prior e^{p/t}) / (1 - prior), e^{least/t})
 
-    positive     (B,) scores;  negatives  (B, K) scores
-    prior        tau+ of the paper: the share of negatives that are false, in [0, 1); 0 is `info_nce`
-    least        the lowest score there can be, -1 for a cosine: g, a mean of e^{s/t}, cannot fall below e^{least/t}.
-                 -inf for scores without a bound
-    temperature  t, above 0: a number, or a tensor of one number, which may be learnt
-    mask         (B, K) bool, True where a slot counts;  weights  (B, K), at least 0
-    log_q        (B, K), as in `info_nce`
-
     N is the sum of the row's weights, its number of negatives if there are none. The positive stands for the false
     negatives, which nobody can see. Also known as DCL, a name that the decoupled loss has too.
 
     Chuang, Robinson, Lin, Torralba, Jegelka. Debiased Contrastive Learning. NeurIPS 2020.
 
-    >>> import torch
-    >>> scores = torch.tensor([0.8]), torch.tensor([[0.7, 0.1, -0.3]])
-    >>> debiased(*scores, prior=0.1), debiased(*scores, prior=0.0)
-    (tensor([0.6798]), tensor([0.7775]))
+    Args:
+        positive: (B,) scores.
+        negatives: (B, K) scores.
+        prior: Tau+ of the paper: the share of negatives that are false, in [0, 1); 0 is `info_nce`.
+        least: The lowest score there can be, -1 for a cosine: g, a mean of e^{s/t}, cannot fall below e^{least/t}.
+            -inf for scores without a bound.
+        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
+        mask: (B, K) bool, True where a slot counts.
+        weights: (B, K), at least 0.
+        log_q: (B, K), as in `info_nce`.
+
+    Example:
+        >>> import torch
+        >>> scores = torch.tensor([0.8]), torch.tensor([[0.7, 0.1, -0.3]])
+        >>> debiased(*scores, prior=0.1), debiased(*scores, prior=0.0)
+        (tensor([0.6798]), tensor([0.7775]))
     """
-    check_debiasing("debiased", prior, least)
-    ready = slots("debiased", positive, negatives, mask, weights, log_q)
-    scale = as_temperature("debiased", temperature, ready.positive)
+    check_debiasing(prior, least)
+    ready = slots(positive, negatives, mask, weights, log_q)
+    scale = as_temperature(temperature, ready.positive)
     pull, count = ready.positive / scale, ready.log_count()
     mean = ready.log_sum(ready.negatives / scale) - count
     return ready.answer(softplus(count + log_true_mean(mean, pull, prior, floor_of(least, scale)) - pull))
 
 
-def check_debiasing(owner: str, prior: Any, least: Any) -> None:
+def check_debiasing(prior: Any, least: Any) -> None:
     """Refuse a prior outside [0, 1) and a bound that is not a number."""
-    check_share(owner, "prior", prior)
+    check_number("prior", prior, at_least=0, below=1)
     if not is_number(least) or math.isnan(least) or least == math.inf:
-        refuse(owner, "least", "a number, or -inf", shown(least))
+        raise_invalid("least", "a number, or -inf", shown(least))
 
 
 def floor_of(least: float, scale: Any) -> Any:

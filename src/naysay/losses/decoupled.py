@@ -6,10 +6,12 @@ from typing import Any
 
 from torch import Tensor, softmax
 
-from naysay.losses.inputs import as_temperature, check_number
-from naysay.losses.slots import slots
+from naysay.checks import check_number, public
+from naysay.losses._inputs import as_temperature
+from naysay.losses._slots import slots
 
 
+@public
 def decoupled(
     positive: Tensor,
     negatives: Tensor,
@@ -22,26 +24,31 @@ def decoupled(
 ) -> Tensor:
     """-v p/t + log sum_j w_j exp(s_j/t), (B,); it can be negative.
 
-    positive     (B,) scores;  negatives  (B, K) scores
-    temperature  t, above 0: a number, or a tensor of one number, which may be learnt
-    sigma        None: v = 1. A number: v_b = 2 - B softmax over the batch of p_b / sigma, without gradient, which gives
-                 less to positives that are close already (DCLW, 0.5 in the paper); a row then depends on the batch
-    mask         (B, K) bool, True where a slot counts;  weights  (B, K), at least 0
-    log_q        (B, K), as in `info_nce`
-
     InfoNCE multiplies every gradient by 1 - P(positive), which starves small batches; without the positive in the
     denominator that factor is gone. Known as DCL, a name that the debiased loss has too.
 
     Yeh, Hong, Hsu, Liu, Chen, LeCun. Decoupled Contrastive Learning. ECCV 2022.
 
-    >>> import torch
-    >>> decoupled(torch.tensor([1.0]), torch.tensor([[1.0, 1.0]]), temperature=1.0)    # log 2
-    tensor([0.6931])
+    Args:
+        positive: (B,) scores.
+        negatives: (B, K) scores.
+        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
+        sigma: None: v = 1. A number: v_b = 2 - B softmax over the batch of p_b / sigma, without gradient, which
+            gives less to positives that are close already (DCLW, 0.5 in the paper); a row then depends on the
+            batch.
+        mask: (B, K) bool, True where a slot counts.
+        weights: (B, K), at least 0.
+        log_q: (B, K), as in `info_nce`.
+
+    Example:
+        >>> import torch
+        >>> decoupled(torch.tensor([1.0]), torch.tensor([[1.0, 1.0]]), temperature=1.0)    # log 2
+        tensor([0.6931])
     """
-    ready = slots("decoupled", positive, negatives, mask, weights, log_q)
-    scale = as_temperature("decoupled", temperature, ready.positive)
+    ready = slots(positive, negatives, mask, weights, log_q)
+    scale = as_temperature(temperature, ready.positive)
     pull = ready.positive / scale
     if sigma is not None:
-        check_number("decoupled", "sigma", sigma)
+        check_number("sigma", sigma, above=0, finite=True)
         pull = pull * (2.0 - len(pull) * softmax(ready.positive.detach() / sigma, dim=0))
     return ready.answer(ready.log_sum(ready.negatives / scale) - pull)

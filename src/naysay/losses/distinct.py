@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, first_bad, refuse
+from naysay.checks import as_array, first_bad, public, raise_invalid
 
 
+@public
 def distinct_log_q(log_q: Any, mask: Any = None) -> Any:
     """-log(1/q_j + a_j), (B, K), with a_j the number of slots drawn after slot j; torch if log_q is.
-
-    log_q   (B, K) as a pool with distinct=True gives it: the log-probability of slot j given the row's earlier slots
-    mask    (B, K) bool, True where a slot was drawn
 
     A distinct row never repeats itself, so e^{s_j} / q_j estimates the sum over the items that were still free; the
     earlier ones are known, and are added. The mean over j of sum_{i<j} e^{s_i} + e^{s_j} / q_j is unbiased for the sum
@@ -23,21 +21,27 @@ def distinct_log_q(log_q: Any, mask: Any = None) -> Any:
 
     Des Raj. Some Estimators in Sampling with Varying Probabilities without Replacement. JASA 1956.
 
-    >>> np.exp(-distinct_log_q(-np.log([[5.0, 4.0]]))).round(3).tolist()    # two of five, one after the other
-    [[6.0, 4.0]]
+    Args:
+        log_q: (B, K) as a pool with distinct=True gives it: the log-probability of slot j given the row's earlier
+            slots.
+        mask: (B, K) bool, True where a slot was drawn.
+
+    Example:
+        >>> np.exp(-distinct_log_q(-np.log([[5.0, 4.0]]))).round(3).tolist()    # two of five, one after the other
+        [[6.0, 4.0]]
     """
-    given = as_array("distinct_log_q", "log_q", to_numpy(log_q))
+    given = as_array("log_q", to_numpy(log_q))
     if given.ndim != 2:
-        refuse("distinct_log_q", "log_q", "of shape (B, K)", f"shape {given.shape}")
+        raise_invalid("log_q", "of shape (B, K)", f"shape {given.shape}")
     if given.dtype.kind not in "iuf":
-        refuse("distinct_log_q", "log_q", "numbers", f"dtype {given.dtype}")
-    drawn = np.ones(given.shape, dtype=bool) if mask is None else as_array("distinct_log_q", "mask", to_numpy(mask))
+        raise_invalid("log_q", "numbers", f"dtype {given.dtype}")
+    drawn = np.ones(given.shape, dtype=bool) if mask is None else as_array("mask", to_numpy(mask))
     if drawn.shape != given.shape or drawn.dtype != bool:
-        refuse("distinct_log_q", "mask", f"bool, of shape {given.shape}", f"{drawn.dtype}, shape {drawn.shape}")
+        raise_invalid("mask", f"bool, of shape {given.shape}", f"{drawn.dtype}, shape {drawn.shape}")
     bad = drawn & ~(given <= 1e-6)
     if bad.any():
         got = first_bad(given, bad)
-        refuse("distinct_log_q", "log_q", "at most 0", got, "It is the logarithm of a probability.")
+        raise_invalid("log_q", "at most 0", got, "It is the logarithm of a probability.")
     after = drawn[:, ::-1].cumsum(axis=1)[:, ::-1] - drawn
     with np.errstate(divide="ignore"):
         result = np.where(drawn, -np.logaddexp(np.log(after), -np.where(drawn, given, 0.0)), 0.0)

@@ -6,11 +6,11 @@ from typing import Any
 
 from torch import Tensor
 
-from naysay.checks import check_whole, refuse, shown
-from naysay.losses.inputs import is_number
-from naysay.losses.slots import slots, softplus
+from naysay.checks import check_whole, is_number, public, raise_invalid, shown
+from naysay.losses._slots import slots, softplus
 
 
+@public
 def gbce(
     positive: Tensor,
     negatives: Tensor,
@@ -22,11 +22,6 @@ def gbce(
 ) -> Tensor:
     """-beta log sigmoid(p) - sum_j w_j log sigmoid(-s_j), (B,), with beta = 1 - calibration * (1 - k / (n_items - 1)).
 
-    positive     (B,) scores as logits;  negatives  (B, K) scores as logits
-    n_items      size of the catalogue that negatives were drawn from
-    calibration  t of the paper, in [0, 1]: 0 is `sampled_bce`; 1 makes the predicted probabilities those of full data
-    mask         (B, K) bool, True where a slot counts;  weights  (B, K), at least 0
-
     k is the sum of a row's weights, the number of its negatives if there are none. Few negatives make a model
     overconfident: sigmoid(p) tends to 1 for many items, and the order among the best is lost. sigmoid(p)^beta takes
     that back. In the paper's letters beta = alpha ((1 - 1 / alpha) t + 1 / alpha) with the sampling rate
@@ -35,14 +30,24 @@ def gbce(
     Petrov and Macdonald. gSASRec: Reducing Overconfidence in Sequential Recommendation Trained with Negative Sampling.
     RecSys 2023.
 
-    >>> import torch
-    >>> gbce(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]), n_items=101)    # (beta + 2) log 2, beta = 0.265
-    tensor([1.5700])
+    Args:
+        positive: (B,) scores as logits.
+        negatives: (B, K) scores as logits.
+        n_items: Size of the catalogue that negatives were drawn from.
+        calibration: T of the paper, in [0, 1]: 0 is `sampled_bce`; 1 makes the predicted probabilities those of
+            full data.
+        mask: (B, K) bool, True where a slot counts.
+        weights: (B, K), at least 0.
+
+    Example:
+        >>> import torch
+        >>> gbce(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]), n_items=101)    # (beta + 2) log 2, beta = 0.265
+        tensor([1.5700])
     """
-    check_whole("gbce", "n_items", n_items, 2)
+    check_whole("n_items", n_items, 2)
     if not is_number(calibration) or not 0 <= calibration <= 1:
-        refuse("gbce", "calibration", "a number between 0 and 1", shown(calibration))
-    ready = slots("gbce", positive, negatives, mask, weights)
+        raise_invalid("calibration", "a number between 0 and 1", shown(calibration))
+    ready = slots(positive, negatives, mask, weights)
     rate = (ready.weights.sum(dim=1) / (n_items - 1)).clamp_max(1.0)  # more draws than items: all were seen
     beta = 1.0 - calibration * (1.0 - rate)
     return ready.answer(beta * softplus(-ready.positive) + ready.weighted_sum(softplus(ready.negatives)))

@@ -7,15 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay.checks import check_whole, refuse
-from naysay.losses.batch import as_partner, as_vectors, label_pair
-from naysay.losses.blocks import BLOCK, blockwise
-from naysay.losses.columns import columns
-from naysay.losses.contrast import Contrast
+from naysay.checks import check_number, check_whole, public, raise_invalid
+from naysay.losses._batch import as_partner, as_vectors, label_pair
+from naysay.losses._blocks import BLOCK, blockwise
+from naysay.losses._columns import columns
+from naysay.losses._contrast import Contrast
+from naysay.losses._inputs import as_mask, as_temperature, computing
 from naysay.losses.debiased import check_debiasing, floor_of
-from naysay.losses.inputs import as_mask, as_temperature, check_setting, computing
 
 
+@public
 def in_batch(
     anchors: Tensor,
     keys: Tensor | None = None,
@@ -38,22 +39,6 @@ def in_batch(
 ) -> Tensor:
     """InfoNCE of each anchor against all keys, (N,), without the (N, M) matrix of scores.
 
-    anchors          (N, d);  scores are dot products, so normalise first for a cosine
-    keys             (M, d), or None: the anchors are their own keys, and none is a negative of itself
-    partner          (N,) which key is the anchor's positive; None: key i is that of anchor i
-    negatives        (N, K, d) further negatives, negative_mask (N, K) bool True where one counts
-    share_negatives  False: an anchor's further negatives are its own. True: they are keys for all, after the M
-    temperature      above 0: a number, or a tensor of one number, which may be learnt
-    mask             True where a key may be a negative: (M,), (N, M), or a function of a slice of rows that answers
-                     with (rows, M). The positive always counts
-    weights          at least 0, in the same three shapes
-    log_q            (M,) log-probability with which each key came into the batch, as in `info_nce`
-    labels           (N,) or (G, N), key_labels (M,) or (G, M): keys of the anchor's own label are left out, -1 matches
-                     nothing; over G granularities, the mean of the losses. Without keys, labels serve for both
-    prior            share of false negatives, as in `debiased`;  least  the lowest score there can be
-    beta             how much harder negatives count, as in `hardness`;  through  the same
-    block            scores held at once
-
     For two views of a batch, in_batch(z, partner=...) with z of both is NT-Xent. For both directions of pairs take the
     mean of in_batch(a, b) and in_batch(b, a).
 
@@ -65,41 +50,61 @@ def in_batch(
     Chen, Kornblith, Norouzi, Hinton. A Simple Framework for Contrastive Learning of Visual Representations. ICML 2020;
     the other forms: see `debiased`, `hardness` and `eliminate`.
 
-    >>> import torch
-    >>> in_batch(torch.eye(3), torch.eye(3))    # log(e + 2) - 1
-    tensor([0.5514, 0.5514, 0.5514])
+    Args:
+        anchors: (N, d); scores are dot products, so normalise first for a cosine.
+        keys: (M, d), or None: the anchors are their own keys, and none is a negative of itself.
+        partner: (N,) which key is the anchor's positive; None: key i is that of anchor i.
+        negatives: (N, K, d) further negatives, negative_mask (N, K) bool True where one counts.
+        share_negatives: False: an anchor's further negatives are its own. True: they are keys for all, after the M.
+        temperature: Above 0: a number, or a tensor of one number, which may be learnt.
+        mask: True where a key may be a negative: (M,), (N, M), or a function of a slice of rows that answers with
+            (rows, M). The positive always counts.
+        weights: At least 0, in the same three shapes.
+        log_q: (M,) log-probability with which each key came into the batch, as in `info_nce`.
+        labels: (N,) or (G, N), key_labels (M,) or (G, M): keys of the anchor's own label are left out, -1 matches
+            nothing; over G granularities, the mean of the losses. Without keys, labels serve for both.
+        prior: Share of false negatives, as in `debiased`.
+        least: The lowest score there can be.
+        beta: How much harder negatives count, as in `hardness`.
+        through: The same.
+        block: Scores held at once.
+
+    Example:
+        >>> import torch
+        >>> in_batch(torch.eye(3), torch.eye(3))    # log(e + 2) - 1
+        tensor([0.5514, 0.5514, 0.5514])
     """
-    check_debiasing("in_batch", prior, least)
-    check_setting("in_batch", "beta", beta, 0)
-    check_whole("in_batch", "block", block, 1)
-    given = as_vectors("in_batch", "anchors", anchors)
-    scale = as_temperature("in_batch", temperature, given)
-    right = given if keys is None else as_vectors("in_batch", "keys", keys, given)
+    check_debiasing(prior, least)
+    check_number("beta", beta, at_least=0, finite=True)
+    check_whole("block", block, 1)
+    given = as_vectors("anchors", anchors)
+    scale = as_temperature(temperature, given)
+    right = given if keys is None else as_vectors("keys", keys, given)
     own, rows, device = keys is None, len(given), given.device
-    pairs = as_partner("in_batch", partner, rows, len(right), device, own=own)
+    pairs = as_partner(partner, rows, len(right), device, own=own)
     left, right = given.to(computing(given)) / scale, right.to(computing(given))
     spare, row_inputs = None, [torch.as_tensor(floor_of(least, scale), dtype=left.dtype, device=device).expand(rows)]
     if negatives is not None:
-        further = as_vectors("in_batch", "negatives", negatives, given, middle=True).to(left.dtype)
+        further = as_vectors("negatives", negatives, given, middle=True).to(left.dtype)
         valid = torch.ones(further.shape[:2], dtype=torch.bool, device=device)
         if negative_mask is not None:
-            valid = as_mask("in_batch", negative_mask, tuple(further.shape[:2]), device, "negative_mask")
+            valid = as_mask(negative_mask, tuple(further.shape[:2]), device, "negative_mask")
         if share_negatives:
             spare = torch.cat([torch.ones(len(right), dtype=torch.bool, device=device), valid.flatten()])
             right = torch.cat([right, further.flatten(0, 1)])
         elif log_q is not None:
-            refuse("in_batch", "log_q", "None with negatives of an anchor's own", "log_q", "Their own is not known.")
+            raise_invalid("log_q", "None with negatives of an anchor's own", "log_q", "Their own is not known.")
         else:
             row_inputs += _log_sums(torch.einsum("nd,nkd->nk", left, further), valid, beta, through=through)
     elif negative_mask is not None:
-        refuse("in_batch", "negative_mask", "given with negatives", "a mask without them")
+        raise_invalid("negative_mask", "given with negatives", "a mask without them")
     size = len(right)
     same: tuple[Tensor | None, Tensor | None] = (None, None)
     if labels is not None:
-        same = label_pair("in_batch", labels, key_labels, rows, size, device, own=own)
+        same = label_pair(labels, key_labels, rows, size, device, own=own)
     elif key_labels is not None:
-        refuse("in_batch", "key_labels", "given with labels", "key_labels without them")
-    found = columns("in_batch", rows, size, left, own=own, mask=mask, weights=weights, log_q=log_q, spare=spare)
+        raise_invalid("key_labels", "given with labels", "key_labels without them")
+    found = columns(rows, size, left, own=own, mask=mask, weights=weights, log_q=log_q, spare=spare)
     form = Contrast(found, pairs, *same, prior, beta, through)
     return blockwise(left, right, torch.stack(row_inputs), form, block).to(given.dtype)
 

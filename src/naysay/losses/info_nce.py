@@ -6,10 +6,12 @@ from typing import Any
 
 from torch import Tensor
 
-from naysay.losses.inputs import as_temperature
-from naysay.losses.slots import slots, softplus
+from naysay.checks import public
+from naysay.losses._inputs import as_temperature
+from naysay.losses._slots import slots, softplus
 
 
+@public
 def info_nce(
     positive: Tensor,
     negatives: Tensor,
@@ -21,11 +23,6 @@ def info_nce(
 ) -> Tensor:
     """-p/t + log(e^{p/t} + sum_j w_j exp(s_j/t - [log q_j + log K_b])), (B,); the bracket only if log_q is given.
 
-    positive     (B,) scores;  negatives  (B, K) scores
-    temperature  t, above 0: a number, or a tensor of one number, which may be learnt
-    mask         (B, K) bool, True where a slot counts;  weights  (B, K), at least 0
-    log_q        (B, K) log-probability with which each negative was drawn, as `Negatives.log_q` has it
-
     With log_q the sum over K draws is an unbiased estimate of the sum over all items that could have been drawn, so the
     loss estimates the full softmax; K_b is the row's number of valid slots. The positive, always there, is not
     corrected. For rows drawn without replacement see `distinct_log_q`, for other corrections `sampled_softmax`.
@@ -33,10 +30,19 @@ def info_nce(
     van den Oord, Li, Vinyals. Representation Learning with Contrastive Predictive Coding. 2018; the correction: Bengio
     and Senecal. Adaptive Importance Sampling to Accelerate Training of a Neural Probabilistic Language Model. 2008.
 
-    >>> import torch
-    >>> info_nce(torch.tensor([1.0]), torch.tensor([[1.0, 1.0, 1.0]]))    # log 4
-    tensor([1.3863])
+    Args:
+        positive: (B,) scores.
+        negatives: (B, K) scores.
+        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
+        mask: (B, K) bool, True where a slot counts.
+        weights: (B, K), at least 0.
+        log_q: (B, K) log-probability with which each negative was drawn, as `Negatives.log_q` has it.
+
+    Example:
+        >>> import torch
+        >>> info_nce(torch.tensor([1.0]), torch.tensor([[1.0, 1.0, 1.0]]))    # log 4
+        tensor([1.3863])
     """
-    ready = slots("info_nce", positive, negatives, mask, weights, log_q)
-    scale = as_temperature("info_nce", temperature, ready.positive)
+    ready = slots(positive, negatives, mask, weights, log_q)
+    scale = as_temperature(temperature, ready.positive)
     return ready.answer(softplus(ready.log_sum(ready.negatives / scale) - ready.positive / scale))

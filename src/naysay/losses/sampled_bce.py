@@ -6,23 +6,29 @@ from typing import Any
 
 from torch import Tensor
 
-from naysay.losses.slots import slots, softplus
+from naysay.checks import public
+from naysay.losses._slots import slots, softplus
 
 
+@public
 def sampled_bce(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any = None) -> Tensor:
     """-log sigmoid(p) - sum_j w_j log sigmoid(-s_j), (B,).
-
-    positive   (B,) scores as logits;  negatives  (B, K) scores as logits
-    mask       (B, K) bool, True where a slot counts;  weights  (B, K), at least 0
 
     A row with no negatives gives 0: a positive alone has a trivial answer, score everything high.
 
     Mikolov, Sutskever, Chen, Corrado, Dean. Distributed Representations of Words and Phrases and their
     Compositionality. NeurIPS 2013.
 
-    >>> import torch
-    >>> sampled_bce(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]))    # 3 log 2
-    tensor([2.0794])
+    Args:
+        positive: (B,) scores as logits.
+        negatives: (B, K) scores as logits.
+        mask: (B, K) bool, True where a slot counts.
+        weights: (B, K), at least 0.
+
+    Example:
+        >>> import torch
+        >>> sampled_bce(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]))    # 3 log 2
+        tensor([2.0794])
     """
-    ready = slots("sampled_bce", positive, negatives, mask, weights)
+    ready = slots(positive, negatives, mask, weights)
     return ready.answer(softplus(-ready.positive) + ready.weighted_sum(softplus(ready.negatives)))

@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, first_bad, refuse
-from naysay.losses.inputs import as_log_q, as_temperature
-from naysay.losses.slots import slots, softplus
+from naysay.checks import check_one_of, first_bad, public, raise_invalid
+from naysay.losses._inputs import as_log_q, as_temperature
+from naysay.losses._slots import slots, softplus
 
 _FORMS = ("sampled", "refined", "classic")
 
 
+@public
 def sampled_softmax(
     positive: Tensor,
     negatives: Tensor,
@@ -27,18 +28,6 @@ def sampled_softmax(
     weights: Any = None,
 ) -> Tensor:
     """-log softmax of the positive over all items, estimated from K draws with known probabilities, (B,).
-
-    positive        (B,) scores;  negatives  (B, K) scores
-    log_q           (B, K) log-probability with which each negative was drawn
-    positive_log_q  (B,) that of the positive under the same sampler. None: negatives were drawn from all items but the
-                    positive, as every pool here does, and log_q says so
-    form            "sampled": `info_nce` with log_q
-                    "refined": the same gradient, the paper's own value. With positive_log_q, negatives that were drawn
-                    from all items and hit another one have Q' = q / (1 - q_p)
-                    "classic": the positive is corrected too, s - log q for all. Needs positive_log_q. Biased: the
-                    positive is there with probability 1
-    temperature     t, above 0: a number, or a tensor of one number, which may be learnt
-    mask            (B, K) bool, True where a slot counts: mask hits of the positive;  weights  (B, K), at least 0
 
     With s' = s/t - log Q' - log K_b and P = e^{p/t} / (e^{p/t} + sum_j e^{s'_j}):
 
@@ -53,26 +42,41 @@ def sampled_softmax(
     Recommendations. RecSys 2019 (classic); Khrylchenko et al. Correcting the LogQ Correction: Revisiting Sampled
     Softmax for Large-Scale Retrieval. RecSys 2025 (refined).
 
-    >>> import torch
-    >>> uniform = torch.full((1, 2), 0.25).log()    # two draws of four other items, all scores 0: log 5
-    >>> sampled_softmax(torch.zeros(1), torch.zeros(1, 2), log_q=uniform)
-    tensor([1.6094])
+    Args:
+        positive: (B,) scores.
+        negatives: (B, K) scores.
+        log_q: (B, K) log-probability with which each negative was drawn.
+        positive_log_q: (B,) that of the positive under the same sampler. None: negatives were drawn from all items
+            but the positive, as every pool here does, and log_q says so.
+        form: "sampled": `info_nce` with log_q "refined": the same gradient, the paper's own value. With
+            positive_log_q, negatives that were drawn from all items and hit another one have Q' = q / (1 - q_p)
+            "classic": the positive is corrected too, s - log q for all. Needs positive_log_q. Biased: the positive
+            is there with probability 1.
+        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
+        mask: (B, K) bool, True where a slot counts: mask hits of the positive.
+        weights: (B, K), at least 0.
+
+    Example:
+        >>> import torch
+        >>> uniform = torch.full((1, 2), 0.25).log()    # two draws of four other items, all scores 0: log 5
+        >>> sampled_softmax(torch.zeros(1), torch.zeros(1, 2), log_q=uniform)
+        tensor([1.6094])
     """
-    check_one_of("sampled_softmax", "form", form, _FORMS)
+    check_one_of("form", form, _FORMS)
     if log_q is None:
-        refuse("sampled_softmax", "log_q", "given", "None", "Without it, use info_nce.")
+        raise_invalid("log_q", "given", "None", "Without it, use info_nce.")
     if form == "classic" and positive_log_q is None:
         advice = "It is the log-probability with which each positive would be drawn."
-        refuse("sampled_softmax", "positive_log_q", "given for form 'classic'", "None", advice)
-    ready = slots("sampled_softmax", positive, negatives, mask, weights, log_q)
-    scale = as_temperature("sampled_softmax", temperature, ready.positive)
+        raise_invalid("positive_log_q", "given for form 'classic'", "None", advice)
+    ready = slots(positive, negatives, mask, weights, log_q)
+    scale = as_temperature(temperature, ready.positive)
     pull, push = ready.positive / scale, ready.log_sum(ready.negatives / scale)
     if positive_log_q is not None:
-        own = as_log_q("sampled_softmax", positive_log_q, (len(pull),), ready.positive, parameter="positive_log_q")
+        own = as_log_q(positive_log_q, (len(pull),), ready.positive, parameter="positive_log_q")
         certain = own >= 0
         if certain.any() and form != "classic":
             got = first_bad(to_numpy(own), to_numpy(certain))
-            refuse("sampled_softmax", "positive_log_q", "below 0", got, "Nothing but the positive could be drawn.")
+            raise_invalid("positive_log_q", "below 0", got, "Nothing but the positive could be drawn.")
         if form == "classic":
             return ready.answer(softplus(push + ready.log_drawn - (pull - own)))
         push = push + (-torch.expm1(own)).log()

@@ -6,11 +6,11 @@ from typing import Any
 
 from torch import Tensor
 
-from naysay.checks import refuse, shown
-from naysay.losses.inputs import check_setting, is_number
-from naysay.losses.slots import slots, softplus
+from naysay.checks import check_number, is_number, public, raise_invalid, shown
+from naysay.losses._slots import slots, softplus
 
 
+@public
 def self_adversarial(
     positive: Tensor,
     negatives: Tensor,
@@ -22,23 +22,27 @@ def self_adversarial(
 ) -> Tensor:
     """(-log sigmoid(f_p) - sum_j a_j log sigmoid(-f_j)) / 2, (B,), with f = margin + score.
 
-    positive   (B,) scores, minus a distance for TransE or RotatE;  negatives  (B, K) scores
-    alpha      how sharp: a_j = w_j e^{alpha f_j} / sum_i w_i e^{alpha f_i}, without gradient; 0 is the mean
-    margin     gamma of the paper, so that distances above it are taken for false triples
-    mask       (B, K) bool, True where a slot counts;  weights  (B, K), at least 0
-
     The authors' subsampling weight is one factor for a row: multiply the answer by it. A row with no negatives gives 0.
 
     Sun, Deng, Nie, Tang. RotatE: Knowledge Graph Embedding by Relational Rotation in Complex Space. ICLR 2019.
 
-    >>> import torch
-    >>> self_adversarial(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]))    # log 2
-    tensor([0.6931])
+    Args:
+        positive: (B,) scores, minus a distance for TransE or RotatE.
+        negatives: (B, K) scores.
+        alpha: How sharp: a_j = w_j e^{alpha f_j} / sum_i w_i e^{alpha f_i}, without gradient; 0 is the mean.
+        margin: Gamma of the paper, so that distances above it are taken for false triples.
+        mask: (B, K) bool, True where a slot counts.
+        weights: (B, K), at least 0.
+
+    Example:
+        >>> import torch
+        >>> self_adversarial(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]))    # log 2
+        tensor([0.6931])
     """
-    check_setting("self_adversarial", "alpha", alpha, 0)
+    check_number("alpha", alpha, at_least=0, finite=True)
     if not is_number(margin) or not abs(margin) < float("inf"):
-        refuse("self_adversarial", "margin", "a finite number", shown(margin))
-    ready = slots("self_adversarial", positive, negatives, mask, weights)
+        raise_invalid("margin", "a finite number", shown(margin))
+    ready = slots(positive, negatives, mask, weights)
     pull, push = ready.positive + margin, ready.negatives + margin
     sharp = alpha * push.detach()
     share = ready.weights * (sharp - ready.log_sum(sharp)[:, None]).masked_fill(~ready.kept, 0.0).exp()

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_generator, check_one_of, check_whole, refuse
+from naysay.checks import check_generator, check_one_of, check_whole, public, raise_invalid
 from naysay.errors import NaysayError
+from naysay.mining._counts import read_counts
+from naysay.mining._draws import distinct
+from naysay.mining._known import rows_of
 from naysay.mining.candidates import Candidates, Mask, check_candidates
-from naysay.mining.counts import read_counts
-from naysay.mining.draws import distinct
 from naysay.mining.judge import was_suspicious
-from naysay.mining.known import rows_of
 from naysay.positives import Positives
 from naysay.rng import key_from
 
@@ -24,6 +24,7 @@ ON_SHORT = ("pad", "drop", "relax", "random", "raise")
 ScorePairs = Callable[[NDArray[np.int64], NDArray[np.int64]], Any]
 
 
+@public
 def backfill(
     candidates: Candidates,
     k: Any,
@@ -36,31 +37,31 @@ def backfill(
 ) -> Candidates:
     """Fill rows that have fewer than k candidates in play, or say that they are short.
 
-    k          a number, or (n,) of them: what `select` was asked for
-    on_short   "pad"     leave them short
-               "drop"    leave such anchors out: what they have goes as "short anchor"
-               "relax"   take back what the judge dropped, the least suspicious first, then the lower score, then the
-                         lower id; marked "relaxed". What was excluded never comes back
-               "random"  add items of the whole corpus, each as likely, that are not known of the anchor and were not
-                         among its candidates; they stand in new slots of the source "random", marked "random", rank 0
-               "raise"   refuse
-    known      for "random": Positives of n anchors and all items
-    score      for "random": score(anchors (p,), ids (p,)) -> (p,), so that random ones have scores like the others
-    rng        for "random"
-    first      the number of the first row, where these are a part of more rows: random items go by it
-
     A row that is still short then has nothing left: its corpus, or what a judge had dropped, is used up. Nothing is
     tried twice, no id comes twice, and `shortfall` counts what is missing. Cost: a sort of the rows that are short.
+
+    Args:
+        k: A number, or (n,) of them: what `select` was asked for.
+        on_short: "pad"     leave them short
+            "drop"    leave such anchors out: what they have goes as "short anchor"
+            "relax"   take back what the judge dropped, the least suspicious first, then the lower score, then the
+                      lower id; marked "relaxed". What was excluded never comes back
+            "random"  add items of the whole corpus, each as likely, that are not known of the anchor and were not
+                      among its candidates; they stand in new slots of the source "random", marked "random", rank 0
+            "raise"   refuse
+        known: For "random": Positives of n anchors and all items.
+        score: For "random": score(anchors (p,), ids (p,)) -> (p,), so that random ones have scores like the others.
+        rng: For "random".
+        first: The number of the first row, where these are a part of more rows: random items go by it.
     """
-    owner = "backfill"
-    check_candidates(owner, candidates)
-    check_one_of(owner, "on_short", on_short, ON_SHORT)
+    check_candidates(candidates)
+    check_one_of("on_short", on_short, ON_SHORT)
     needed = {"known": known, "score": score, "rng": rng}
     for name, value in needed.items():
         if (value is None) == (on_short == "random"):
-            rule = "given for 'random'" if value is None else f"None for {on_short!r}"
-            refuse(owner, name, rule, None if value is None else type(value).__name__)
-    counts = read_counts(owner, k, len(candidates))
+            rule = "given for 'random'" if value is None else f"left out for {on_short!r}"
+            raise_invalid(name, rule, None if value is None else type(value).__name__)
+    counts = read_counts(k, len(candidates))
     missing = shortfall(candidates, counts)
     short = missing > 0
     if not short.any() or on_short == "pad":
@@ -69,7 +70,7 @@ def backfill(
         row = int(np.flatnonzero(short)[0])
         left = counts[row] - missing[row]
         message = (
-            f"{owner}: anchor {first + row} has {left} negatives left of the {counts[row]} asked for "
+            f"anchor {first + row} has {left} negatives left of the {counts[row]} asked for "
             f"({short.sum()} such anchor{'s' if short.sum() > 1 else ''}). Ask for fewer, search deeper, or take "
             "another on_short."
         )
@@ -79,8 +80,8 @@ def backfill(
     if on_short == "relax":
         back = _least_suspicious(candidates, missing)
         return candidates.restored(back).marked(back, "relaxed")
-    check_generator(owner, rng)
-    return _with_random(owner, candidates, missing, needed, check_whole(owner, "first", first, 0))
+    check_generator(rng)
+    return _with_random(candidates, missing, needed, check_whole("first", first, 0))
 
 
 def shortfall(candidates: Candidates, counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -104,20 +105,18 @@ def _least_suspicious(candidates: Candidates, missing: NDArray[np.int64]) -> Mas
     return found
 
 
-def _with_random(
-    owner: str, candidates: Candidates, missing: NDArray[np.int64], needed: dict[str, Any], first: int
-) -> Candidates:
+def _with_random(candidates: Candidates, missing: NDArray[np.int64], needed: dict[str, Any], first: int) -> Candidates:
     """New slots with items that the anchor's search did not list, and that are not known of it."""
     known: Positives = needed["known"]
     if not isinstance(known, Positives) or known.n_anchors != len(candidates):
         got = known.n_anchors if isinstance(known, Positives) else type(known).__name__
-        refuse(owner, "known", f"Positives of {len(candidates)} anchors, like the candidates", got)
+        raise_invalid("known", f"Positives of {len(candidates)} anchors, like the candidates", got)
     rows = np.flatnonzero(missing)
     places, slots = np.nonzero(candidates.filled[rows])
     listed = Positives.from_pairs(places, candidates.ids[rows][places, slots], len(rows), known.n_items)
     barred = rows_of(known, rows).union(listed)
     free = known.n_items - barred.count(relation="any")
-    ranks = distinct(key_from(owner, needed["rng"]), rows + first, missing[rows], free)
+    ranks = distinct(key_from(needed["rng"]), rows + first, missing[rows], free)
     asked, taken = np.nonzero(ranks >= 0)
     new = np.full((len(candidates), ranks.shape[1]), -1, np.int64)
     new[rows[asked], taken] = barred.nth_negative(asked, ranks[asked, taken])

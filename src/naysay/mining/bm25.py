@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_at_least, check_whole, refuse, shown
+from naysay._rows import frozen, offsets
+from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.errors import MissingExtraError
+from naysay.formats._labels import strings
 from naysay.kernels.postings import best_documents
 from naysay.kernels.threads import in_rows
-from naysay.mining.formats.labels import strings
-from naysay.mining.searching.found import Found
 from naysay.positives import Positives
-from naysay.rows import frozen, offsets
+from naysay.search.found import Found
 
 Words = Callable[[list[str]], Sequence[Sequence[str]]]
-_OWNER = "bm25"
 _WORD = re.compile(r"\b\w\w+\b")
 _BLOCK = 1 << 14  # texts that are split into words at a time
 
 
+@public
 def bm25(
     query_texts: Any,
     corpus_texts: Any,
@@ -38,26 +38,28 @@ def bm25(
 ) -> Found:
     """The `depth` best documents of each query by BM25: score descending, of equal scores row ascending.
 
-    query_texts, corpus_texts   lists of strings, or Arrow arrays
-    exclude                     pairs (query, document) that never come back
-    k1, b                       how fast repeats of a word wear off, and how much long documents are held back
-    words                       a function from texts to their lists of words; by default runs of two or more letters
-                                or digits, lower case, all of them kept. Pass one for stems, stop words, or scripts
-                                without spaces.
-
         score(q, d) = sum over words w of q: log(1 + (N - n_w + 0.5) / (n_w + 0.5)) f / (f + k1 (1 - b + b |d| / mean))
 
     with f the times that w stands in d, and n_w the documents that have it: Lucene's form (Kamphuis et al., ECIR 2020).
     A document that shares no word is no candidate: slots stay empty (-1). The index is that of bm25s (Lù, 2024), which
     picks among equal scores as its partial sort happens to; the picking here is exact, and the same for any number of
     threads. Cost: the index, and for each query the lists of its words; n_documents x 12 bytes a thread.
+
+    Args:
+        query_texts: Lists of strings, or Arrow arrays.
+        corpus_texts: Lists of strings, or Arrow arrays.
+        exclude: Pairs (query, document) that never come back.
+        k1: How fast repeats of a word wear off, and how much long documents are held back.
+        b: How fast repeats of a word wear off, and how much long documents are held back.
+        words: A function from texts to their lists of words; by default runs of two or more letters or digits,
+            lower case, all of them kept. Pass one for stems, stop words, or scripts without spaces.
     """
-    check_whole(_OWNER, "depth", depth, 1)
-    check_at_least(_OWNER, "k1", k1, 0)
-    check_at_least(_OWNER, "b", b, 0)
+    check_whole("depth", depth, 1)
+    check_number("k1", k1, at_least=0)
+    check_number("b", b, at_least=0)
     if not b <= 1:
-        refuse(_OWNER, "b", "at most 1", b)
-    queries, corpus = strings(_OWNER, "query_texts", query_texts), strings(_OWNER, "corpus_texts", corpus_texts)
+        raise_invalid("b", "at most 1", b)
+    queries, corpus = strings("query_texts", query_texts), strings("corpus_texts", corpus_texts)
     known = _excluded(exclude, len(queries), len(corpus))
     bm25s = _need_bm25s()
     split = _plain_words if words is None else words
@@ -92,11 +94,11 @@ def _split(split: Words, parameter: str, texts: list[str]) -> list[list[str]]:
     """The words of each text, as lists of strings."""
     found = [list(row) for row in split(texts)]
     if len(found) != len(texts):
-        refuse(_OWNER, "words", f"a function that gives a list for each of {len(texts)} {parameter}", len(found))
+        raise_invalid("words", f"a function that gives a list for each of {len(texts)} {parameter}", len(found))
     kinds = {*map(type, chain.from_iterable(found))}
     if not kinds <= {str}:
         odd = next(word for word in chain.from_iterable(found) if not isinstance(word, str))
-        refuse(_OWNER, "words", "a function that gives strings", shown(odd))
+        raise_invalid("words", "a function that gives strings", shown(odd))
     return found
 
 
@@ -110,10 +112,10 @@ def _excluded(exclude: Positives | None, n_queries: int, n_documents: int) -> tu
     if exclude is None:
         return frozen(np.empty(0, np.int64)), frozen(np.empty(0, np.int32))
     if not isinstance(exclude, Positives):
-        refuse(_OWNER, "exclude", "a Positives", type(exclude).__name__)
+        raise_invalid("exclude", "a Positives", type(exclude).__name__)
     if exclude.n_anchors > n_queries or exclude.n_items > n_documents:
         rule = f"of at most {n_queries} queries and {n_documents} documents"
-        refuse(_OWNER, "exclude", rule, f"{exclude.n_anchors} and {exclude.n_items}")
+        raise_invalid("exclude", rule, f"{exclude.n_anchors} and {exclude.n_items}")
     missing = np.full(n_queries - exclude.n_anchors, exclude.indptr[-1])
     return frozen(np.concatenate([exclude.indptr, missing])), exclude.indices
 
@@ -123,6 +125,6 @@ def _need_bm25s() -> Any:
     try:
         bm25s: Any = importlib.import_module("bm25s")
     except ImportError as error:
-        message = f"{_OWNER}: bm25s is not installed. Run: pip install 'naysay[text]'"
+        message = "bm25s is not installed. Run: pip install 'naysay[text]'"
         raise MissingExtraError(message) from error
     return bm25s

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, refuse, whole_numbers
+from naysay.checks import as_array, first_bad, public, raise_invalid, whole_numbers
 from naysay.types import Negatives
 
 Mask = NDArray[np.bool_]
@@ -20,19 +20,10 @@ _PER_SLOT = {"scores": np.float32, "rank": np.int32, "source": np.int8, "suspici
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
     """What a search found for each anchor. Frozen: a stage returns a changed copy.
-
-    ids         (n, m) int64; -1 where there is no candidate
-    scores      (n, m) float32, higher is closer; -inf where there is none
-    rank        (n, m) int32, from 1: the place in the list it came from, before anything was dropped; 0 where none
-    source      (n, m) int8: which of `source_names` it came from; -1 where none
-    suspicion   (n, m) float32 from 0 to 1; 0 until a judge has looked
-    why         (n, m) int8: 0 in play, else 1 + the place of the reason in `reasons` for which it was dropped
-    kept_by     (n, m) int8: which of `kept_names` took it as a negative, -1 none
-    positive_scores   (n,) float32: the lowest score of the anchor's known positives, NaN where there is none
-    outside     {reason: (n,) counts} of what the search itself left out and would have listed
 
     **A dropped candidate stays in its slot**, with the reason, so that it can be explained and a line drawn anew
     without another search; `kept` is the mask of what is in play, and nothing else is ever handed on. Only a candidate
@@ -42,11 +33,23 @@ class Candidates:
 
     Cost: 27 bytes a slot.
 
-    >>> from types import SimpleNamespace
-    >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]], np.float32))
-    >>> left = Candidates.of(found).drop(np.array([[True, False, False]]), "too near")
-    >>> left.kept.tolist(), {reason: counts.tolist() for reason, counts in left.dropped.items()}
-    ([[False, True, True]], {'too near': [1]})
+    Args:
+        ids: (n, m) int64; -1 where there is no candidate.
+        scores: (n, m) float32, higher is closer; -inf where there is none.
+        rank: (n, m) int32, from 1: the place in the list it came from, before anything was dropped; 0 where none.
+        source: (n, m) int8: which of `source_names` it came from; -1 where none.
+        suspicion: (n, m) float32 from 0 to 1; 0 until a judge has looked.
+        why: (n, m) int8: 0 in play, else 1 + the place of the reason in `reasons` for which it was dropped.
+        kept_by: (n, m) int8: which of `kept_names` took it as a negative, -1 none.
+        positive_scores: (n,) float32: the lowest score of the anchor's known positives, NaN where there is none.
+        outside: {reason: (n,) counts} of what the search itself left out and would have listed.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]], np.float32))
+        >>> left = Candidates.of(found).drop(np.array([[True, False, False]]), "too near")
+        >>> left.kept.tolist(), {reason: counts.tolist() for reason, counts in left.dropped.items()}
+        ([[False, True, True]], {'too near': [1]})
     """
 
     ids: NDArray[np.int64]
@@ -66,23 +69,24 @@ class Candidates:
     def of(cls, found: Any, name: str = "search") -> Candidates:
         """All that a search found, in play.
 
-        found   anything with ids (n, m), -1 where empty, and scores (n, m), in the order of their ranks: a `Found`
-        name    of the source
+        Args:
+            found: Anything with ids (n, m), -1 where empty, and scores (n, m), in the order of their ranks: a
+                `Found`.
+            name: Of the source.
         """
-        owner = "Candidates.of"
         for part in ("ids", "scores"):
             if not hasattr(found, part):
-                refuse(owner, "found", "a Found, with ids and scores", type(found).__name__)
-        ids = whole_numbers(owner, "ids", to_numpy(found.ids), "(n, m)").astype(np.int64)
-        scores = as_array(owner, "scores", to_numpy(found.scores))
+                raise_invalid("found", "a Found, with ids and scores", type(found).__name__)
+        ids = whole_numbers("ids", to_numpy(found.ids), "(n, m)").astype(np.int64)
+        scores = as_array("scores", to_numpy(found.scores))
         if scores.shape != ids.shape or scores.dtype.kind != "f":
-            refuse(owner, "scores", f"numbers of shape {ids.shape}, like ids", f"{scores.shape} {scores.dtype}")
+            raise_invalid("scores", f"numbers of shape {ids.shape}, like ids", f"{scores.shape} {scores.dtype}")
         if ids.size and ids.min() < -1:
-            refuse(owner, "ids", "at least -1", first_bad(ids.min(axis=1), ids.min(axis=1) < -1))
+            raise_invalid("ids", "at least -1", first_bad(ids.min(axis=1), ids.min(axis=1) < -1))
         filled = ids >= 0
         bad = (filled & ~np.isfinite(scores)).any(axis=1)
         if bad.any():
-            refuse(owner, "scores", "finite where there is an id", first_bad(scores, bad))
+            raise_invalid("scores", "finite where there is an id", first_bad(scores, bad))
         return cls(
             ids=ids,
             scores=np.where(filled, scores, -np.inf).astype(np.float32),
@@ -100,10 +104,10 @@ class Candidates:
         shapes = {name: getattr(self, name).shape for name in (*_PER_SLOT, "kept_by")}
         for name, shape in shapes.items():
             if shape != self.ids.shape:
-                refuse("Candidates", name, f"of shape {self.ids.shape}, like ids", f"shape {shape}")
+                raise_invalid(name, f"of shape {self.ids.shape}, like ids", f"shape {shape}")
         if self.positive_scores.shape != self.ids.shape[:1]:
             rule = f"of shape ({len(self.ids)},)"
-            refuse("Candidates", "positive_scores", rule, f"shape {self.positive_scores.shape}")
+            raise_invalid("positive_scores", rule, f"shape {self.positive_scores.shape}")
         object.__setattr__(self, "outside", MappingProxyType(dict(self.outside)))
 
     def __len__(self) -> int:
@@ -131,22 +135,22 @@ class Candidates:
 
     def drop(self, mask: Mask, reason: str) -> Candidates:
         """The same without the candidates of `mask` that are still in play, counted under `reason`."""
-        self._check_mask("Candidates.drop", mask)
+        self._check_mask(mask)
         lost = mask & self.kept
         if not lost.any():
             return self
-        reasons, place = _named("Candidates.drop", self.reasons, reason)
+        reasons, place = _named(self.reasons, reason)
         return replace(self, why=np.where(lost, np.int8(place + 1), self.why), reasons=reasons)
 
     def restored(self, mask: Mask) -> Candidates:
         """The same with the dropped candidates of `mask` in play again."""
-        self._check_mask("Candidates.restored", mask)
+        self._check_mask(mask)
         return replace(self, why=np.where(mask, np.int8(0), self.why))
 
     def marked(self, mask: Mask, name: str) -> Candidates:
         """The same with the candidates of `mask`, which are in play, taken as negatives by the rule `name`."""
-        self._check_mask("Candidates.marked", mask)
-        names, place = _named("Candidates.marked", self.kept_names, name)
+        self._check_mask(mask)
+        names, place = _named(self.kept_names, name)
         return replace(self, kept_by=np.where(mask & self.kept, np.int8(place), self.kept_by), kept_names=names)
 
     def dropped_for(self, reasons: Any) -> Mask:
@@ -159,26 +163,26 @@ class Candidates:
         kept = self.kept
         return Negatives(np.where(kept, self.ids, -1), scores=np.where(kept, self.scores, np.float32(0)))
 
-    def _check_mask(self, owner: str, mask: Any) -> None:
+    def _check_mask(self, mask: Any) -> None:
         if getattr(mask, "shape", None) != self.ids.shape or mask.dtype != np.bool_:
             got = f"{getattr(mask, 'shape', type(mask).__name__)} {getattr(mask, 'dtype', '')}".rstrip()
-            refuse(owner, "mask", f"of shape {self.ids.shape} bool, like the candidates", got)
+            raise_invalid("mask", f"of shape {self.ids.shape} bool, like the candidates", got)
 
 
-def _named(owner: str, names: tuple[str, ...], name: str) -> tuple[tuple[str, ...], int]:
+def _named(names: tuple[str, ...], name: str) -> tuple[tuple[str, ...], int]:
     """The names with `name` among them, and its place."""
     if name not in names:
         if len(names) == _MOST:
-            refuse(owner, "name", f"one of at most {_MOST}", f"{name!r} as another")
+            raise_invalid("name", f"one of at most {_MOST}", f"{name!r} as another")
         names = (*names, name)
     return names, names.index(name)
 
 
-def check_candidates(owner: str, candidates: object) -> None:
+def check_candidates(candidates: object) -> None:
     """Refuse what is no Candidates: the answer of a search, most likely."""
     if not isinstance(candidates, Candidates):
         advice = "Write Candidates.of(found)."
-        refuse(owner, "candidates", "a Candidates", type(candidates).__name__, advice)
+        raise_invalid("candidates", "a Candidates", type(candidates).__name__, advice)
 
 
 def canonical_order(candidates: Candidates, mask: Mask) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import numpy as np
 _SHOWN = 12  # dropped candidates that are printed
 
 
-class Fate(NamedTuple):
+class Outcome(NamedTuple):
     """A candidate and what became of it: `by` is the rule that kept it, or the reason for which it was dropped."""
 
     id: int
@@ -28,18 +28,19 @@ class Fate(NamedTuple):
 class Explanation:
     """All that is known of one anchor. print() shows it.
 
-    negatives        what was kept, in the order of `Mined.ids`
-    candidates       what was found and not kept, by score
-    positive_score   the lowest score of its known positives, NaN without one
-    threshold        from which score on candidates were suspected, NaN where the rule is not one of scores
-    dropped          {reason: count}, what the search left out included
-    wanted           k of this anchor
-    rule             that of the whole job
+    Args:
+        negatives: What was kept, in the order of `Mined.ids`.
+        candidates: What was found and not kept, by score.
+        positive_score: The lowest score of its known positives, NaN without one.
+        threshold: From which score on candidates were suspected, NaN where the rule is not one of scores.
+        dropped: {reason: count}, what the search left out included.
+        wanted: K of this anchor.
+        rule: That of the whole job.
     """
 
     anchor: int
-    negatives: tuple[Fate, ...]
-    candidates: tuple[Fate, ...]
+    negatives: tuple[Outcome, ...]
+    candidates: tuple[Outcome, ...]
     positive_score: float
     threshold: float
     dropped: Mapping[str, int]

@@ -8,34 +8,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import refuse
+from naysay.checks import public, raise_invalid
 from naysay.mining.candidates import Candidates, check_candidates
 
 _MOST = 127  # sources that an int8 can tell apart
 
 
+@public
 def join(*parts: Candidates) -> Candidates:
     """All candidates side by side, (n, sum of m); an id that an earlier part holds too is dropped as "repeated".
-
-    parts   of the same anchors, with different source names: a search, another encoder's, words (BM25), ...
 
     Ranks stay those of each source. Join before anything is dropped: a part that has dropped some is refused, because
     its copy of an id could come back through another. Scores should be of one kind, so that they can be compared:
     `mine` scores what other sources bring by the vectors. A positive's score is that of the first part that knows it.
     Cost: a sort of each row.
+
+    Args:
+        parts: Of the same anchors, with different source names: a search, another encoder's, words (BM25), ...
     """
-    owner = "join"
     if not parts:
-        refuse(owner, "parts", "at least one Candidates", "none")
+        raise_invalid("parts", "at least one Candidates", "none")
     for part in parts:
-        check_candidates(owner, part)
+        check_candidates(part)
         if len(part) != len(parts[0]):
-            refuse(owner, "parts", f"of {len(parts[0])} anchors, like the first", len(part))
+            raise_invalid("parts", f"of {len(parts[0])} anchors, like the first", len(part))
         if (part.why != 0).any() or (part.kept_by >= 0).any():
-            refuse(owner, "parts", "as they were found", "one with dropped candidates", "Join first, then drop.")
+            raise_invalid("parts", "as they were found", "one with dropped candidates", "Join first, then drop.")
     names = tuple(name for part in parts for name in part.source_names)
     if len(set(names)) < len(names) or len(names) > _MOST:
-        refuse(owner, "parts", f"at most {_MOST} sources with different names", ", ".join(map(repr, names)))
+        raise_invalid("parts", f"at most {_MOST} sources with different names", ", ".join(map(repr, names)))
     if len(parts) == 1:
         return parts[0]
     sources, before = [], 0

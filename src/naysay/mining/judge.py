@@ -10,25 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_lengths, refuse, shown
+from naysay.checks import check_lengths, public, raise_invalid, shown
+from naysay.detectors._slots import LINE
+from naysay.detectors._threshold import on_its_side
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.combined import Combined
-from naysay.detectors.line import on_its_side
 from naysay.detectors.rank_window import RankWindow
-from naysay.detectors.slots import LINE
 from naysay.mining.candidates import Candidates, check_candidates
-from naysay.samplers.numbers import check_number
+from naysay.samplers._numbers import check_number
 from naysay.types import Detector, Query
 
 SUSPICIOUS = "suspicious"
 
 
+@public
 def judge(candidates: Candidates, detector: Any, *, line: float = LINE, query: Query | None = None) -> Candidates:
     """Ask a detector about what is in play, keep its suspicion, and drop what it suspects.
-
-    detector   anything with suspicion(query, negatives), or {name: detector}: any that flags
-    line       the suspicion from which on a candidate is dropped
-    query      what the detector is asked; by default the rows' numbers, 0 to n - 1
 
     Dropped candidates are counted as "suspicious"; of several detectors as "suspicious: NAME", the one that suspects
     most. Suspicion stays beside every candidate that was asked about, so that `rejudged` draws another line without
@@ -36,18 +33,23 @@ def judge(candidates: Candidates, detector: Any, *, line: float = LINE, query: Q
 
     `RankWindow` is refused: it ranks what it is asked about, and by now some are gone. `window` knows the ranks.
 
-    >>> from types import SimpleNamespace
-    >>> from naysay.detectors import Absolute
-    >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
-    >>> left = judge(Candidates.of(found), Absolute(0.6))
-    >>> left.ids[left.kept].tolist(), left.dropped["suspicious"].tolist()
-    ([2, 7], [1])
+    Args:
+        detector: Anything with suspicion(query, negatives), or {name: detector}: any that flags.
+        line: The suspicion from which on a candidate is dropped.
+        query: What the detector is asked; by default the rows' numbers, 0 to n - 1.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from naysay.detectors import Absolute
+        >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
+        >>> left = judge(Candidates.of(found), Absolute(0.6))
+        >>> left.ids[left.kept].tolist(), left.dropped["suspicious"].tolist()
+        ([2, 7], [1])
     """
-    owner = "judge"
-    check_candidates(owner, candidates)
-    several = combined(owner, detector)
-    check_line(owner, line)
-    asked, kept = _question(owner, candidates, query), candidates.kept
+    check_candidates(candidates)
+    several = combined(detector)
+    check_line(line)
+    asked, kept = _question(candidates, query), candidates.kept
     found = several.judge(asked, candidates.negatives())
     sides = on_its_side(found.suspicion, found.suspicion >= LINE)  # in 32 bits, too
     candidates = replace(candidates, suspicion=np.where(kept, sides, candidates.suspicion).astype(np.float32))
@@ -59,13 +61,14 @@ def judge(candidates: Candidates, detector: Any, *, line: float = LINE, query: Q
     return candidates
 
 
+@public
 def rejudged(candidates: Candidates, line: float) -> Candidates:
     """The same as judged at another line, by the suspicion that is kept: no detector is asked.
 
     What was dropped as suspicious below the line comes back into play, and what is at or above it goes.
     """
-    check_candidates("rejudged", candidates)
-    check_line("rejudged", line)
+    check_candidates(candidates)
+    check_line(line)
     flagged = candidates.suspicion >= np.float32(line)
     return candidates.restored(was_suspicious(candidates) & ~flagged).drop(flagged, SUSPICIOUS)
 
@@ -75,40 +78,41 @@ def was_suspicious(candidates: Candidates) -> NDArray[np.bool_]:
     return candidates.dropped_for([reason for reason in candidates.reasons if reason.split(":")[0] == SUSPICIOUS])
 
 
-def ask(owner: str, candidates: Candidates, detector: Any, query: Query | None) -> NDArray[np.float64]:
+def ask(candidates: Candidates, detector: Any, query: Query | None) -> NDArray[np.float64]:
     """(n, m) the suspicion of what is in play; 0 elsewhere. Nothing is dropped."""
-    return combined(owner, detector).judge(_question(owner, candidates, query), candidates.negatives()).suspicion
+    return combined(detector).judge(_question(candidates, query), candidates.negatives()).suspicion
 
 
-def check_detector(owner: str, parameter: str, detector: Any) -> None:
+def check_detector(parameter: str, detector: Any) -> None:
     """Refuse what cannot be asked, and ranks of what is left over."""
     if isinstance(detector, type) or not isinstance(detector, Detector):
         wanted = "a detector with a method suspicion(query, negatives)"
-        refuse(owner, parameter, wanted, shown(detector) if isinstance(detector, str) else type(detector).__name__)
+        raise_invalid(parameter, wanted, shown(detector) if isinstance(detector, str) else type(detector).__name__)
     if isinstance(detector, RankWindow):
         advice = f"Use window(candidates, first={detector.skip + 1}), or ranks=({detector.skip + 1}, None)."
-        refuse(owner, parameter, "a detector that does not rank what is left over", "RankWindow", advice)
+        raise_invalid(parameter, "a detector that does not rank what is left over", "RankWindow", advice)
 
 
-def combined(owner: str, detector: Any, parameter: str = "detector") -> Combined:
+def combined(detector: Any, parameter: str = "detector") -> Combined:
     """One detector or several, as one that says who is to blame."""
     if isinstance(detector, Mapping) and detector:
         for part in detector.values():
-            check_detector(owner, parameter, part)
+            check_detector(parameter, part)
         return Combined(detector)
     if isinstance(detector, Combined):
         for part in detector.detectors.values():
-            check_detector(owner, parameter, part)
+            check_detector(parameter, part)
         return detector
-    check_detector(owner, parameter, detector)
+    check_detector(parameter, detector)
     return Combined({type(detector).__name__.lower(): detector})
 
 
-def check_line(owner: str, line: float) -> None:
+def check_line(line: float) -> None:
     """Refuse a line that is no suspicion."""
-    check_number(owner, "line", line, "a number from 0 to 1", lambda number: 0 <= number <= 1)
+    check_number("line", line, "a number from 0 to 1", lambda number: 0 <= number <= 1)
 
 
+@public
 def lines_of(detector: Any, query: Query) -> NDArray[np.float64]:
     """(n,) the score from which on, or above which, each row's candidates are suspected; NaN where there is no such.
 
@@ -119,7 +123,7 @@ def lines_of(detector: Any, query: Query) -> NDArray[np.float64]:
         parts = list(detector.values() if isinstance(detector, Mapping) else detector.detectors.values())
         return lines_of(parts[0], query) if len(parts) == 1 else none
     if hasattr(detector, "threshold"):
-        found = detector.threshold(query.ids("lines_of") if isinstance(detector, Calibrated) else query)
+        found = detector.threshold(query.ids() if isinstance(detector, Calibrated) else query)
     elif hasattr(detector, "high"):
         found = detector.high
     else:
@@ -127,9 +131,9 @@ def lines_of(detector: Any, query: Query) -> NDArray[np.float64]:
     return np.broadcast_to(np.asarray(to_numpy(found), np.float64), len(query)).copy()
 
 
-def _question(owner: str, candidates: Candidates, query: Query | None) -> Query:
+def _question(candidates: Candidates, query: Query | None) -> Query:
     asked = Query(np.arange(len(candidates))) if query is None else query
     if not isinstance(asked, Query):
-        refuse(owner, "query", "a Query, or None", type(asked).__name__)
-    check_lengths(owner, query=len(asked), candidates=len(candidates))
+        raise_invalid("query", "a Query, or None", type(asked).__name__)
+    check_lengths(query=len(asked), candidates=len(candidates))
     return asked

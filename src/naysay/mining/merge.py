@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_at_least, check_one_of, check_whole, refuse, shown
-from naysay.mining.searching.found import Found
+from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid, shown
+from naysay.search.found import Found
 
 Ids = NDArray[np.int64]
 _CELLS = 1 << 20  # candidates that are sorted at a time
@@ -22,14 +22,15 @@ _MOST = 127  # sources that an int8 can tell apart
 class Merged:
     """The candidates of each anchor, and where each was found.
 
-    ids            (n, depth) int64; -1 empty, at the end of a row
-    scores         (n, depth) float32; -inf where empty. "rrf": the fused score; "best": the highest; "quota": that of
-                   the source whose place it takes, so that scores of different sources stand side by side
-    source         (n, depth) int8: which of `source_names` brought it; -1 where empty. "rrf": where it ranks highest;
-                   "best": where it scores highest; "quota": whose place it takes. Of equals the first source.
-    ranks          (n, depth, sources) int32 from 1: its rank in every source, 0 where that one did not find it
-    source_names   the sources, in the order given
-    short          {source: places of its quota that stayed empty}
+    Args:
+        ids: (n, depth) int64; -1 empty, at the end of a row.
+        scores: (n, depth) float32; -inf where empty. "rrf": the fused score; "best": the highest; "quota": that of
+            the source whose place it takes, so that scores of different sources stand side by side.
+        source: (n, depth) int8: which of `source_names` brought it; -1 where empty. "rrf": where it ranks highest;
+            "best": where it scores highest; "quota": whose place it takes. Of equals the first source.
+        ranks: (n, depth, sources) int32 from 1: its rank in every source, 0 where that one did not find it.
+        source_names: The sources, in the order given.
+        short: {source: places of its quota that stayed empty}.
     """
 
     ids: Ids
@@ -44,6 +45,7 @@ class Merged:
         return len(self.ids)
 
 
+@public
 def merge(
     sources: Mapping[str, Found],
     depth: int | None = None,
@@ -54,35 +56,36 @@ def merge(
 ) -> Merged:
     """Merge what several sources found for the same anchors.
 
-    sources    {name: Found}, at most 127; a candidate that several found comes back once
-    depth      candidates to keep of each anchor; with quotas it is their sum, and may be left out
-    rule       "rrf"    sum over sources of 1 / (constant + rank), rank from 1: needs no comparable scores
-               "best"   the highest score that any source gives: for sources whose scores mean the same
-               "quota"  each source in turn fills its places with its best candidates that no earlier one has taken,
-                        in the order of its ranks; places that it cannot fill stay empty and are counted in `short`
-    quotas     {name: places} of every source, with "quota" only
-    constant   of "rrf"; the larger, the less the first ranks weigh
-
     Rows of "rrf" and "best" are in the canonical order: score (as float32) descending, id ascending. Rows of "quota"
     stand source by source. Cormack, Clarke & Büttcher (SIGIR 2009). A sort of each row; no loop over anchors.
 
-    >>> dense = Found(np.array([[4, 7]]), np.array([[0.9, 0.8]], np.float32))
-    >>> words = Found(np.array([[7, 5]]), np.array([[11.0, 3.5]], np.float32))
-    >>> merged = merge({"dense": dense, "words": words}, 3)
-    >>> merged.ids.tolist(), merged.source.tolist(), merged.ranks[0, 0].tolist()
-    ([[7, 4, 5]], [[1, 0, 1]], [2, 1])
+    Args:
+        sources: {name: Found}, at most 127; a candidate that several found comes back once.
+        depth: Candidates to keep of each anchor; with quotas it is their sum, and may be left out.
+        rule: "rrf"    sum over sources of 1 / (constant + rank), rank from 1: needs no comparable scores
+            "best"   the highest score that any source gives: for sources whose scores mean the same
+            "quota"  each source in turn fills its places with its best candidates that no earlier one has taken,
+                     in the order of its ranks; places that it cannot fill stay empty and are counted in `short`
+        quotas: {name: places} of every source, with "quota" only.
+        constant: Of "rrf"; the larger, the less the first ranks weigh.
+
+    Example:
+        >>> dense = Found(np.array([[4, 7]]), np.array([[0.9, 0.8]], np.float32))
+        >>> words = Found(np.array([[7, 5]]), np.array([[11.0, 3.5]], np.float32))
+        >>> merged = merge({"dense": dense, "words": words}, 3)
+        >>> merged.ids.tolist(), merged.source.tolist(), merged.ranks[0, 0].tolist()
+        ([[7, 4, 5]], [[1, 0, 1]], [2, 1])
     """
-    owner = "merge"
-    check_one_of(owner, "rule", rule, ("rrf", "best", "quota"))
-    names, n = _check_sources(owner, sources)
-    check_at_least(owner, "constant", constant, 0)
-    places = _check_quotas(owner, rule, quotas, names)
+    check_one_of("rule", rule, ("rrf", "best", "quota"))
+    names, n = _check_sources(sources)
+    check_number("constant", constant, at_least=0)
+    places = _check_quotas(rule, quotas, names)
     if rule == "quota":
         wanted = sum(places)
-        if depth is not None and check_whole(owner, "depth", depth, 1) != wanted:
-            refuse(owner, "depth", f"{wanted}, the sum of quotas, or left out", depth)
+        if depth is not None and check_whole("depth", depth, 1) != wanted:
+            raise_invalid("depth", f"{wanted}, the sum of quotas, or left out", depth)
     else:
-        wanted = check_whole(owner, "depth", depth, 1)
+        wanted = check_whole("depth", depth, 1)
     merged = Merged(
         ids=np.full((n, wanted), -1, np.int64),
         scores=np.full((n, wanted), -np.inf, np.float32),
@@ -196,29 +199,29 @@ def _summed(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     return total
 
 
-def _check_sources(owner: str, sources: Mapping[str, Found]) -> tuple[tuple[str, ...], int]:
+def _check_sources(sources: Mapping[str, Found]) -> tuple[tuple[str, ...], int]:
     """The names, and the number of anchors, which is one for all."""
     if not isinstance(sources, Mapping) or not 1 <= len(sources) <= _MOST:
         got = f"{len(sources)} of them" if isinstance(sources, Mapping) else type(sources).__name__
-        refuse(owner, "sources", f"1 to {_MOST} of {{name: Found}}", got)
+        raise_invalid("sources", f"1 to {_MOST} of {{name: Found}}", got)
     for name, found in sources.items():
         if not isinstance(name, str) or not isinstance(found, Found):
-            refuse(owner, "sources", "{name: Found}", f"{shown(name)}: {type(found).__name__}")
+            raise_invalid("sources", "{name: Found}", f"{shown(name)}: {type(found).__name__}")
     sizes = {name: len(found) for name, found in sources.items()}
     if len({*sizes.values()}) > 1:
-        refuse(owner, "sources", "of the same anchors", ", ".join(f"{name} {size}" for name, size in sizes.items()))
+        raise_invalid("sources", "of the same anchors", ", ".join(f"{name} {size}" for name, size in sizes.items()))
     return tuple(sources), next(iter(sizes.values()))
 
 
-def _check_quotas(owner: str, rule: str, quotas: Mapping[str, int] | None, names: tuple[str, ...]) -> list[int]:
+def _check_quotas(rule: str, quotas: Mapping[str, int] | None, names: tuple[str, ...]) -> list[int]:
     """The places of each source, in their order."""
     if rule != "quota":
         if quotas is not None:
-            refuse(owner, "quotas", f"left out for the rule {rule!r}", shown(quotas))
+            raise_invalid("quotas", f"left out for the rule {rule!r}", shown(quotas))
         return []
     if not isinstance(quotas, Mapping) or {*quotas} != {*names}:
-        refuse(owner, "quotas", "{name: places} of " + ", ".join(map(repr, names)), shown(quotas))
-    places = [check_whole(owner, f"quotas[{name!r}]", quotas[name], 0) for name in names]
+        raise_invalid("quotas", "{name: places} of " + ", ".join(map(repr, names)), shown(quotas))
+    places = [check_whole(f"quotas[{name!r}]", quotas[name], 0) for name in names]
     if not sum(places):
-        refuse(owner, "quotas", "at least one place in all", shown(dict(quotas)))
+        raise_invalid("quotas", "at least one place in all", shown(dict(quotas)))
     return places

@@ -8,24 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from naysay.checks import public
+from naysay.detectors._slots import LINE
 from naysay.detectors.calibrated import Calibrated
-from naysay.detectors.slots import LINE
-from naysay.mining.files.vectors import open_vectors
+from naysay.mining import _requests as requests
+from naysay.mining._indexed import check_approximate, with_index
+from naysay.mining._known import known_of
+from naysay.mining._notes import notes_of, tally_of
+from naysay.mining._pipeline import task_of
+from naysay.mining._rows import candidates_of, finish_of
+from naysay.mining._threshold import Line, decide, floor_of, needs_sample, sample_of
 from naysay.mining.judge import judge as judged
 from naysay.mining.judge import lines_of
-from naysay.mining.known import known_of
 from naysay.mining.mined import Mined, slots_of
-from naysay.mining.reported.notes import notes_of, tally_of
 from naysay.mining.rescore import ScorePairs
 from naysay.mining.rescore import rescore as rescored
-from naysay.mining.searching.pair_scores import pair_scores
-from naysay.mining.task import requests
-from naysay.mining.task.indexed import check_approximate, with_index
-from naysay.mining.task.line import Line, decide, floor_of, needs_sample, sample_of
-from naysay.mining.task.rows import candidates_of, finish_of
-from naysay.mining.task.task import task_of
+from naysay.search._pair_scores import pair_scores
+from naysay.search.vectors import open_vectors
 
 
+@public
 def mine(
     queries: Any,
     corpus: Any,
@@ -37,7 +39,7 @@ def mine(
     seed: int = 0,
     ignore: Any = None,
     same_ids: bool = False,
-    twins: Any = None,
+    duplicates: Any = None,
     depth: int | None = None,
     sources: Mapping[str, Any] | None = None,
     ranks: tuple[int, int | None] | None = None,
@@ -60,34 +62,6 @@ def mine(
 ) -> Mined:
     """Find k hard negatives for each query: near, but not known and not likely to be positives.
 
-    queries, corpus   (n, d) and (N, d): NumPy, torch, or files of vectors; any encoder, any modality
-    positives         what is known: Positives (anchor = query row, item = corpus row), two arrays (anchors, items), the
-                      one positive of each query (n,), -1 none; or None
-    k                 a number, (n,) of them, or "auto": as many as lie between the hard floor and the false ceiling of
-                      each anchor, at most `most`. The ceiling is the judge's line; the floor is `floor`, the judge's
-                      own `low` if it is `Bands`, else the score that 5.1 % of all pairs reach
-    metric            "cosine", "dot" or "l2"; higher scores are closer
-    judge             "auto", None, a detector, or {name: detector}; see below
-    seed              of everything that is drawn
-    ignore            pairs that are neither positive nor negative, in the same forms as positives
-    same_ids          whether query i is corpus row i, as in pairs of sentences or in a graph: then it is no negative
-    twins             a detector such as `Twins`, the texts of the corpus, or (corpus texts, query texts)
-    depth             how many candidates are searched for each query; by default the larger of 4 k and 100, and ranks
-                      that are skipped on top. Known pairs do not count: the search leaves them out
-    sources           {name: (n, m) ids, or what has ids}: candidates of other retrievers, the best first, -1 empty.
-                      They are scored by the vectors; their ranks are those in their own list
-    ranks             (first, last): the window of ranks, from 1, before anything is dropped; last may be None
-    floor             the lowest score of a negative
-    rescore           score_pairs(anchors (p,), ids (p,)) -> (p,): a better score, asked for in batches, within
-                      `rescore_budget` pairs; one positive of each anchor is scored first
-    select            "top", "random", "softmax" (temperature), "spread", "groups" (groups), "mmr" (balance)
-    quotas            {source: how many}; the search is called "search". Their sum is k
-    on_short          what an anchor with fewer than k gets: "pad", "drop", "relax", "random" or "raise"
-    approximate       None: the search is exact. "auto", "ivf" or "hnsw": an index answers, which may miss some
-                      candidates; its recall is measured on 500 of the queries, is a note, and below `min_recall` the
-                      job is refused
-    engine, budget, threads   of the search
-
     What happens, in order; each stage is a function of its own, and counts what it drops:
 
         search -> join -> exclude -> window, floor -> rescore -> judge -> select -> backfill
@@ -98,9 +72,9 @@ def mine(
     unlabelled positives get through: hold some out, and pass judge=Calibrated(0.05).fit(their scores). A `Calibrated`
     that is not fitted is fitted here, at its own alpha. Whatever was chosen is `mined.rule`.
 
-    judge=None takes the nearest: nothing is suspected, and twins are kept. Known positives, ignored pairs and the
+    judge=None takes the nearest: nothing is suspected, and duplicates are kept. Known positives, ignored pairs and the
     anchor itself stay out all the same. With a judge, candidates whose vector equals that of a positive (or of the
-    anchor, with same_ids) are dropped as twins; texts tell more of them.
+    anchor, with same_ids) are dropped as duplicates; texts tell more of them.
 
     A judge by scores, `Calibrated` and `Bands` among them, may suspect all that a search of the default depth finds.
     Then it is searched further for that anchor alone, up to 16,384 deep: its candidates are those that come after the
@@ -109,28 +83,59 @@ def mine(
 
     The same arguments give the same bytes, whatever the engine, the budget and the threads.
 
-    >>> vectors = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]], np.float32)
-    >>> mined = mine(vectors[:1], vectors, [0], 2, judge=None)
-    >>> mined.ids.tolist(), mined.rank.tolist(), mined.dropped["positive"].tolist()
-    ([[1, 2]], [[2, 3]], [1])
+    Args:
+        queries: (n, d) and (N, d): NumPy, torch, or files of vectors; any encoder, any modality.
+        corpus: (n, d) and (N, d): NumPy, torch, or files of vectors; any encoder, any modality.
+        positives: What is known: Positives (anchor = query row, item = corpus row), two arrays (anchors, items),
+            the one positive of each query (n,), -1 none; or None.
+        k: A number, (n,) of them, or "auto": as many as lie between the hard floor and the false ceiling of each
+            anchor, at most `most`. The ceiling is the judge's line; the floor is `floor`, the judge's own `low` if
+            it is `Bands`, else the score that 5.1 % of all pairs reach.
+        metric: "cosine", "dot" or "l2"; higher scores are closer.
+        judge: "auto", None, a detector, or {name: detector}; see below.
+        seed: Of everything that is drawn.
+        ignore: Pairs that are neither positive nor negative, in the same forms as positives.
+        same_ids: Whether query i is corpus row i, as in pairs of sentences or in a graph: then it is no negative.
+        duplicates: A detector such as `Duplicates`, the texts of the corpus, or (corpus texts, query texts).
+        depth: How many candidates are searched for each query; by default the larger of 4 k and 100, and ranks that
+            are skipped on top. Known pairs do not count: the search leaves them out.
+        sources: {name: (n, m) ids, or what has ids}: candidates of other retrievers, the best first, -1 empty. They
+            are scored by the vectors; their ranks are those in their own list.
+        ranks: (first, last): the window of ranks, from 1, before anything is dropped; last may be None.
+        floor: The lowest score of a negative.
+        rescore: Score_pairs(anchors (p,), ids (p,)) -> (p,): a better score, asked for in batches, within
+            `rescore_budget` pairs; one positive of each anchor is scored first.
+        select: "top", "random", "softmax" (temperature), "spread", "groups" (groups), "mmr" (balance).
+        quotas: {source: how many}; the search is called "search". Their sum is k.
+        on_short: What an anchor with fewer than k gets: "pad", "drop", "relax", "random" or "raise".
+        approximate: None: the search is exact. "auto", "ivf" or "hnsw": an index answers, which may miss some
+            candidates; its recall is measured on 500 of the queries, is a note, and below `min_recall` the job is
+            refused.
+        engine: Of the search.
+        budget: Of the search.
+        threads: Of the search.
+
+    Example:
+        >>> vectors = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]], np.float32)
+        >>> mined = mine(vectors[:1], vectors, [0], 2, judge=None)
+        >>> mined.ids.tolist(), mined.rank.tolist(), mined.dropped["positive"].tolist()
+        ([[1, 2]], [[2, 3]], [1])
     """
-    owner = "mine"
-    asking, held = open_vectors(owner, "queries", queries), open_vectors(owner, "corpus", corpus)
-    requests.check_vectors(owner, asking, held, metric)
-    check_approximate(owner, approximate, min_recall)
-    known = known_of(owner, positives, ignore, asking.n, held.n, same_ids=same_ids)
+    asking, held = open_vectors("queries", queries), open_vectors("corpus", corpus)
+    requests.check_vectors(asking, held, metric)
+    check_approximate(approximate, min_recall)
+    known = known_of(positives, ignore, asking.n, held.n, same_ids=same_ids)
     task = task_of(
-        owner,
         asking,
         held,
         known,
         k,
-        requests.read_sources(owner, sources, asking.n, held.n),
+        requests.read_sources(sources, asking.n, held.n),
         metric=metric,
         judge=judge,
         seed=seed,
         same_ids=same_ids,
-        twins=twins,
+        duplicates=duplicates,
         depth=depth,
         ranks=ranks,
         floor=floor,
@@ -153,7 +158,7 @@ def mine(
     whole = task.rows(0, asking.n, np.zeros(len(known), np.float32))
     if not (judge is None or isinstance(judge, str) or (isinstance(judge, Calibrated) and judge.n == 0)):
         lines_of(judge, whole.query)  # a judge that lacks an anchor's positive refuses now, not after the search
-    requests.check_numbers(owner, asking, held, metric, threads)
+    requests.check_numbers(asking, held, metric, threads)
     whose, which = known.pairs()
     known_scores = pair_scores(asking, held, whose, which, metric)
     sample = None
@@ -162,14 +167,14 @@ def mine(
     low = floor_of(judge, floor, sample, auto_k=auto_k)
     line = Line(None, "", low)
     if rescore is None:
-        line = Line(*decide(owner, judge, known_scores[one], sample), low)
-    task, notes = with_index(owner, task, approximate, min_recall)
+        line = Line(*decide(judge, known_scores[one], sample), low)
+    task, notes = with_index(task, approximate, min_recall)
     rows = task.rows(0, asking.n, known_scores)
     candidates = candidates_of(task, rows, line)
     if rescore is not None:
         pairs = whose[one], which[one]
         candidates = rescored(candidates, rescore, positives=pairs, budget=rescore_budget, batch=rescore_batch)
-        line = Line(*decide(owner, judge, candidates.positive_scores[whose[one]], sample), low)
+        line = Line(*decide(judge, candidates.positive_scores[whose[one]], sample), low)
     if line.detector is not None:
         candidates = judged(candidates, line.detector, query=rows.query)
     ending = finish_of(task, rows)

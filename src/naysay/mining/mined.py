@@ -10,15 +10,15 @@ from typing import Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_whole, refuse
+from naysay.checks import check_whole, public, raise_invalid
 from naysay.detectors.calibrated import Calibrated
-from naysay.mining.auto import Background
+from naysay.formats.write_negatives import Written, write_negatives
+from naysay.mining._auto import Background
+from naysay.mining._notes import notes_of, tally_of
 from naysay.mining.candidates import Candidates, canonical_order
-from naysay.mining.explain import Explanation, Fate
-from naysay.mining.formats.write_negatives import Written, write_negatives
+from naysay.mining.explain import Explanation, Outcome
 from naysay.mining.judge import judge as judged
 from naysay.mining.judge import lines_of, rejudged, was_suspicious
-from naysay.mining.reported.notes import notes_of, tally_of
 from naysay.positives import Positives
 from naysay.types import Negatives, Query
 
@@ -27,23 +27,30 @@ Finish = Callable[[Candidates, Any], tuple[Candidates, NDArray[np.int64]]]
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Mined:
     """What `mine` answers. Frozen; `rethreshold` gives another.
 
-    ids               (n, k) int64, -1 empty: those that were selected by score, then those that filled the row up
-    scores            (n, k) float32, -inf where empty
-    rank              (n, k) int32, in the list of its source before anything was dropped; 0 empty, or a random one
-    suspicion         (n, k) float32, of the judge; 0 where nothing was judged
-    source            (n, k) int8, which of `source_names`;  kept_by  (n, k) int8, which of `kept_names`; -1 empty
-    positive_scores   (n,) float32, the lowest score of the anchor's known positives; NaN without one
-    thresholds        (n,) the score from which on the judge suspects; NaN where it does not go by scores alone
-    counts            (n,) how many negatives each anchor was to have
-    rule              the judge, in a sentence;  judge, line   itself, and the suspicion from which on it drops
-    candidates        all that was found, with its fate
-    known             what could never be a negative: positives, ignored pairs, the anchors themselves
-    known_scores      (pairs,) float32, their scores in the order of known.pairs(); None where they were not scored
-    depth, metric, notes   how deep and by what was searched, and a sentence for each thing to know about the result
+    Args:
+        ids: (n, k) int64, -1 empty: those that were selected by score, then those that filled the row up.
+        scores: (n, k) float32, -inf where empty.
+        rank: (n, k) int32, in the list of its source before anything was dropped; 0 empty, or a random one.
+        suspicion: (n, k) float32, of the judge; 0 where nothing was judged.
+        source: (n, k) int8, which of `source_names`.
+        kept_by: (n, k) int8, which of `kept_names`; -1 empty.
+        positive_scores: (n,) float32, the lowest score of the anchor's known positives; NaN without one.
+        thresholds: (n,) the score from which on the judge suspects; NaN where it does not go by scores alone.
+        counts: (n,) how many negatives each anchor was to have.
+        rule: The judge, in a sentence.
+        judge: Itself, and the suspicion from which on it drops.
+        line: Itself, and the suspicion from which on it drops.
+        candidates: All that was found, with its fate.
+        known: What could never be a negative: positives, ignored pairs, the anchors themselves.
+        known_scores: (pairs,) float32, their scores in the order of known.pairs(); None where they were not scored.
+        depth: How deep and by what was searched, and a sentence for each thing to know about the result.
+        metric: How deep and by what was searched, and a sentence for each thing to know about the result.
+        notes: How deep and by what was searched, and a sentence for each thing to know about the result.
     """
 
     ids: NDArray[np.int64]
@@ -100,9 +107,9 @@ class Mined:
 
     def explain(self, anchor: int) -> Explanation:
         """Every candidate of an anchor, and why it became a negative or did not."""
-        row = check_whole("Mined.explain", "anchor", anchor, 0)
+        row = check_whole("anchor", anchor, 0)
         if row >= len(self.ids):
-            refuse("Mined.explain", "anchor", f"below {len(self.ids)}, the number of queries", row)
+            raise_invalid("anchor", f"below {len(self.ids)}, the number of queries", row)
         found = self.candidates
         kept = [
             self._fate(self.ids, self.rank, self.scores, self.suspicion, self.source, row, slot, self.kept_names[by])
@@ -136,35 +143,35 @@ class Mined:
         by: str,
         *,
         kept: bool = True,
-    ) -> Fate:
+    ) -> Outcome:
         name = self.source_names[source[row, slot]]
         numbers = int(ids[row, slot]), int(rank[row, slot]), float(scores[row, slot]), float(suspicion[row, slot])
-        return Fate(*numbers, name, kept, by)
+        return Outcome(*numbers, name, kept, by)
 
     def rethreshold(self, line: float | None = None, *, alpha: float | None = None, judge: Any = None) -> Mined:
         """The same job with another verdict: no new search, and nothing scored again.
 
-        line    the suspicion from which on a candidate is dropped; it was 0.5
-        alpha   another share of unlabelled positives that may be let through, if the judge is `Calibrated`
-        judge   another detector, which is asked about what the others left
-
         Give one of them. Selection and backfill run as before, with the same seed: the same line gives the same bytes.
         Only candidates that were found can come in: not those beyond the depth, and not suspects that a deeper search
         passed over. A note counts the anchors that have such; mine again to raise their line.
+
+        Args:
+            line: The suspicion from which on a candidate is dropped; it was 0.5.
+            alpha: Another share of unlabelled positives that may be let through, if the judge is `Calibrated`.
+            judge: Another detector, which is asked about what the others left.
         """
-        owner = "Mined.rethreshold"
         given = [name for name, value in (("line", line), ("alpha", alpha), ("judge", judge)) if value is not None]
         if len(given) != 1:
-            refuse(owner, "line", "given, or alpha, or judge: one of them", " and ".join(given) or "none")
+            raise_invalid("line", "given, or alpha, or judge: one of them", " and ".join(given) or "none")
         if line is not None:
             if self.judge is None:
-                refuse(owner, "line", "None where nothing was judged", line, "Pass judge.")
+                raise_invalid("line", "None where nothing was judged", line, "Pass judge.")
             rule = f"{self.rule} Dropped from a suspicion of {line:g} on."
             thresholds = self.thresholds if line == self.line else np.full(len(self.ids), np.nan)
             return self._again(rejudged(self._before, line), self.judge, line, rule, thresholds)
         if alpha is not None:
             if not isinstance(self.judge, Calibrated):
-                refuse(owner, "alpha", "None unless the judge is Calibrated", alpha, "Pass line, or judge.")
+                raise_invalid("alpha", "None unless the judge is Calibrated", alpha, "Pass line, or judge.")
             judge = Calibrated(alpha, standardise=self.judge.standardise)
             judge.restore(self.judge.state())
         open_again = self._before.restored(was_suspicious(self._before))
@@ -239,7 +246,7 @@ class Mined:
 
         Without `background` random pairs are scored for it here, where the vectors are at hand.
         """
-        from naysay.mining.reported.report_mined import report_mined  # a report draws a Mined, so it stands after it
+        from naysay.mining._report import report_mined  # a report draws a Mined, so it stands after it
 
         if background is None and self._background is not None:
             background = self._background()

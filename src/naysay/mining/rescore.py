@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, refuse, shown
+from naysay.checks import as_array, check_whole, public, raise_invalid, shown
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, canonical_order, check_candidates
-from naysay.mining.searching.pair_scores import lowest_of
 from naysay.positives import POSITIVE, Positives
+from naysay.search._pair_scores import lowest_of
 
 # score_pairs(anchors (n,), ids (n,)) -> (n,), higher is closer
 ScorePairs = Callable[[NDArray[np.int64], NDArray[np.int64]], Any]
 
 
+@public
 def rescore(
     candidates: Candidates,
     score_pairs: ScorePairs,
@@ -30,29 +31,30 @@ def rescore(
 ) -> Candidates:
     """Score what is in play anew, by a cross-encoder, say; the ranks stay those of the search.
 
-    score_pairs   score_pairs(anchors (p,), ids (p,)) -> (p,), higher is closer: any callable. It gets `batch` pairs at
-                  a time across anchors, never a candidate that was dropped, never an empty slot
-    positives     Positives, or (anchors, items): scored first, all of them, so that rules which look at the positive's
-                  score see one of the same kind. Without it the positives' scores are unknown from here on
-    budget        the most pairs that are scored in all, positives included. Each anchor's best candidates go first, one
-                  of each anchor in turn; what is left over is dropped as "not rescored", because two kinds of scores
-                  cannot be compared. None: all
-
     Cost: that of score_pairs, ceil(pairs / batch) calls. A failure of it names the pairs.
 
-    >>> from types import SimpleNamespace
-    >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
-    >>> left = rescore(Candidates.of(found), lambda anchors, ids: ids / 8, budget=2)
-    >>> left.scores[left.kept].tolist(), left.kept.tolist(), left.rank.tolist()
-    ([0.5, 0.25], [[True, True, False]], [[1, 2, 3]])
+    Args:
+        score_pairs: Score_pairs(anchors (p,), ids (p,)) -> (p,), higher is closer: any callable. It gets `batch`
+            pairs at a time across anchors, never a candidate that was dropped, never an empty slot.
+        positives: Positives, or (anchors, items): scored first, all of them, so that rules which look at the
+            positive's score see one of the same kind. Without it the positives' scores are unknown from here on.
+        budget: The most pairs that are scored in all, positives included. Each anchor's best candidates go first,
+            one of each anchor in turn; what is left over is dropped as "not rescored", because two kinds of scores
+            cannot be compared. None: all.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
+        >>> left = rescore(Candidates.of(found), lambda anchors, ids: ids / 8, budget=2)
+        >>> left.scores[left.kept].tolist(), left.kept.tolist(), left.rank.tolist()
+        ([0.5, 0.25], [[True, True, False]], [[1, 2, 3]])
     """
-    owner = "rescore"
-    check_candidates(owner, candidates)
-    check_score_pairs(owner, "score_pairs", score_pairs)
-    check_whole(owner, "batch", batch, 1)
-    whose, which = _pairs(owner, positives, len(candidates))
-    if budget is not None and check_whole(owner, "budget", budget, 0) < len(whose):
-        refuse(owner, "budget", f"at least {len(whose)}, for the positives alone", budget)
+    check_candidates(candidates)
+    check_score_pairs("score_pairs", score_pairs)
+    check_whole("batch", batch, 1)
+    whose, which = _pairs(positives, len(candidates))
+    if budget is not None and check_whole("budget", budget, 0) < len(whose):
+        raise_invalid("budget", f"at least {len(whose)}, for the positives alone", budget)
     kept = candidates.kept
     order = canonical_order(candidates, kept)
     turns, rows = np.nonzero(np.take_along_axis(kept, order, axis=1).T)  # the best of each anchor, then the second
@@ -61,20 +63,20 @@ def rescore(
         rows, slots = rows[: budget - len(whose)], slots[: budget - len(whose)]
     anchors = np.concatenate([whose, rows])
     ids = np.concatenate([which, candidates.ids[rows, slots]])
-    answers = answers_of(owner, score_pairs, anchors, ids, batch)
+    answers = answers_of(score_pairs, anchors, ids, batch)
     scores, asked = candidates.scores.copy(), np.zeros(kept.shape, np.bool_)
     scores[rows, slots], asked[rows, slots] = answers[len(whose) :], True
     lowest = lowest_of(whose, answers[: len(whose)], len(candidates))
     return replace(candidates, scores=scores, positive_scores=lowest).drop(~asked, "not rescored")
 
 
-def check_score_pairs(owner: str, parameter: str, score_pairs: Any) -> None:
+def check_score_pairs(parameter: str, score_pairs: Any) -> None:
     """Refuse what cannot be called."""
     if not callable(score_pairs):
-        refuse(owner, parameter, "a function score_pairs(anchors, ids)", type(score_pairs).__name__)
+        raise_invalid(parameter, "a function score_pairs(anchors, ids)", type(score_pairs).__name__)
 
 
-def _pairs(owner: str, positives: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pairs(positives: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(anchors, items) of the positives to score."""
     none = np.empty(0, np.int64)
     if positives is None:
@@ -86,43 +88,41 @@ def _pairs(owner: str, positives: Any, n: int) -> tuple[NDArray[np.int64], NDArr
     elif isinstance(positives, tuple) and len(positives) == 2:
         anchors, items = (np.asarray(to_numpy(part), np.int64) for part in positives)
     else:
-        refuse(owner, "positives", "Positives, or (anchors, items)", shown(positives))
+        raise_invalid("positives", "Positives, or (anchors, items)", shown(positives))
     if (
         anchors.shape != items.shape
         or anchors.max(initial=-1) >= n
         or min(anchors.min(initial=0), items.min(initial=0)) < 0
     ):
-        refuse(owner, "positives", f"pairs of {n} anchors and their items", f"shapes {anchors.shape}, {items.shape}")
+        raise_invalid("positives", f"pairs of {n} anchors and their items", f"shapes {anchors.shape}, {items.shape}")
     return anchors, items
 
 
 def answers_of(
-    owner: str, score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64], batch: int
+    score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64], batch: int
 ) -> NDArray[np.float32]:
     """(p,) the scores of pairs, asked for `batch` at a time."""
     found = np.empty(len(ids), np.float32)
     for start in range(0, len(ids), batch):
         part = slice(start, start + batch)
-        found[part] = _answered(owner, score_pairs, anchors[part], ids[part])
+        found[part] = _answered(score_pairs, anchors[part], ids[part])
     return found
 
 
-def _answered(
-    owner: str, score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64]
-) -> NDArray[np.float32]:
+def _answered(score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.float32]:
     """What the function says of one batch: (p,) finite numbers."""
     rule = f"a function that answers with {len(ids)} finite numbers for {len(ids)} pairs"
     ends = f"from ({anchors[0]}, {ids[0]}) to ({anchors[-1]}, {ids[-1]})"
     try:
         given = score_pairs(anchors, ids)
     except Exception as error:
-        message = f"{owner}: `score_pairs` must be {rule}, got {type(error).__name__}: {error}, {ends}."
+        message = f"`score_pairs` must be {rule}, got {type(error).__name__}: {error}, {ends}."
         raise NaysayError(message) from error
-    scores = as_array(owner, "score_pairs", to_numpy(given))
+    scores = as_array("score_pairs", to_numpy(given))
     if scores.shape not in ((len(ids),), (len(ids), 1)) or scores.dtype.kind not in "iuf":
-        refuse(owner, "score_pairs", rule, f"shape {scores.shape} {scores.dtype}, {ends}")
+        raise_invalid("score_pairs", rule, f"shape {scores.shape} {scores.dtype}, {ends}")
     found: NDArray[np.float32] = scores.reshape(-1).astype(np.float32)
     if not np.isfinite(found).all():
         place = int(np.flatnonzero(~np.isfinite(found))[0])
-        refuse(owner, "score_pairs", rule, f"{found[place]} for ({anchors[place]}, {ids[place]})")
+        raise_invalid("score_pairs", rule, f"{found[place]} for ({anchors[place]}, {ids[place]})")
     return found

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, check_whole, refuse, shown
-from naysay.mining import diverse
+from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
+from naysay.mining import _diverse as diverse
+from naysay.mining._counts import read_counts
+from naysay.mining._draws import uniform
 from naysay.mining.candidates import Candidates, Mask, canonical_order, check_candidates
-from naysay.mining.counts import read_counts
-from naysay.mining.draws import uniform
 from naysay.rng import key_from
-from naysay.samplers.numbers import check_number
+from naysay.samplers._numbers import check_number
 
 HOW = ("top", "random", "softmax", "spread", "groups", "mmr")
 _NEEDS = {"random": ("rng",), "softmax": ("rng", "temperature"), "groups": ("groups",), "mmr": ("similar",)}
@@ -22,6 +22,7 @@ _MAY = {"mmr": ("balance",)}
 NOT_SELECTED = "not selected"
 
 
+@public
 def select(
     candidates: Candidates,
     k: Any,
@@ -37,41 +38,41 @@ def select(
 ) -> Candidates:
     """Take k of the candidates in play; the others are dropped as "not selected".
 
-    k             a number, or (n,) of them
-    how           "top"      the k highest scores
-                  "random"   k of all in play, each as likely
-                  "softmax"  k without repeats, one after another with chances in proportion to exp(score / temperature)
-                  "spread"   evenly over the ranks that are left: of M in order those at floor((2 j + 1) M / (2 k))
-                  "groups"   the best of each group, then the second of each, and so on: diverse by cluster
-                  "mmr"      one after another the highest of balance * score - (1 - balance) * the closest one taken
-    rng           for "random" and "softmax"; one key is taken from it, and nothing depends on other rows
-    groups        (n_items,) whole numbers, the group of each item; of one group at most one more than of another
-    similar       similar(ids (r, m)) -> (r, m, d): vectors, for "mmr"
-    balance       from 0 to 1, 0.5 by default, for "mmr". Score and closeness should be of one kind: cosine is taken
-    quotas        {source name: how many}: so many of each source, chosen by `how` among its own. Their sum is k
-    first         the number of the first row, where these are a part of more rows: random choices go by it
-
     Equal scores go by id, the lower first. A row with fewer than k keeps them all; `backfill` says what then. What is
     taken is marked with `how`. Cost: a sort of each row; "mmr": k m d a row.
 
     Gumbel's trick for softmax draws: Vieira 2014; MMR: Carbonell and Goldstein. The Use of MMR. SIGIR 1998.
 
-    >>> from types import SimpleNamespace
-    >>> found = SimpleNamespace(ids=np.array([[4, 2, 7, 9]]), scores=np.array([[0.9, 0.5, 0.1, 0.0]]))
-    >>> taken = select(Candidates.of(found), 2, "spread")
-    >>> taken.ids[taken.kept].tolist(), taken.dropped["not selected"].tolist()
-    ([2, 9], [2])
+    Args:
+        k: A number, or (n,) of them.
+        how: "top" the k highest scores "random" k of all in play, each as likely "softmax" k without repeats, one
+            after another with chances in proportion to exp(score / temperature) "spread" evenly over the ranks that
+            are left: of M in order those at floor((2 j + 1) M / (2 k)) "groups" the best of each group, then the
+            second of each, and so on: diverse by cluster "mmr" one after another the highest of balance * score -
+            (1 - balance) * the closest one taken.
+        rng: For "random" and "softmax"; one key is taken from it, and nothing depends on other rows.
+        groups: (n_items,) whole numbers, the group of each item; of one group at most one more than of another.
+        similar: Similar(ids (r, m)) -> (r, m, d): vectors, for "mmr".
+        balance: From 0 to 1, 0.5 by default, for "mmr". Score and closeness should be of one kind: cosine is taken.
+        quotas: {source name: how many}: so many of each source, chosen by `how` among its own. Their sum is k.
+        first: The number of the first row, where these are a part of more rows: random choices go by it.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> found = SimpleNamespace(ids=np.array([[4, 2, 7, 9]]), scores=np.array([[0.9, 0.5, 0.1, 0.0]]))
+        >>> taken = select(Candidates.of(found), 2, "spread")
+        >>> taken.ids[taken.kept].tolist(), taken.dropped["not selected"].tolist()
+        ([2, 9], [2])
     """
-    owner = "select"
-    check_candidates(owner, candidates)
-    check_one_of(owner, "how", how, HOW)
+    check_candidates(candidates)
+    check_one_of("how", how, HOW)
     options = {"rng": rng, "temperature": temperature, "groups": groups, "similar": similar, "balance": balance}
-    check_options(owner, how, options)
-    counts = read_counts(owner, k, len(candidates))
-    parts = _parts(owner, candidates, counts, quotas)
-    key = np.uint64(0) if rng is None else key_from(owner, rng)
-    rows = np.arange(check_whole(owner, "first", first, 0), first + len(candidates))
-    warmth = 1.0 if temperature is None else check_temperature(owner, temperature)
+    check_options(how, options)
+    counts = read_counts(k, len(candidates))
+    parts = _parts(candidates, counts, quotas)
+    key = np.uint64(0) if rng is None else key_from(rng)
+    rows = np.arange(check_whole("first", first, 0), first + len(candidates))
+    warmth = 1.0 if temperature is None else check_temperature(temperature)
     chosen = np.zeros(candidates.ids.shape, np.bool_)
     for mask, wanted in parts:
         if how == "top":
@@ -84,41 +85,39 @@ def select(
         elif how == "spread":
             chosen |= _spread(canonical_order(candidates, mask), mask, wanted)
         elif how == "groups":
-            order = diverse.by_groups(owner, candidates, canonical_order(candidates, mask), mask, groups)
+            order = diverse.by_groups(candidates, canonical_order(candidates, mask), mask, groups)
             chosen |= _first(order, mask, wanted)
         elif similar is not None:
             weight = 0.5 if balance is None else float(balance)
-            chosen |= diverse.by_relevance(
-                owner, candidates, canonical_order(candidates, mask), mask, wanted, similar, weight
-            )
+            chosen |= diverse.by_relevance(candidates, canonical_order(candidates, mask), mask, wanted, similar, weight)
     return candidates.marked(chosen, how).drop(candidates.kept & ~chosen, NOT_SELECTED)
 
 
-def check_options(owner: str, how: str, options: Mapping[str, Any]) -> None:
+def check_options(how: str, options: Mapping[str, Any]) -> None:
     """Refuse an option that is missing, and one that could not act."""
     for name, value in options.items():
         needed = name in _NEEDS.get(how, ())
         if value is None and needed:
-            refuse(owner, name, f"given for {how!r}", None)
+            raise_invalid(name, f"given for {how!r}", None)
         if value is not None and not needed and name not in _MAY.get(how, ()):
             users = [other for other in HOW if name in (*_NEEDS.get(other, ()), *_MAY.get(other, ()))]
-            refuse(owner, name, f"None for {how!r}", shown(value), f"It is for {' and '.join(map(repr, users))}.")
+            raise_invalid(name, f"left out for {how!r}", shown(value), f"It is for {' and '.join(map(repr, users))}.")
     if options.get("balance") is not None:
-        check_number(owner, "balance", options["balance"], "a number from 0 to 1", lambda number: 0 <= number <= 1)
+        check_number("balance", options["balance"], "a number from 0 to 1", lambda number: 0 <= number <= 1)
 
 
-def check_temperature(owner: str, temperature: Any) -> float:
+def check_temperature(temperature: Any) -> float:
     """A finite number above 0."""
-    return check_number(owner, "temperature", temperature, "a number above 0", lambda number: 0 < number < np.inf)
+    return check_number("temperature", temperature, "a number above 0", lambda number: 0 < number < np.inf)
 
 
 def _parts(
-    owner: str, candidates: Candidates, counts: NDArray[np.int64], quotas: Mapping[str, int] | None
+    candidates: Candidates, counts: NDArray[np.int64], quotas: Mapping[str, int] | None
 ) -> list[tuple[Mask, NDArray[np.int64]]]:
     """Which candidates are chosen among one another, and how many of them in each row."""
     if quotas is None:
         return [(candidates.kept, counts)]
-    check_quotas(owner, quotas, candidates.source_names, counts)
+    check_quotas(quotas, candidates.source_names, counts)
     places = {name: candidates.source_names.index(name) for name in quotas}
     return [
         (candidates.kept & (candidates.source == places[name]), np.full(len(counts), most))
@@ -126,16 +125,16 @@ def _parts(
     ]
 
 
-def check_quotas(owner: str, quotas: Any, names: tuple[str, ...], counts: NDArray[np.int64]) -> None:
+def check_quotas(quotas: Any, names: tuple[str, ...], counts: NDArray[np.int64]) -> None:
     """Refuse quotas that are not {source: count}, or that do not add up to k."""
     if not isinstance(quotas, Mapping) or not quotas:
-        refuse(owner, "quotas", "a dictionary {source name: how many}", shown(quotas))
+        raise_invalid("quotas", "a dictionary {source name: how many}", shown(quotas))
     for name, most in quotas.items():
-        check_one_of(owner, "quotas", name, names)
-        check_whole(owner, "quotas", most, 0)
+        check_one_of("quotas", name, names)
+        check_whole("quotas", most, 0)
     total = sum(quotas.values())
     if (counts != total).any():
-        refuse(owner, "quotas", f"{int(counts[counts != total][0])} in all, like k", total)
+        raise_invalid("quotas", f"{int(counts[counts != total][0])} in all, like `k`", total)
 
 
 def _falling(priority: NDArray[np.float64], mask: Mask) -> NDArray[np.int64]:

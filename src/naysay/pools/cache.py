@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay._rows import frozen
 from naysay.arrays import to_numpy
 from naysay.checks import (
     check_lengths,
@@ -15,28 +16,23 @@ from naysay.checks import (
     check_range,
     check_whole,
     first_bad,
-    refuse,
+    public,
+    raise_invalid,
     shown,
     whole_numbers,
 )
 from naysay.kernels.lists import draw_places, keep_first, look_up
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
+from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.rows import frozen
 from naysay.types import Negatives, Query
 
 
 @final
+@public
 class Cache:
     """Draw from the candidates that were last put for the anchor; empty until then.
-
-    n_anchors   how many anchors there are
-    size        how many candidates an anchor can hold
-    positives   what is excluded, exactly: positives and ignored pairs never enter
-    distinct    whether a row holds an id at most once (default) or draws are independent
-    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
 
     Draws are uniform over the m candidates that an anchor holds, once each. log_q, exact given the cache:
         independent   -log m
@@ -46,12 +42,20 @@ class Cache:
 
     Cost: 8 bytes for each of n_anchors x size places; O(size) a row, which is read whole, and O(1) a draw.
 
-    >>> import naysay as ns
-    >>> cache = Cache(2, 3, ns.Positives.from_pairs([0, 1], [5, 5], n_items=9))
-    >>> cache.put([0], [[4, 5, 4]])
-    2
-    >>> cache.get([0, 1]).tolist()
-    [[4, -1, -1], [-1, -1, -1]]
+    Args:
+        n_anchors: How many anchors there are.
+        size: How many candidates an anchor can hold.
+        positives: What is excluded, exactly: positives and ignored pairs never enter.
+        distinct: Whether a row holds an id at most once (default) or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+
+    Example:
+        >>> import naysay as ns
+        >>> cache = Cache(2, 3, ns.Positives.from_pairs([0, 1], [5, 5], n_items=9))
+        >>> cache.put([0], [[4, 5, 4]])
+        2
+        >>> cache.get([0, 1]).tolist()
+        [[4, -1, -1], [-1, -1, -1]]
     """
 
     def __init__(
@@ -64,15 +68,15 @@ class Cache:
         on_short: str = "pad",
     ) -> None:
         """An empty table of (n_anchors, size)."""
-        self.n_anchors = check_whole("Cache", "n_anchors", n_anchors, 0)
-        self.size = check_whole("Cache", "size", size, 1)
+        self.n_anchors = check_whole("n_anchors", n_anchors, 0)
+        self.size = check_whole("size", size, 1)
         if positives is not None and not isinstance(positives, Positives):
-            refuse("Cache", "positives", "a Positives or None", type(positives).__name__)
+            raise_invalid("positives", "a Positives or None", type(positives).__name__)
         if positives is not None and positives.n_anchors != self.n_anchors:
-            refuse("Cache", "n_anchors", f"{positives.n_anchors}, like positives", self.n_anchors)
-        check_one_of("Cache", "on_short", on_short, ON_SHORT)
+            raise_invalid("n_anchors", f"{positives.n_anchors}, like positives", self.n_anchors)
+        check_one_of("on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = check_distinct("Cache", distinct)
+        self.distinct = check_distinct(distinct)
         self.on_short = on_short
         self._table = np.full((self.n_anchors, self.size), -1, np.int64)
 
@@ -82,31 +86,30 @@ class Cache:
         Ids known of the anchor, and an id's second and later places in a row, are dropped; their number is returned.
         Of an anchor that comes twice, the last row stays.
         """
-        rows = self._anchors("Cache.put", anchors)
-        given = whole_numbers("Cache.put", "ids", to_numpy(ids), "(B, m)").astype(np.int64, copy=False)
-        check_lengths("Cache.put", anchors=len(rows), ids=len(given))
+        rows = self._anchors(anchors)
+        given = whole_numbers("ids", to_numpy(ids), "(B, m)").astype(np.int64, copy=False)
+        check_lengths(anchors=len(rows), ids=len(given))
         if given.shape[1] > self.size:
             advice = f"Make a Cache of size {given.shape[1]}, or choose among them first."
-            refuse("Cache.put", "ids", f"of at most {self.size} columns, the size", given.shape[1], advice)
-        self._check_ids("Cache.put", "ids", given)
+            raise_invalid("ids", f"of at most {self.size} columns, the size", given.shape[1], advice)
+        self._check_ids("ids", given)
         return self._write(rows, given)
 
     def get(self, anchors: ArrayLike) -> NDArray[np.int64]:
         """What the anchors (B,) hold, (B, size), filled from the left and -1 after."""
-        return self._table[self._anchors("Cache.get", anchors)]
+        return self._table[self._anchors(anchors)]
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) of what the query's anchors hold; n is a number or (B,) of them, unused slots are -1."""
-        owner = "Cache.draw"
-        anchors = anchors_of(owner, query, self.n_anchors)
-        counts, width = asked(owner, n, len(anchors))
-        key = key_from(owner, rng)
+        anchors = anchors_of(query, self.n_anchors)
+        counts, width = asked(n, len(anchors))
+        key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         held = np.count_nonzero(self._table[anchors] >= 0, axis=1)
         settings = (held, counts, not self.distinct)
         in_rows(draw_places, len(ids), 2 * ids.size, key, *settings, ids, log_q)
         in_rows(look_up, len(ids), ids.size, anchors * self.size, frozen(self._table.reshape(-1)), ids)
-        return Negatives(ids, log_q=log_q, dropped=shortfall(owner, self.on_short, ids, counts))
+        return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def state(self) -> dict[str, NDArray[Any] | int]:
         """The table, (n_anchors, size)."""
@@ -114,15 +117,14 @@ class Cache:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave, of the same shape; what has become known since then is left out."""
-        owner = "Cache.restore"
         if not isinstance(state, Mapping):
-            refuse(owner, "state", "what Cache.state gave", type(state).__name__)
+            raise_invalid("state", "what Cache.state gave", type(state).__name__)
         if "table" not in state:
-            refuse(owner, "state", "what Cache.state gave", f"no 'table' in {shown(list(state))}")
-        table = whole_numbers(owner, "table", to_numpy(state["table"]), "(n_anchors, size)")
+            raise_invalid("state", "what Cache.state gave", f"no 'table' in {shown(list(state))}")
+        table = whole_numbers("table", to_numpy(state["table"]), "(n_anchors, size)")
         if table.shape != self._table.shape:
-            refuse(owner, "state", f"of a table of shape {self._table.shape}", table.shape)
-        self._check_ids(owner, "table", table)
+            raise_invalid("state", f"of a table of shape {self._table.shape}", table.shape)
+        self._check_ids("table", table)
         self._write(np.arange(self.n_anchors), table.astype(np.int64, copy=False))
 
     def _write(self, anchors: NDArray[np.int64], given: NDArray[np.int64]) -> int:
@@ -137,17 +139,17 @@ class Cache:
         self._table[anchors] = tidy
         return int(dropped.sum())
 
-    def _anchors(self, owner: str, anchors: ArrayLike) -> NDArray[np.int64]:
-        rows = whole_numbers(owner, "anchors", to_numpy(anchors)).astype(np.int64, copy=False)
-        check_range(owner, "anchors", rows, self.n_anchors, "anchors")
+    def _anchors(self, anchors: ArrayLike) -> NDArray[np.int64]:
+        rows = whole_numbers("anchors", to_numpy(anchors)).astype(np.int64, copy=False)
+        check_range("anchors", rows, self.n_anchors, "anchors")
         return rows
 
-    def _check_ids(self, owner: str, parameter: str, ids: NDArray[Any]) -> None:
+    def _check_ids(self, parameter: str, ids: NDArray[Any]) -> None:
         """Refuse ids below -1, and past the last item where their number is known."""
         if self.positives is not None:
-            check_range(owner, parameter, ids, self.positives.n_items, "items", least=-1)
+            check_range(parameter, ids, self.positives.n_items, "items", least=-1)
         elif ids.size and ids.min() < -1:
-            refuse(owner, parameter, "at least -1", first_bad(ids, ids < -1))
+            raise_invalid(parameter, "at least -1", first_bad(ids, ids < -1))
 
     def __repr__(self) -> str:
         """The settings in one line."""

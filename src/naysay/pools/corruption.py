@@ -8,13 +8,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay.checks import check_one_of, refuse, shown
-from naysay.inputs import check_parts
+from naysay._inputs import check_parts
+from naysay._rows import frozen
+from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, asked, check_distinct, logs, shortfall
+from naysay.pools._slots import ON_SHORT, asked, check_distinct, logs, shortfall
 from naysay.rng import key_from
-from naysay.rows import frozen
 from naysay.triples import SideIndex, Triples, candidate_lists
 from naysay.types import HEAD, RELATION, SIDES, TAIL, Negatives, Query, check_query
 
@@ -22,19 +22,9 @@ _CHOICES = ("uniform", "bernoulli")
 
 
 @final
+@public
 class Corruption:
     """Negatives of (head, relation, tail): another head, relation or tail, never one that makes a known triple.
-
-    triples    the training triples, (n, 3) or Triples; side chances and observed types come from these alone
-    known      further triples to filter against (validation, test): Triples, an array, or a sequence of them
-    sides      which parts may be replaced, of "head", "relation", "tail"
-    choice     "uniform": each side alike. "bernoulli": the head by tph / (tph + hpt) of the relation (TransH), which
-               makes fewer false negatives in one-to-many relations; a relation with no training triple gives 0.5.
-               With "relation" among the sides, that side takes its equal share first.
-    domains    candidates for heads, by relation: None (all entities), "observed" (heads seen with the relation in
-               training), or a sequence of one array per relation
-    ranges     the same for tails
-    distinct   whether a (side, id) stands at most once in a row
 
     The side is drawn anew for each negative, among the sides that still have a candidate. The answer carries `side`
     (B, K) and the ids that replace that part; the triple's own part is never returned, even if the triple itself is
@@ -44,6 +34,18 @@ class Corruption:
     2015 (types). Typed candidates are mostly plausible, so the exact filter matters most there. Cost: O(log keys) for
     each row and side, then O(1) a draw, but a pass over a relation's list where most of it is known; 5 bytes for each
     known triple and side, 8 for each key.
+
+    Args:
+        triples: The training triples, (n, 3) or Triples; side chances and observed types come from these alone.
+        known: Further triples to filter against (validation, test): Triples, an array, or a sequence of them.
+        sides: Which parts may be replaced, of "head", "relation", "tail".
+        choice: "uniform": each side alike. "bernoulli": the head by tph / (tph + hpt) of the relation (TransH),
+            which makes fewer false negatives in one-to-many relations; a relation with no training triple gives
+            0.5. With "relation" among the sides, that side takes its equal share first.
+        domains: Candidates for heads, by relation: None (all entities), "observed" (heads seen with the relation in
+            training), or a sequence of one array per relation.
+        ranges: The same for tails.
+        distinct: Whether a (side, id) stands at most once in a row.
     """
 
     def __init__(
@@ -61,15 +63,13 @@ class Corruption:
         on_short: str = "pad",
     ) -> None:
         """Index what is known by side: O(n log n), once."""
-        check_one_of("Corruption", "choice", choice, _CHOICES)
-        check_one_of("Corruption", "on_short", on_short, ON_SHORT)
+        check_one_of("choice", choice, _CHOICES)
+        check_one_of("on_short", on_short, ON_SHORT)
         named = isinstance(sides, tuple | list) and all(isinstance(side, str) for side in sides)
         if not named or not sides or len(set(sides)) != len(sides):
-            refuse(
-                "Corruption", "sides", "a sequence of different parts", shown(sides), 'For example ("head", "tail").'
-            )
+            raise_invalid("sides", "a sequence of different parts", shown(sides), 'For example ("head", "tail").')
         for side in sides:
-            check_one_of("Corruption", "sides", side, SIDES)
+            check_one_of("sides", side, SIDES)
         train = triples if isinstance(triples, Triples) else Triples(triples, n_entities, n_relations)
         everything = train.union(*_split_up(known))
         if n_entities is not None or n_relations is not None:
@@ -77,10 +77,10 @@ class Corruption:
             relations = everything.n_relations if n_relations is None else n_relations
             everything = Triples(everything.array, entities, relations)
         if everything.n_entities == 0:
-            refuse("Corruption", "triples", "of at least one entity", "none")
+            raise_invalid("triples", "of at least one entity", "none")
         train = Triples(train.array, everything.n_entities, everything.n_relations)
         self.known = everything
-        self.distinct = check_distinct("Corruption", distinct)
+        self.distinct = check_distinct(distinct)
         self.on_short = on_short
         self.sides = tuple(sorted(SIDES.index(side) for side in sides))
         self.chance = _chances(train, self.sides, choice)
@@ -91,10 +91,9 @@ class Corruption:
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) replacements for a query of triples (B, 3), with `side` and `log_q`."""
-        owner = "Corruption.draw"
-        triples = self._triples(owner, query)
-        counts, width = asked(owner, n, len(triples))
-        key = key_from(owner, rng)
+        triples = self._triples(query)
+        counts, width = asked(n, len(triples))
+        key = key_from(rng)
         ids = np.empty((len(triples), width), np.int64)
         side = np.empty(ids.shape, np.int8)
         chance = np.empty(ids.shape)
@@ -113,19 +112,18 @@ class Corruption:
         )
         rows = (self._index.rows(triples), known.indptr, known.indices, known.filter)
         in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs, *rows, *self._lists.arrays, longest, ids, side, chance)
-        return Negatives(ids, side=side, log_q=logs(chance), dropped=shortfall(owner, self.on_short, ids, counts))
+        return Negatives(ids, side=side, log_q=logs(chance), dropped=shortfall(self.on_short, ids, counts))
 
     def corrupted(self, query: Query, negatives: Negatives) -> NDArray[np.int64]:
         """(B, K, 3): the triples that the negatives stand for; -1 throughout in empty slots."""
-        owner = "Corruption.corrupted"
-        asked_of = self._triples(owner, query)
+        asked_of = self._triples(query)
         advice = "Pass what Corruption.draw answered to this query."
         if not isinstance(negatives, Negatives):
-            refuse(owner, "negatives", "a Negatives", type(negatives).__name__, advice)
+            raise_invalid("negatives", "a Negatives", type(negatives).__name__, advice)
         if negatives.side is None:
-            refuse(owner, "negatives.side", "given", None, advice)
+            raise_invalid("negatives.side", "given", None, advice)
         if len(negatives.ids) != len(asked_of):
-            refuse(owner, "negatives", f"of {len(asked_of)} rows, like the query", len(negatives.ids), advice)
+            raise_invalid("negatives", f"of {len(asked_of)} rows, like the query", len(negatives.ids), advice)
         triples = np.repeat(asked_of[:, None, :], negatives.shape[1], axis=1)
         plain = negatives.numpy()
         empty = plain.ids < 0
@@ -135,13 +133,13 @@ class Corruption:
         triples[empty] = -1
         return triples
 
-    def _triples(self, owner: str, query: Query) -> NDArray[np.int64]:
+    def _triples(self, query: Query) -> NDArray[np.int64]:
         """The triples of a query (B, 3), checked."""
-        check_query(owner, query)
-        triples = query.ids(owner)
+        check_query(query)
+        triples = query.ids()
         if triples.ndim != 2:
-            refuse(owner, "query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")
-        check_parts(owner, triples, self.known.n_entities, self.known.n_relations)
+            raise_invalid("query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")
+        check_parts(triples, self.known.n_entities, self.known.n_relations)
         return triples
 
     def __repr__(self) -> str:
@@ -160,14 +158,14 @@ class _Lists:
         for side in (HEAD, TAIL):
             if side not in index.sides and given[side][1] is not None:
                 advice = f"Add {SIDES[side]!r} to sides, or leave it out."
-                refuse("Corruption", given[side][0], f"None while the {SIDES[side]} is not replaced", "a value", advice)
+                raise_invalid(given[side][0], f"None while the {SIDES[side]} is not replaced", "a value", advice)
         known = index.known
         covered = np.diff(known.indptr)
         starts = np.full((len(index.sides), train.n_relations + 1), -1, np.int64)
         parts: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
         longest = total = 0
         for s, side in enumerate(index.sides):
-            found = candidate_lists("Corruption", *given[side], train, side)
+            found = candidate_lists(*given[side], train, side)
             if found is None:
                 continue
             pointer, entities = found
@@ -196,7 +194,7 @@ def _chances(train: Triples, sides: tuple[int, ...], choice: str) -> NDArray[np.
         chance[:, sides.index(TAIL)] = both * (1.0 - train.head_chance)
     elif choice == "bernoulli":
         advice = 'It chooses between the two: pass sides=("head", "tail").'
-        refuse("Corruption", "choice", '"uniform" unless head and tail are both replaced', repr(choice), advice)
+        raise_invalid("choice", '"uniform" unless head and tail are both replaced', repr(choice), advice)
     return chance
 
 
@@ -207,5 +205,5 @@ def _split_up(known: Any) -> list[Any]:
     if isinstance(known, Triples) or (hasattr(known, "shape") and known.ndim == 2):
         return [known]
     if not isinstance(known, tuple | list):
-        refuse("Corruption", "known", "Triples, an array (n, 3), or a sequence of them", shown(known))
+        raise_invalid("known", "Triples, an array (n, 3), or a sequence of them", shown(known))
     return [known] if known and np.ndim(known[0]) == 1 else list(known)

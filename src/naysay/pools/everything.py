@@ -8,14 +8,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay._rows import frozen, offsets
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, check_whole, first_bad, refuse
+from naysay.checks import as_array, check_one_of, check_whole, first_bad, public, raise_invalid
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, all_filled, anchors_of, asked, check_distinct, logs, shortfall
+from naysay.pools._slots import ON_SHORT, all_filled, anchors_of, asked, check_distinct, logs, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.rows import frozen, offsets
 from naysay.types import Negatives, Query
 
 # Whole-number weights add up to about this: sums of them are exact in 64 bits.
@@ -23,13 +23,9 @@ _TOTAL = float(1 << 62)
 
 
 @final
+@public
 class Everything:
     """Draw from every item that is not known of the anchor; a known one can never come back.
-
-    positives   what is excluded, exactly: positives and ignored pairs
-    weights     (n_items,) finite, at least 0; None is uniform. Weight 0 is never drawn. See `pools.popularity`.
-    distinct    whether a row holds an id at most once (default) or draws are independent
-    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
 
     log_q, with w = 1 for uniform draws and W_free the weight of what is not known:
         independent   log w_i - log W_free
@@ -38,10 +34,17 @@ class Everything:
     Cost: O(1) a draw in expectation, whatever the number of items. With weights, 24 bytes per item and 8 per anchor
     beside the pairs. A row whose known items carry most of the weight is drawn by rank instead of by trial.
 
-    >>> import naysay as ns
-    >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=4)
-    >>> sorted(Everything(known).draw(ns.Query([0]), 2, rng=ns.rng_for(0)).ids[0].tolist())
-    [2, 3]
+    Args:
+        positives: What is excluded, exactly: positives and ignored pairs.
+        weights: (n_items,) finite, at least 0; None is uniform. Weight 0 is never drawn. See `pools.popularity`.
+        distinct: Whether a row holds an id at most once (default) or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+
+    Example:
+        >>> import naysay as ns
+        >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=4)
+        >>> sorted(Everything(known).draw(ns.Query([0]), 2, rng=ns.rng_for(0)).ids[0].tolist())
+        [2, 3]
     """
 
     def __init__(
@@ -53,32 +56,32 @@ class Everything:
     ) -> None:
         """Build the tables of a weighted pool: O(items + pairs), once."""
         if not isinstance(positives, Positives):
-            refuse("Everything", "positives", "a Positives", type(positives).__name__)
+            raise_invalid("positives", "a Positives", type(positives).__name__)
         if positives.n_items == 0:
-            refuse("Everything", "positives", "of at least one item", "0 items")
+            raise_invalid("positives", "of at least one item", "0 items")
         if positives.n_items >= 1 << 32:
-            refuse("Everything", "positives", "of fewer than 2^32 items", positives.n_items)
-        check_one_of("Everything", "on_short", on_short, ON_SHORT)
+            raise_invalid("positives", "of fewer than 2^32 items", positives.n_items)
+        check_one_of("on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = check_distinct("Everything", distinct)
+        self.distinct = check_distinct(distinct)
         self.on_short = on_short
         self._tables = None if weights is None else _Tables(positives, weights)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
-        return self._drawn("Everything.draw", query, n, rng, with_log_q=True)
+        return self._drawn(query, n, rng, with_log_q=True)
 
     def draw_candidates(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """The same ids without log_q: for samplers that choose among them, whose choice has another probability."""
-        return self._drawn("Everything.draw_candidates", query, n, rng, with_log_q=False)
+        return self._drawn(query, n, rng, with_log_q=False)
 
-    def _drawn(self, owner: str, query: Query, n: Any, rng: np.random.Generator, *, with_log_q: bool) -> Negatives:
-        anchors = anchors_of(owner, query, self.positives.n_anchors)
-        counts, width = asked(owner, n, len(anchors))
-        key = key_from(owner, rng)
+    def _drawn(self, query: Query, n: Any, rng: np.random.Generator, *, with_log_q: bool) -> Negatives:
+        anchors = anchors_of(query, self.positives.n_anchors)
+        counts, width = asked(n, len(anchors))
+        key = key_from(rng)
         ids = np.empty((len(anchors), width), np.int64)
         log_q = self._fill(anchors, counts, key, ids, with_log_q=with_log_q)
-        return Negatives(ids, log_q=log_q, dropped=shortfall(owner, self.on_short, ids, counts))
+        return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def _fill(
         self,
@@ -120,17 +123,16 @@ class Everything:
         Fewer come back only if fewer exist, which the length of the two tells; on_short="raise" refuses instead.
         distinct=None is the pool's own setting. The first call makes an index of 8 bytes per anchor.
         """
-        owner = "Everything.draw_pairs"
         if self._tables is not None:
-            refuse(owner, "weights", "None", "weights", "Weighted draws are per anchor: use draw.")
-        wanted = check_whole(owner, "n", n, 0)
-        once = self.distinct if distinct is None else check_distinct(owner, distinct)
+            raise_invalid("weights", "None", "weights", "Weighted draws are per anchor: use draw.")
+        wanted = check_whole("n", n, 0)
+        once = self.distinct if distinct is None else check_distinct(distinct)
         total = int(self._free_before[-1])
         there = min(wanted, total) if once or total == 0 else wanted
         if there < wanted and self.on_short == "raise":
             advice = "Ask for fewer, or make the pool with on_short='pad'."
-            refuse(owner, "n", f"at most {total}, the pairs that are not known", wanted, advice)
-        generator = np.random.Generator(np.random.Philox(key=int(key_from(owner, rng))))
+            raise_invalid("n", f"at most {total}, the pairs that are not known", wanted, advice)
+        generator = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
         places = _distinct_places(generator, there, total) if once else generator.integers(0, max(total, 1), there)
         anchors = np.searchsorted(self._free_before, places, side="right") - 1
         return anchors, self.positives.nth_negative(anchors, places - self._free_before[anchors])
@@ -150,17 +152,17 @@ class _Tables:
     """What a weighted draw reads: running sums, the alias table, and the known weight per anchor."""
 
     def __init__(self, positives: Positives, weights: ArrayLike) -> None:
-        given = as_array("Everything", "weights", to_numpy(weights))
+        given = as_array("weights", to_numpy(weights))
         if given.shape != (positives.n_items,):
-            refuse("Everything", "weights", f"of shape ({positives.n_items},)", f"shape {given.shape}")
+            raise_invalid("weights", f"of shape ({positives.n_items},)", f"shape {given.shape}")
         if given.dtype.kind not in "biuf":
-            refuse("Everything", "weights", "numbers", f"dtype {given.dtype}")
+            raise_invalid("weights", "numbers", f"dtype {given.dtype}")
         given = given.astype(np.float64, copy=False)
         bad = ~(np.isfinite(given) & (given >= 0))
         if bad.any():
-            refuse("Everything", "weights", "finite and at least 0", first_bad(given, bad))
+            raise_invalid("weights", "finite and at least 0", first_bad(given, bad))
         if not given.any():
-            refuse("Everything", "weights", "above 0 for at least one item", "all 0")
+            raise_invalid("weights", "above 0 for at least one item", "all 0")
         scaled = given / given.max()  # first, so that the sum of huge weights stays finite
         whole = np.where(given > 0, np.maximum(np.rint(scaled * (_TOTAL / scaled.sum())), 1), 0).astype(np.int64)
         cumulative = offsets(whole)

@@ -7,14 +7,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_generator, check_one_of, refuse
+from naysay._rows import frozen
+from naysay.checks import check_generator, check_one_of, public, raise_invalid
 from naysay.kernels.lists import all_entries, draw_entries
 from naysay.kernels.threads import in_rows
 from naysay.kernels.uniform import TRIES
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, check_ids, shortfall
+from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, check_ids, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.rows import frozen
 from naysay.types import Negatives, Query, check_query
 
 Ids = NDArray[np.int64]
@@ -24,14 +24,9 @@ _NOTHING_KNOWN = (frozen(np.zeros(1, np.int64)), frozen(np.empty(0, np.int32)), 
 
 
 @final
+@public
 class InBatch:
     """Row i may use the item of row j, unless it is its own item, its own anchor's, or known of its anchor.
-
-    positives   what is excluded beside the batch itself, exactly: positives and ignored pairs; None excludes no more
-    distinct    whether a row holds an id at most once (default) or draws are independent; an item that two rows brought
-                has two chances to be drawn first
-    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses. It does not
-                apply to n=None, which asks for what there is
 
     The query must carry its positives: they are the items. No vectors need be computed beside those of the batch, which
     is why this pool is everywhere (Henderson et al. 2017, arXiv 1705.00652; Karpukhin et al. EMNLP 2020). Without the
@@ -43,23 +38,32 @@ class InBatch:
     Cost: n=None asks O(B^2) questions and answers with 8 B^2 bytes; a draw is O(1) a slot in expectation, and once O(B)
     for a row that may use hardly any item.
 
-    >>> import naysay as ns
-    >>> InBatch().draw(ns.Query([0, 1, 1], positives=[5, 6, 7]), rng=ns.rng_for(0)).ids.tolist()
-    [[-1, 6, 7], [5, -1, -1], [5, -1, -1]]
+    Args:
+        positives: What is excluded beside the batch itself, exactly: positives and ignored pairs; None excludes no
+            more.
+        distinct: Whether a row holds an id at most once (default) or draws are independent; an item that two rows
+            brought has two chances to be drawn first.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses. It does
+            not apply to n=None, which asks for what there is.
+
+    Example:
+        >>> import naysay as ns
+        >>> InBatch().draw(ns.Query([0, 1, 1], positives=[5, 6, 7]), rng=ns.rng_for(0)).ids.tolist()
+        [[-1, 6, 7], [5, -1, -1], [5, -1, -1]]
     """
 
     def __init__(self, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad") -> None:
         """Nothing is built: the batch is the pool."""
-        known_rows("InBatch", positives)  # refuses what is no Positives
-        check_one_of("InBatch", "on_short", on_short, ON_SHORT)
+        known_rows(positives)  # refuses what is no Positives
+        check_one_of("on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = check_distinct("InBatch", distinct)
+        self.distinct = check_distinct(distinct)
         self.on_short = on_short
 
     def eligible(self, query: Query) -> NDArray[np.bool_]:
         """(B, B): whether row i may use the item of row j. The diagonal is False."""
-        batch = self._batch("InBatch.eligible", query)
-        ids, _ = usable(*batch, known_rows("InBatch.eligible", self.positives))
+        batch = self._batch(query)
+        ids, _ = usable(*batch, known_rows(self.positives))
         return np.asarray(ids >= 0)
 
     def draw(self, query: Query, n: Any = None, *, rng: np.random.Generator) -> Negatives:
@@ -70,22 +74,21 @@ class InBatch:
         counts the empty slots off the diagonal: "same item", "same anchor" or "known", the first that holds. No row is
         short then, and on_short does not apply.
         """
-        owner = "InBatch.draw"
-        batch, known = self._batch(owner, query), known_rows(owner, self.positives)
+        batch, known = self._batch(query), known_rows(self.positives)
         if n is None:
-            check_generator(owner, rng)
+            check_generator(rng)
             ids, dropped = usable(*batch, known)
             dropped[REASONS[0]] -= len(ids)  # the diagonal
             return Negatives(ids, dropped=dropped)
-        counts, width = asked(owner, n, len(query))
-        ids, _ = drawn(key_from(owner, rng), counts, width, *batch, known, distinct=self.distinct)
-        return Negatives(ids, dropped=shortfall(owner, self.on_short, ids, counts))
+        counts, width = asked(n, len(query))
+        ids, _ = drawn(key_from(rng), counts, width, *batch, known, distinct=self.distinct)
+        return Negatives(ids, dropped=shortfall(self.on_short, ids, counts))
 
-    def _batch(self, owner: str, query: Query) -> tuple[Ids, Ids, Ids, Ids]:
+    def _batch(self, query: Query) -> tuple[Ids, Ids, Ids, Ids]:
         """Rows (anchor, positive) and entries (item, owner), which are the same here."""
-        check_query(owner, query)
-        query.positive_ids(owner)  # refused if there are none
-        anchors, items = asking(owner, query, self.positives)
+        check_query(query)
+        query.positive_ids()  # refused if there are none
+        anchors, items = asking(query, self.positives)
         return anchors, items, items, anchors
 
     def __repr__(self) -> str:
@@ -93,22 +96,22 @@ class InBatch:
         return f"InBatch({self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"
 
 
-def known_rows(owner: str, positives: Positives | None) -> tuple[NDArray[Any], ...]:
+def known_rows(positives: Positives | None) -> tuple[NDArray[Any], ...]:
     """The known pairs as compiled loops read them: offsets, ids and filter; all empty if there are none."""
     if positives is None:
         return _NOTHING_KNOWN
     if not isinstance(positives, Positives):
-        refuse(owner, "positives", "a Positives or None", type(positives).__name__)
+        raise_invalid("positives", "a Positives or None", type(positives).__name__)
     return positives.indptr, positives.indices, positives.filter
 
 
-def asking(owner: str, query: Query, positives: Positives | None) -> tuple[Ids, Ids]:
+def asking(query: Query, positives: Positives | None) -> tuple[Ids, Ids]:
     """The anchors and the positives of a query, checked; -1, which equals no item, where it has none."""
-    anchors = anchors_of(owner, query, None if positives is None else positives.n_anchors)
+    anchors = anchors_of(query, None if positives is None else positives.n_anchors)
     if query.positives is None:
         return anchors, np.full(len(anchors), -1, np.int64)
-    items = query.positive_ids(owner)
-    check_ids(owner, "positives", items, None if positives is None else positives.n_items, "items")
+    items = query.positive_ids()
+    check_ids("positives", items, None if positives is None else positives.n_items, "items")
     return anchors, items
 
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, check_whole, refuse, shown
+from naysay._rows import Rows, frozen, offsets
+from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.kernels import hops as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
+from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import key_from
-from naysay.rows import Rows, frozen, offsets
 from naysay.types import Negatives, Query
 
 
@@ -51,52 +51,45 @@ def positive_rows(known: Positives) -> Rows:
     return Rows(offsets(positive)[known.indptr], known.indices[positive])
 
 
-def edges_of(owner: str, graph: Any, positives: Positives | None) -> Edges:
+def edges_of(graph: Any, positives: Positives | None) -> Edges:
     """The positive pairs of a graph on one set of nodes, and all its pairs with those of `positives` as known."""
     if not isinstance(graph, Positives):
         if not hasattr(graph, "tocsr"):
-            refuse(owner, "graph", "a Positives or a scipy.sparse matrix", type(graph).__name__)
+            raise_invalid("graph", "a Positives or a scipy.sparse matrix", type(graph).__name__)
         graph = Positives.from_scipy(graph)
     nodes = graph.n_items
     if graph.n_anchors != nodes:
         advice = "Make it with Positives.from_edges(sources, targets)."
-        refuse(owner, "graph", "square, on one set of nodes", f"{graph.n_anchors} x {nodes}", advice)
+        raise_invalid("graph", "square, on one set of nodes", f"{graph.n_anchors} x {nodes}", advice)
     if graph.anchor_names != graph.item_names:
         advice = "Encode both ends with one vocabulary and use Positives.from_edges."
-        refuse(owner, "graph", "square, on one set of nodes", "different names for rows and columns", advice)
+        raise_invalid("graph", "square, on one set of nodes", "different names for rows and columns", advice)
     if not 1 <= nodes < np.iinfo(np.int32).max:
-        refuse(owner, "graph", "of at least one and fewer than 2^31 - 1 nodes", f"{nodes} nodes")
+        raise_invalid("graph", "of at least one and fewer than 2^31 - 1 nodes", f"{nodes} nodes")
     known = graph
     if positives is not None:
         if not isinstance(positives, Positives):
-            refuse(owner, "positives", "a Positives or None", type(positives).__name__)
+            raise_invalid("positives", "a Positives or None", type(positives).__name__)
         if positives.n_anchors > nodes or positives.n_items > nodes:
             got = f"{positives.n_anchors} x {positives.n_items}"
-            refuse(owner, "positives", f"on the graph's {nodes} nodes", got)
+            raise_invalid("positives", f"on the graph's {nodes} nodes", got)
         known = graph.union(positives)
     edges = positive_rows(graph)
     return Edges(frozen(edges.indptr), frozen(edges.indices), known)
 
 
-def one_anchor(owner: str, anchor: int, n_nodes: int) -> int:
+def one_anchor(anchor: int, n_nodes: int) -> int:
     """A single anchor, which must be a node of the graph."""
-    node = check_whole(owner, "anchor", anchor, 0)
+    node = check_whole("anchor", anchor, 0)
     if node >= n_nodes:
-        refuse(owner, "anchor", f"between 0 and {n_nodes - 1} ({n_nodes} nodes)", node)
+        raise_invalid("anchor", f"between 0 and {n_nodes - 1} ({n_nodes} nodes)", node)
     return node
 
 
 @final
+@public
 class KHop:
     """Draw uniformly from the nodes at a given distance from the anchor: near enough to be hard, not linked.
-
-    graph       a square Positives, as `Positives.from_edges` makes it, or a square scipy.sparse matrix; its positive
-                pairs are the edges, all alike, followed from anchor to item, and its ignored pairs are none
-    hops        a distance, or the least and the greatest: (2, 3); at least 1. Distance is the number of edges on the
-                shortest path; a node that no path reaches has none
-    positives   pairs to exclude besides the graph's own, on the same nodes
-    distinct    whether a row holds an id at most once (default) or draws are independent
-    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
 
     Candidates are {v : least <= distance(anchor, v) <= greatest}, without the anchor and without what is known of it:
     the graph's edges and ignored pairs, and `positives`. Hence hops=1 alone leaves nothing.
@@ -111,10 +104,20 @@ class KHop:
     Cost: a row looks once at every edge that leaves a node nearer than the greatest distance, however little is asked
     for; in small worlds three hops can be most of the graph. Memory: 8 bytes per node and thread, nothing per pair.
 
-    >>> import naysay as ns
-    >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
-    >>> KHop(path, hops=2).candidates(2).tolist()
-    [0, 4]
+    Args:
+        graph: A square Positives, as `Positives.from_edges` makes it, or a square scipy.sparse matrix; its positive
+            pairs are the edges, all alike, followed from anchor to item, and its ignored pairs are none.
+        hops: A distance, or the least and the greatest: (2, 3); at least 1. Distance is the number of edges on the
+            shortest path; a node that no path reaches has none.
+        positives: Pairs to exclude besides the graph's own, on the same nodes.
+        distinct: Whether a row holds an id at most once (default) or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+
+    Example:
+        >>> import naysay as ns
+        >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+        >>> KHop(path, hops=2).candidates(2).tolist()
+        [0, 4]
     """
 
     def __init__(
@@ -128,29 +131,29 @@ class KHop:
     ) -> None:
         """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""
         self.hops = _least_and_greatest(hops)
-        check_one_of("KHop", "on_short", on_short, ON_SHORT)
-        self.distinct = check_distinct("KHop", distinct)
+        check_one_of("on_short", on_short, ON_SHORT)
+        self.distinct = check_distinct(distinct)
         self.on_short = on_short
-        self._edges = edges_of("KHop", graph, positives)
+        self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
         edges = self._edges
-        anchors = anchors_of("KHop.draw", query, edges.n_nodes, "nodes")
-        counts, width = asked("KHop.draw", n, len(anchors))
-        key = key_from("KHop.draw", rng)
+        anchors = anchors_of(query, edges.n_nodes, "nodes")
+        counts, width = asked(n, len(anchors))
+        key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         degree = len(edges.indices) / edges.n_nodes
         ball = min(float(len(edges.indices)), degree ** min(self.hops[1], 32))  # roughly the edges that a row sees
         steps = ids.size + int(len(ids) * (4 + ball))
         settings = (key, not self.distinct, anchors, counts, *self._distances())
         in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, *edges.rows, ids, log_q)
-        return Negatives(ids, log_q=log_q, dropped=shortfall("KHop.draw", self.on_short, ids, counts))
+        return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def candidates(self, anchor: int) -> NDArray[np.int64]:
         """Everything that may be drawn for one anchor, ascending."""
         edges = self._edges
-        node = one_anchor("KHop.candidates", anchor, edges.n_nodes)
+        node = one_anchor(anchor, edges.n_nodes)
         stamps, queue = _scratch(edges.n_nodes)
         least, greatest = self._distances()
         size = loops.candidates(node, least, greatest, *edges.rows, stamps, queue)
@@ -168,13 +171,13 @@ class KHop:
 
 def _least_and_greatest(hops: Any) -> tuple[int, int]:
     if not isinstance(hops, tuple | list):
-        distance = check_whole("KHop", "hops", hops, 1)
+        distance = check_whole("hops", hops, 1)
         return distance, distance
     if len(hops) != 2:
-        refuse("KHop", "hops", "a distance or a pair (least, greatest)", shown(hops))
-    least, greatest = (check_whole("KHop", "hops", distance, 1) for distance in hops)
+        raise_invalid("hops", "a distance or a pair (least, greatest)", shown(hops))
+    least, greatest = (check_whole("hops", distance, 1) for distance in hops)
     if least > greatest:
-        refuse("KHop", "hops", "a pair (least, greatest), in this order", shown(hops))
+        raise_invalid("hops", "a pair (least, greatest), in this order", shown(hops))
     return least, greatest
 
 

@@ -8,31 +8,24 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._rows import Rows, frozen, index_type, offsets, tidied
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, refuse, whole_numbers
+from naysay.checks import as_array, check_one_of, public, raise_invalid, whole_numbers
 from naysay.kernels.lists import draw_places, look_up
 from naysay.kernels.threads import in_rows
+from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.pools.khop import positive_rows
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.rows import Rows, frozen, index_type, offsets, tidied
 from naysay.types import Negatives, Query
 
 _KINDS = "a list of id arrays, an (n_anchors, m) array, a tuple (indptr, indices), a Positives or a scipy.sparse matrix"
 
 
 @final
+@public
 class Local:
     """Draw from the anchor's own list: its search results, its category, what it was shown and passed over.
-
-    lists       one list of ids per anchor, of any length, in one of these forms; duplicates are merged:
-                a list of integer arrays; an (n_anchors, m) integer array, -1 where it is empty; a tuple
-                (indptr, indices), and a tuple is always read so; a Positives, its positive pairs and not the ignored
-                ones; a scipy.sparse matrix, its non-zeros
-    positives   what is excluded, exactly: positives and ignored pairs leave the lists here, once
-    distinct    whether a row holds an id at most once (default) or draws are independent
-    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
 
     Draws are uniform over the m candidates that are left of the anchor's list. log_q, exact:
         independent   -log m
@@ -41,13 +34,23 @@ class Local:
     Cost: O(1) a draw, whatever the length; memory 4 bytes per candidate (8 from 2^31 items on) and 8 per anchor. Many
     long lists are best given as (indptr, indices), which takes no Python object per anchor.
 
-    >>> import naysay as ns
-    >>> known = ns.Positives.from_pairs([0, 1], [3, 2], n_items=6)
-    >>> pool = Local([[3, 4, 5], [2]], known)
-    >>> pool.sizes.tolist()
-    [2, 0]
-    >>> sorted(pool.draw(ns.Query([0]), 2, rng=ns.rng_for(0)).ids[0].tolist())
-    [4, 5]
+    Args:
+        lists: One list of ids per anchor, of any length, in one of these forms; duplicates are merged: a list of
+            integer arrays; an (n_anchors, m) integer array, -1 where it is empty; a tuple (indptr, indices), and a
+            tuple is always read so; a Positives, its positive pairs and not the ignored ones; a scipy.sparse
+            matrix, its non-zeros.
+        positives: What is excluded, exactly: positives and ignored pairs leave the lists here, once.
+        distinct: Whether a row holds an id at most once (default) or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+
+    Example:
+        >>> import naysay as ns
+        >>> known = ns.Positives.from_pairs([0, 1], [3, 2], n_items=6)
+        >>> pool = Local([[3, 4, 5], [2]], known)
+        >>> pool.sizes.tolist()
+        [2, 0]
+        >>> sorted(pool.draw(ns.Query([0]), 2, rng=ns.rng_for(0)).ids[0].tolist())
+        [4, 5]
     """
 
     def __init__(
@@ -55,12 +58,12 @@ class Local:
     ) -> None:
         """Sort the lists, merge their duplicates and take out what is known: O(candidates), once."""
         if positives is not None and not isinstance(positives, Positives):
-            refuse("Local", "positives", "a Positives or None", type(positives).__name__)
-        check_one_of("Local", "on_short", on_short, ON_SHORT)
+            raise_invalid("positives", "a Positives or None", type(positives).__name__)
+        check_one_of("on_short", on_short, ON_SHORT)
         rows = _rows_of(lists)
         if positives is not None and len(rows.indptr) - 1 != positives.n_anchors:
             advice = "Give one list per anchor, empty where there is none."
-            refuse("Local", "lists", f"{positives.n_anchors} lists, like positives", len(rows.indptr) - 1, advice)
+            raise_invalid("lists", f"{positives.n_anchors} lists, like positives", len(rows.indptr) - 1, advice)
         _check_ids(rows, None if positives is None else positives.n_items)
         if not isinstance(lists, Positives):  # whose rows are in order
             highest = int(rows.indices.max(initial=-1))
@@ -69,7 +72,7 @@ class Local:
             rows = _without_known(rows, positives)
         self.indptr, self.indices = frozen(rows.indptr), frozen(rows.indices)
         self.n_anchors = len(self.indptr) - 1
-        self.distinct = check_distinct("Local", distinct)
+        self.distinct = check_distinct(distinct)
         self.on_short = on_short
 
     @property
@@ -79,15 +82,15 @@ class Local:
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) candidates of the query's anchors; n is a number or (B,) of them, unused slots are -1."""
-        anchors = anchors_of("Local.draw", query, self.n_anchors)
-        counts, width = asked("Local.draw", n, len(anchors))
-        key = key_from("Local.draw", rng)
+        anchors = anchors_of(query, self.n_anchors)
+        counts, width = asked(n, len(anchors))
+        key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         begins = self.indptr[anchors]
         settings = (self.indptr[anchors + 1] - begins, counts, not self.distinct)
         in_rows(draw_places, len(ids), 2 * ids.size, key, *settings, ids, log_q)
         in_rows(look_up, len(ids), ids.size, begins, self.indices, ids)
-        return Negatives(ids, log_q=log_q, dropped=shortfall("Local.draw", self.on_short, ids, counts))
+        return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Arrive read-only in a worker, like Positives."""
@@ -110,17 +113,17 @@ def _rows_of(lists: Any) -> Rows:
     if isinstance(lists, tuple):
         return _csr_of(lists)
     if isinstance(lists, np.ndarray) and lists.dtype != object:
-        table = whole_numbers("Local", "lists", lists, "(n_anchors, m)")
+        table = whole_numbers("lists", lists, "(n_anchors, m)")
         filled = table != -1
         return Rows(offsets(np.count_nonzero(filled, axis=1)), table[filled])
     if isinstance(lists, str | bytes) or not isinstance(lists, Sequence | np.ndarray):
-        refuse("Local", "lists", _KINDS, type(lists).__name__)
-    arrays = [as_array("Local", "lists", to_numpy(one)) for one in lists]
+        raise_invalid("lists", _KINDS, type(lists).__name__)
+    arrays = [as_array("lists", to_numpy(one)) for one in lists]
     bad = [row for row, one in enumerate(arrays) if one.ndim != 1 or (one.size and one.dtype.kind not in "iu")]
     if bad:
         first = arrays[bad[0]]
         got = f"shape {first.shape} of {first.dtype} at row {bad[0]} ({len(bad)} such row{'s' if len(bad) > 1 else ''})"
-        refuse("Local", "lists", "whole numbers of shape (m,) for each anchor", got)
+        raise_invalid("lists", "whole numbers of shape (m,) for each anchor", got)
     # An empty Python list is an array of floats, and would make floats of all the others.
     whole = [one.astype(np.int64, copy=False) for one in arrays]
     lengths = np.fromiter(map(len, whole), np.int64, len(whole))
@@ -131,12 +134,12 @@ def _csr_of(pair: tuple[Any, ...]) -> Rows:
     """A tuple (indptr, indices), checked."""
     if len(pair) != 2:
         advice = "Several lists come as a list, not as a tuple."
-        refuse("Local", "lists", "(indptr, indices) if it is a tuple", f"a tuple of {len(pair)}", advice)
-    indptr = whole_numbers("Local", "lists[0]", to_numpy(pair[0])).astype(np.int64)
-    indices = whole_numbers("Local", "lists[1]", to_numpy(pair[1]))
+        raise_invalid("lists", "(indptr, indices) if it is a tuple", f"a tuple of {len(pair)}", advice)
+    indptr = whole_numbers("lists[0]", to_numpy(pair[0])).astype(np.int64)
+    indices = whole_numbers("lists[1]", to_numpy(pair[1]))
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
         got = f"{len(indptr)} values, {indptr[:1].tolist()} to {indptr[-1:].tolist()}"
-        refuse("Local", "lists[0]", f"a rising sequence from 0 to the {len(indices)} indices", got)
+        raise_invalid("lists[0]", f"a rising sequence from 0 to the {len(indices)} indices", got)
     return Rows(indptr, indices)
 
 
@@ -149,7 +152,7 @@ def _check_ids(rows: Rows, n_items: int | None) -> None:
     lists = np.unique(np.searchsorted(rows.indptr, bad, side="right") - 1)
     rule = "ids of at least 0" if n_items is None else f"ids between 0 and {n_items - 1} ({n_items} items)"
     got = f"{ids[bad[0]]} at row {lists[0]} ({len(lists)} such row{'s' if len(lists) > 1 else ''})"
-    refuse("Local", "lists", rule, got)
+    raise_invalid("lists", rule, got)
 
 
 def _without_known(rows: Rows, positives: Positives) -> Rows:

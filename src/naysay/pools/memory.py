@@ -16,25 +16,22 @@ from naysay.checks import (
     check_one_of,
     check_whole,
     first_bad,
-    refuse,
+    public,
+    raise_invalid,
     shown,
     whole_numbers,
 )
+from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, check_ids, shortfall
 from naysay.pools.in_batch import Ids, asking, drawn, known_rows, usable
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, check_ids, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
 
 
 @final
+@public
 class Memory:
     """First in, first out: the last `size` entries (id, owner, vector) that were pushed.
-
-    size        how many entries are kept
-    positives   what is excluded beside an anchor's own entries, exactly: positives and ignored pairs
-    distinct    whether a row holds an id at most once (default) or draws are independent
-    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
 
     A row may use an entry unless its id is the query's positive, its owner is the anchor, or the pair is known; draws
     are uniform over the entries it may use. An id with two entries has two chances to come first, so log_q is None.
@@ -46,24 +43,31 @@ class Memory:
     Cost: 16 bytes an entry and its vector; push O(pushed); a draw O(1) in expectation and the copy of its vector, once
     O(size) for a row that may use hardly any entry.
 
-    >>> import naysay as ns
-    >>> memory = Memory(3)
-    >>> memory.push([4, 5, 6, 7])
-    >>> memory.draw(ns.Query([6]), rng=ns.rng_for(0)).ids.tolist()
-    [[5, -1, 7]]
+    Args:
+        size: How many entries are kept.
+        positives: What is excluded beside an anchor's own entries, exactly: positives and ignored pairs.
+        distinct: Whether a row holds an id at most once (default) or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+
+    Example:
+        >>> import naysay as ns
+        >>> memory = Memory(3)
+        >>> memory.push([4, 5, 6, 7])
+        >>> memory.draw(ns.Query([6]), rng=ns.rng_for(0)).ids.tolist()
+        [[5, -1, 7]]
     """
 
     def __init__(
         self, size: int, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad"
     ) -> None:
         """An empty queue; the room for vectors is made at the first push that has any."""
-        self.size = check_whole("Memory", "size", size, 1)
+        self.size = check_whole("size", size, 1)
         if self.size >= 1 << 32:
-            refuse("Memory", "size", "below 2^32", size)
-        known_rows("Memory", positives)  # refuses what is no Positives
-        check_one_of("Memory", "on_short", on_short, ON_SHORT)
+            raise_invalid("size", "below 2^32", size)
+        known_rows(positives)  # refuses what is no Positives
+        check_one_of("on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = check_distinct("Memory", distinct)
+        self.distinct = check_distinct(distinct)
         self.on_short = on_short
         self._ids = np.empty(self.size, np.int64)
         self._owners = np.empty(self.size, np.int64)
@@ -97,36 +101,38 @@ class Memory:
     def push(self, ids: ArrayLike, owners: ArrayLike | None = None, vectors: ArrayLike | None = None) -> None:
         """Add n entries; the oldest make room. Of more than `size` entries the last `size` stay.
 
-        ids       (n,)
-        owners    (n,) the anchor that each entry belongs to and is never drawn for, -1 for nobody. None takes the ids:
-                  right where anchors and items are one set, as in self-supervision.
-        vectors   (n, d) floating, NumPy or torch, kept in the type of the first push; with all pushes or with none
+        Args:
+            ids: (n,).
+            owners: (n,) the anchor that each entry belongs to and is never drawn for, -1 for nobody. None takes the
+                ids: right where anchors and items are one set, as in self-supervision.
+            vectors: (n, d) floating, NumPy or torch, kept in the type of the first push; with all pushes or with
+                none.
         """
-        self._push("Memory.push", ids, owners, vectors)
+        self._push(ids, owners, vectors)
 
     def observe(
         self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: ArrayLike | None = None
     ) -> None:
         """Push the query's positives, owned by its anchors: what a training loop calls once a step.
 
-        vectors   (B, d) the vectors of the positives, for a memory that keeps vectors
-
         `negatives` and `positive_scores` are what every part that learns is told; a queue has no use for them.
-        """
-        owner = "Memory.observe"
-        anchors = anchors_of(owner, query, None if self.positives is None else self.positives.n_anchors)
-        self._push(owner, query.positive_ids(owner), anchors, vectors)
 
-    def _push(self, owner: str, ids: ArrayLike, owners: ArrayLike | None, vectors: ArrayLike | None) -> None:
-        new = whole_numbers(owner, "ids", to_numpy(ids)).astype(np.int64, copy=False)
+        Args:
+            vectors: (B, d) the vectors of the positives, for a memory that keeps vectors.
+        """
+        anchors = anchors_of(query, None if self.positives is None else self.positives.n_anchors)
+        self._push(query.positive_ids(), anchors, vectors)
+
+    def _push(self, ids: ArrayLike, owners: ArrayLike | None, vectors: ArrayLike | None) -> None:
+        new = whole_numbers("ids", to_numpy(ids)).astype(np.int64, copy=False)
         if owners is None and self.positives is not None and self.positives.n_anchors != self.positives.n_items:
             rule = f"given where {self.positives.n_anchors} anchors and {self.positives.n_items} items are two sets"
-            refuse(owner, "owners", rule, None, "Pass the anchor of each entry, or -1 for nobody.")
-        belongs = new if owners is None else whole_numbers(owner, "owners", to_numpy(owners)).astype(np.int64)
-        given = None if vectors is None else as_array(owner, "vectors", to_numpy(vectors))
-        self._check_entries(owner, new, belongs, given)
+            raise_invalid("owners", rule, None, "Pass the anchor of each entry, or -1 for nobody.")
+        belongs = new if owners is None else whole_numbers("owners", to_numpy(owners)).astype(np.int64)
+        given = None if vectors is None else as_array("vectors", to_numpy(vectors))
+        self._check_entries(new, belongs, given)
         if self._held:
-            _check_alike(owner, self._vectors, given)
+            _check_alike(self._vectors, given)
         if len(new) == 0:
             return
         places = ((self._next + np.arange(len(new))) % self.size)[-self.size :]
@@ -146,20 +152,19 @@ class Memory:
         those: "same item", "same anchor" or "known", the first that holds. The vectors are then one read-only view that
         all rows share, empty slots included: mask the scores.
         """
-        owner = "Memory.draw"
-        anchors, wanted = asking(owner, query, self.positives)
-        known = known_rows(owner, self.positives)
+        anchors, wanted = asking(query, self.positives)
+        known = known_rows(self.positives)
         if n is None:
-            check_generator(owner, rng)
+            check_generator(rng)
             ids, dropped = usable(anchors, wanted, self.ids, self.owners, known)
             columns = self.vectors
             shared = None if columns is None else np.broadcast_to(columns, (len(ids), *columns.shape))
             return Negatives(ids, vectors=shared, dropped=dropped)
-        counts, width = asked(owner, n, len(anchors))
+        counts, width = asked(n, len(anchors))
         entries = (self._ids[: self._held], self._owners[: self._held])
-        key = key_from(owner, rng)
+        key = key_from(rng)
         ids, places = drawn(key, counts, width, anchors, wanted, *entries, known, distinct=self.distinct)
-        dropped = shortfall(owner, self.on_short, ids, counts)
+        dropped = shortfall(self.on_short, ids, counts)
         vectors = None
         if self._vectors is not None:
             vectors = self._vectors[places]  # the place -1 is some entry, and cleared
@@ -174,22 +179,21 @@ class Memory:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; refused, with nothing changed, if it is of another size or not whole."""
-        owner = "Memory.restore"
         if not isinstance(state, Mapping):
-            refuse(owner, "state", "what Memory.state gave", type(state).__name__)
+            raise_invalid("state", "what Memory.state gave", type(state).__name__)
         missing = [name for name in ("size", "next", "ids", "owners") if name not in state]
         if missing:
-            refuse(owner, "state", "what Memory.state gave", f"no {missing[0]!r} in {shown(list(state))}")
-        size, place = (_number(owner, name, state[name]) for name in ("size", "next"))
+            raise_invalid("state", "what Memory.state gave", f"no {missing[0]!r} in {shown(list(state))}")
+        size, place = (_number(name, state[name]) for name in ("size", "next"))
         if size != self.size:
-            refuse(owner, "state", f"of a memory of size {self.size}", size, f"Make a Memory({size}) for it.")
-        ids = whole_numbers(owner, "ids", state["ids"]).astype(np.int64, copy=False)
-        owners = whole_numbers(owner, "owners", state["owners"]).astype(np.int64, copy=False)
-        vectors = None if state.get("vectors") is None else as_array(owner, "vectors", to_numpy(state["vectors"]))
-        self._check_entries(owner, ids, owners, vectors)
+            raise_invalid("state", f"of a memory of size {self.size}", size, f"Make a Memory({size}) for it.")
+        ids = whole_numbers("ids", state["ids"]).astype(np.int64, copy=False)
+        owners = whole_numbers("owners", state["owners"]).astype(np.int64, copy=False)
+        vectors = None if state.get("vectors") is None else as_array("vectors", to_numpy(state["vectors"]))
+        self._check_entries(ids, owners, vectors)
         held = len(ids)
         if held > self.size or not 0 <= place < self.size or (held < self.size and place != held):
-            refuse(owner, "state", "of a whole queue", f"{held} entries and the next at {place}")
+            raise_invalid("state", "of a whole queue", f"{held} entries and the next at {place}")
         self._ids[:held], self._owners[:held] = ids, owners
         self._vectors = None
         if vectors is not None:
@@ -197,21 +201,21 @@ class Memory:
             self._vectors[:held] = vectors
         self._held, self._next = held, place
 
-    def _check_entries(self, owner: str, ids: Ids, owners: Ids, vectors: NDArray[Any] | None) -> None:
+    def _check_entries(self, ids: Ids, owners: Ids, vectors: NDArray[Any] | None) -> None:
         """Refuse entries that cannot be: lengths, ranges, and vectors that are not numbers."""
-        check_lengths(owner, ids=len(ids), owners=len(owners))
+        check_lengths(ids=len(ids), owners=len(owners))
         known = self.positives
-        check_ids(owner, "ids", ids, None if known is None else known.n_items, "items")
-        check_ids(owner, "owners", owners, None if known is None else known.n_anchors, "anchors", least=-1)
+        check_ids("ids", ids, None if known is None else known.n_items, "items")
+        check_ids("owners", owners, None if known is None else known.n_anchors, "anchors", least=-1)
         if vectors is None:
             return
         if vectors.ndim != 2 or len(vectors) != len(ids):
-            refuse(owner, "vectors", f"of shape ({len(ids)}, d), like ids", f"shape {vectors.shape}")
+            raise_invalid("vectors", f"of shape ({len(ids)}, d), like ids", f"shape {vectors.shape}")
         if vectors.dtype.kind != "f":
-            refuse(owner, "vectors", "floating numbers", f"dtype {vectors.dtype}")
+            raise_invalid("vectors", "floating numbers", f"dtype {vectors.dtype}")
         bad = ~np.isfinite(vectors)
         if bad.any():
-            refuse(owner, "vectors", "finite", first_bad(vectors[np.arange(len(bad)), bad.argmax(axis=1)], bad))
+            raise_invalid("vectors", "finite", first_bad(vectors[np.arange(len(bad)), bad.argmax(axis=1)], bad))
 
     def __repr__(self) -> str:
         """The settings in one line."""
@@ -219,15 +223,15 @@ class Memory:
         return f"Memory({held}, {self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"
 
 
-def _number(owner: str, name: str, value: Any) -> int:
+def _number(name: str, value: Any) -> int:
     """A number of a state, which files may keep as an array without dimensions."""
     plain = to_numpy(value)
-    return check_whole(owner, name, plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain, 0)
+    return check_whole(name, plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain, 0)
 
 
-def _check_alike(owner: str, held: NDArray[Any] | None, given: NDArray[Any] | None) -> None:
+def _check_alike(held: NDArray[Any] | None, given: NDArray[Any] | None) -> None:
     """Refuse vectors of another kind than those held: all or none, one dimension, one type."""
     kinds = ["None" if array is None else f"{array.shape[1]} x {array.dtype}" for array in (held, given)]
     if kinds[0] != kinds[1]:
         advice = "All entries have vectors of one kind, or none has; start a new memory to change."
-        refuse(owner, "vectors", f"{kinds[0]}, like the entries held", kinds[1], advice)
+        raise_invalid("vectors", f"{kinds[0]}, like the entries held", kinds[1], advice)

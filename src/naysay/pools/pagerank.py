@@ -7,29 +7,20 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_at_least, check_one_of, check_whole, refuse, shown
+from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
+from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.pools.khop import edges_of, one_anchor
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
 
 
 @final
+@public
 class PageRank:
     """Draw uniformly from a window of ranks by personalised PageRank: related to the anchor, but not too closely.
-
-    graph       a square Positives, as `Positives.from_edges` makes it, or a square scipy.sparse matrix; its positive
-                pairs are the edges, all alike, followed from anchor to item, and its ignored pairs are none
-    ranks       (first, end): whole numbers are ranks counted from 0, `end` not included; floats in [0, 1] are shares of
-                the row's m ranked nodes: floor(first * m) to floor(end * m), for graphs too small for ranks
-    restart     the chance at each step that the walk goes back to the anchor; from 1e-6 to below 1
-    tolerance   how exact the scores are, see below; from 1e-16 to below 1
-    positives   pairs to exclude besides the graph's own, on the same nodes
-    distinct    whether a row holds an id at most once (default) or draws are independent
-    on_short    "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses
 
     pagerank = restart * e_anchor + (1 - restart) * pagerank P, where P steps to a uniform neighbour and, from a node
     without outgoing edges, back to the anchor. The anchor and what is known of it (the graph's edges and ignored pairs,
@@ -52,10 +43,22 @@ class PageRank:
     and a selection that is linear in the reached nodes on average. Nothing is kept between calls. Memory: at most 36
     bytes per node and thread, touched only where a row reaches, nothing per pair.
 
-    >>> import naysay as ns
-    >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
-    >>> PageRank(path, ranks=(0, 2)).candidates(0).tolist()
-    [2, 3]
+    Args:
+        graph: A square Positives, as `Positives.from_edges` makes it, or a square scipy.sparse matrix; its positive
+            pairs are the edges, all alike, followed from anchor to item, and its ignored pairs are none.
+        ranks: (first, end): whole numbers are ranks counted from 0, `end` not included; floats in [0, 1] are shares
+            of the row's m ranked nodes: floor(first * m) to floor(end * m), for graphs too small for ranks.
+        restart: The chance at each step that the walk goes back to the anchor; from 1e-6 to below 1.
+        tolerance: How exact the scores are, see below; from 1e-16 to below 1.
+        positives: Pairs to exclude besides the graph's own, on the same nodes.
+        distinct: Whether a row holds an id at most once (default) or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+
+    Example:
+        >>> import naysay as ns
+        >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+        >>> PageRank(path, ranks=(0, 2)).candidates(0).tolist()
+        [2, 3]
     """
 
     def __init__(
@@ -74,17 +77,17 @@ class PageRank:
         # Nearer to 0 than this, rounding would undo what a push settles, and it might never end.
         self.restart = _below_1("restart", restart, 1e-6)
         self.tolerance = _below_1("tolerance", tolerance, 1e-16)
-        check_one_of("PageRank", "on_short", on_short, ON_SHORT)
-        self.distinct = check_distinct("PageRank", distinct)
+        check_one_of("on_short", on_short, ON_SHORT)
+        self.distinct = check_distinct(distinct)
         self.on_short = on_short
-        self._edges = edges_of("PageRank", graph, positives)
+        self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
         edges = self._edges
-        anchors = anchors_of("PageRank.draw", query, edges.n_nodes, "nodes")
-        counts, width = asked("PageRank.draw", n, len(anchors))
-        key = key_from("PageRank.draw", rng)
+        anchors = anchors_of(query, edges.n_nodes, "nodes")
+        counts, width = asked(n, len(anchors))
+        key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         pushed = min(len(edges.indices) + 1.0, 1.0 / (self.restart * self.tolerance))
         first, end = (float(min(rank, edges.n_nodes)) for rank in self.ranks)
@@ -92,12 +95,12 @@ class PageRank:
         settings = (key, not self.distinct, anchors, counts, self.restart, self.tolerance, *window)
         steps = ids.size + int(len(ids) * pushed)
         in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, *edges.rows, ids, log_q)
-        return Negatives(ids, log_q=log_q, dropped=shortfall("PageRank.draw", self.on_short, ids, counts))
+        return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def scores(self, anchor: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """(ids, scores) of every node that the push reached, best first, the anchor and known nodes among them."""
         edges = self._edges
-        node = one_anchor("PageRank.scores", anchor, edges.n_nodes)
+        node = one_anchor(anchor, edges.n_nodes)
         nodes, queue, score, residual = _scratch(edges.n_nodes)
         settings = (node, self.restart, self.tolerance, edges.indptr, edges.indices)
         reached = loops.pagerank(*settings, nodes, queue, score, residual)
@@ -124,26 +127,26 @@ class PageRank:
 
 def _window(ranks: Any) -> tuple[int, int] | tuple[float, float]:
     if not isinstance(ranks, tuple | list) or len(ranks) != 2:
-        refuse("PageRank", "ranks", "a pair (first, end)", shown(ranks))
+        raise_invalid("ranks", "a pair (first, end)", shown(ranks))
     first, end = ranks
     shares = [isinstance(rank, float | np.floating) for rank in ranks]
     if any(shares) and not all(shares):
         advice = "Write 0.5, 1.0 for shares and 2000, 5000 for ranks."
-        refuse("PageRank", "ranks", "two whole numbers or two floats", shown(ranks), advice)
+        raise_invalid("ranks", "two whole numbers or two floats", shown(ranks), advice)
     if all(shares):
         if not 0.0 <= first < end <= 1.0:
-            refuse("PageRank", "ranks", "rising and between 0.0 and 1.0 if they are shares", shown(ranks))
+            raise_invalid("ranks", "rising and between 0.0 and 1.0 if they are shares", shown(ranks))
         return float(first), float(end)
-    first, end = (check_whole("PageRank", "ranks", rank, 0) for rank in ranks)
+    first, end = (check_whole("ranks", rank, 0) for rank in ranks)
     if first >= end:
-        refuse("PageRank", "ranks", "a pair (first, end) with first below end", shown(ranks))
+        raise_invalid("ranks", "a pair (first, end) with first below end", shown(ranks))
     return first, end
 
 
 def _below_1(name: str, value: float, least: float) -> float:
-    check_at_least("PageRank", name, value, least)
+    check_number(name, value, at_least=least)
     if value >= 1:
-        refuse("PageRank", name, "below 1", value)
+        raise_invalid(name, "below 1", value)
     return float(value)
 
 

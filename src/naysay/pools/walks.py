@@ -7,27 +7,20 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay.checks import check_one_of, check_whole, refuse
+from naysay.checks import check_one_of, check_whole, public, raise_invalid
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
+from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.pools.khop import edges_of
-from naysay.pools.slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
 
 
 @final
+@public
 class Walks:
     """Draw where a random walk of `length` steps from the anchor ends, each draw by a walk of its own.
-
-    graph       a square Positives, as `Positives.from_edges` makes it, or a square scipy.sparse matrix; its positive
-                pairs are the edges, all alike, followed from anchor to item, and its ignored pairs are none
-    length      steps of a walk, each to a uniform neighbour; at least 1
-    walks       the most walks that a row may take; a row that is not full by then is short
-    positives   pairs to exclude besides the graph's own, on the same nodes
-    distinct    whether a row holds an id at most once (default) or draws are independent
-    on_short    "pad" leaves -1 where walks ran out and counts it in `dropped`; "raise" refuses
 
     A walk ends at v with probability [(D^-1 A)^length](anchor, v). An end that is the anchor, known of it (the graph's
     edges and ignored pairs, and `positives`), or already in a distinct row, is thrown away and the next walk begins.
@@ -43,10 +36,20 @@ class Walks:
 
     Cost: `length` random reads per walk, at most walks * length per row; no memory beyond the graph's.
 
-    >>> import naysay as ns
-    >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
-    >>> sorted(Walks(path, length=2).draw(ns.Query([2]), 2, rng=ns.rng_for(0)).ids[0].tolist())
-    [0, 4]
+    Args:
+        graph: A square Positives, as `Positives.from_edges` makes it, or a square scipy.sparse matrix; its positive
+            pairs are the edges, all alike, followed from anchor to item, and its ignored pairs are none.
+        length: Steps of a walk, each to a uniform neighbour; at least 1.
+        walks: The most walks that a row may take; a row that is not full by then is short.
+        positives: Pairs to exclude besides the graph's own, on the same nodes.
+        distinct: Whether a row holds an id at most once (default) or draws are independent.
+        on_short: "pad" leaves -1 where walks ran out and counts it in `dropped`; "raise" refuses.
+
+    Example:
+        >>> import naysay as ns
+        >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+        >>> sorted(Walks(path, length=2).draw(ns.Query([2]), 2, rng=ns.rng_for(0)).ids[0].tolist())
+        [0, 4]
     """
 
     def __init__(
@@ -62,31 +65,31 @@ class Walks:
         """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""
         self.length = _steps("length", length)
         self.walks = _steps("walks", walks)
-        check_one_of("Walks", "on_short", on_short, ON_SHORT)
-        self.distinct = check_distinct("Walks", distinct)
+        check_one_of("on_short", on_short, ON_SHORT)
+        self.distinct = check_distinct(distinct)
         self.on_short = on_short
-        self._edges = edges_of("Walks", graph, positives)
+        self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
         edges = self._edges
-        anchors = anchors_of("Walks.draw", query, edges.n_nodes, "nodes")
-        counts, width = asked("Walks.draw", n, len(anchors))
-        key = key_from("Walks.draw", rng)
+        anchors = anchors_of(query, edges.n_nodes, "nodes")
+        counts, width = asked(n, len(anchors))
+        key = key_from(rng)
         ids = np.empty((len(anchors), width), np.int64)
         settings = (key, not self.distinct, anchors, counts, self.length, self.walks)
         steps = 2 * ids.size * (self.length + 2)
         in_rows(loops.draw_walk_ends, len(ids), steps, *settings, *edges.rows, edges.known.filter, ids)
-        return Negatives(ids, dropped=shortfall("Walks.draw", self.on_short, ids, counts))
+        return Negatives(ids, dropped=shortfall(self.on_short, ids, counts))
 
     def endpoints(self, anchors: ArrayLike, count: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
         """(B, count) ends of walks as they come, nothing thrown away; -1 for a walk without an end.
 
         With an equal rng, `draw` goes through these same walks in this order.
         """
-        nodes = anchors_of("Walks.endpoints", Query(anchors), self._edges.n_nodes, "nodes")
-        width = check_whole("Walks.endpoints", "count", count, 0)
-        key = key_from("Walks.endpoints", rng)
+        nodes = anchors_of(Query(anchors), self._edges.n_nodes, "nodes")
+        width = check_whole("count", count, 0)
+        key = key_from(rng)
         ends = np.empty((len(nodes), width), np.int64)
         settings = (key, nodes, self.length, self._edges.indptr, self._edges.indices)
         in_rows(loops.walk_ends, len(nodes), ends.size * (self.length + 1), *settings, ends)
@@ -101,6 +104,6 @@ class Walks:
 
 def _steps(name: str, value: int) -> int:
     """A number of steps or walks: with both below 2^31 every step of a row has a random number of its own."""
-    if check_whole("Walks", name, value, 1) >= 1 << 31:
-        refuse("Walks", name, "below 2^31", value)
+    if check_whole(name, value, 1) >= 1 << 31:
+        raise_invalid(name, "below 2^31", value)
     return int(value)

@@ -6,73 +6,78 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, first_bad, refuse, shown
+from naysay.checks import as_array, check_whole, first_bad, public, raise_invalid, shown
 from naysay.positives import Positives
 
 
+@public
 def popularity(counts: Positives | ArrayLike, power: float = 0.75) -> NDArray[np.float64]:
     """counts^power: the smoothed popularity of word2vec (0.75), fastText (0.5), or a plain one (1).
 
-    counts   how often each item occurs (n_items,), or a Positives whose item counts are taken
-    power    0 is uniform over items that occur; below 0 prefers rare items. An item that never occurs has weight 0
-             and is never drawn; add 1 to the counts to change that.
-
     Mikolov et al. Distributed Representations of Words and Phrases. NIPS 2013. Take the counts from the training split
     alone: held-out interactions in them tell the model what is to come.
+
+    Args:
+        counts: How often each item occurs (n_items,), or a Positives whose item counts are taken.
+        power: 0 is uniform over items that occur; below 0 prefers rare items. An item that never occurs has weight
+            0 and is never drawn; add 1 to the counts to change that.
     """
-    array = _counts("popularity", counts)
+    array = _counts(counts)
     if not isinstance(power, int | float | np.number) or not np.isfinite(power):
-        refuse("popularity", "power", "a finite number", shown(power))
+        raise_invalid("power", "a finite number", shown(power))
     weights = np.zeros(len(array))
     occurs = array > 0
     with np.errstate(over="ignore"):
         weights[occurs] = array[occurs] ** float(power)
     bad = occurs & ~(np.isfinite(weights) & (weights > 0))
     if bad.any():
-        refuse("popularity", "power", f"such that counts^{power} is neither 0 nor infinite", first_bad(array, bad))
+        raise_invalid("power", f"such that counts^{power} is neither 0 nor infinite", first_bad(array, bad))
     return weights
 
 
+@public
 def log_uniform(n_items: int, counts: ArrayLike | None = None) -> NDArray[np.float64]:
     """P(rank r) = log((r + 2) / (r + 1)) / log(n + 1): Zipf's law by rank, counted from 0.
 
-    n_items   the number of items; with no counts, id 0 is taken for the most frequent, id 1 for the next, ...
-    counts    (n_items,) gives the ranks, most frequent first, ties by id
-
     The candidate sampler of TensorFlow, used where counts are unknown but ids are sorted by frequency.
+
+    Args:
+        n_items: The number of items; with no counts, id 0 is taken for the most frequent, id 1 for the next, ...
+        counts: (n_items,) gives the ranks, most frequent first, ties by id.
     """
-    size = check_whole("log_uniform", "n_items", n_items, 1)
+    size = check_whole("n_items", n_items, 1)
     weights = np.log1p(1.0 / np.arange(1.0, size + 1.0)) / np.log(size + 1.0)
     if counts is None:
         return np.asarray(weights)
-    array = _counts("log_uniform", counts)
+    array = _counts(counts)
     if len(array) != size:
-        refuse("log_uniform", "counts", f"of {size} items", len(array))
+        raise_invalid("counts", f"of {size} items", len(array))
     by_item = np.empty(size)
     by_item[np.argsort(-array, kind="stable")] = weights
     return by_item
 
 
+@public
 def item_oriented(positives: Positives) -> NDArray[np.float64]:
     """n_anchors - count(i): the fewer anchors have an item, the surer a missing pair is negative.
 
     Pan et al. One-Class Collaborative Filtering. ICDM 2008, the item-oriented scheme of its Table I.
     """
     if not isinstance(positives, Positives):
-        refuse("item_oriented", "positives", "a Positives", type(positives).__name__)
+        raise_invalid("positives", "a Positives", type(positives).__name__)
     return np.asarray(positives.n_anchors - positives.item_counts(), np.float64)
 
 
-def _counts(owner: str, counts: Positives | ArrayLike) -> NDArray[np.float64]:
+def _counts(counts: Positives | ArrayLike) -> NDArray[np.float64]:
     if isinstance(counts, Positives):
         return counts.item_counts().astype(np.float64)
-    array = as_array(owner, "counts", to_numpy(counts))
+    array = as_array("counts", to_numpy(counts))
     if array.ndim != 1:
-        refuse(owner, "counts", "of shape (n_items,)", f"shape {array.shape}")
+        raise_invalid("counts", "of shape (n_items,)", f"shape {array.shape}")
     if array.dtype.kind not in "biuf":
-        refuse(owner, "counts", "numbers", f"dtype {array.dtype}")
+        raise_invalid("counts", "numbers", f"dtype {array.dtype}")
     array = array.astype(np.float64)
     bad = ~(np.isfinite(array) & (array >= 0))
     if bad.any():
-        refuse(owner, "counts", "finite and at least 0", first_bad(array, bad))
+        raise_invalid("counts", "finite and at least 0", first_bad(array, bad))
     return array

@@ -2,10 +2,10 @@
 
 from naysay.quantity.effectiveness import Shares, effectiveness, mean_effectiveness, reliability, shares
 from naysay.quantity.estimate import Estimate, estimate
+from naysay.quantity.forecast import OnlineEstimate
 from naysay.quantity.online import Online
-from naysay.quantity.outlook import OnlineEstimate
 from naysay.quantity.realise import realise
-from naysay.quantity.schedules import Adaptive, adaptive
+from naysay.quantity.schedules import Adaptive, Linear, adaptive
 from naysay.quantity.separation import auc, separation
 from naysay.quantity.simulated import simulated
 from naysay.quantity.turning import TurningSweep, turning_sweep
@@ -13,6 +13,7 @@ from naysay.quantity.turning import TurningSweep, turning_sweep
 __all__ = [
     "Adaptive",
     "Estimate",
+    "Linear",
     "Online",
     "OnlineEstimate",
     "Shares",

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from naysay.checks import check_whole, refuse
-from naysay.quantity.integral import at, for_every_k
-from naysay.quantity.numbers import Floats, allow, check_weight, numbers, one_number, plain
+from naysay.checks import as_floats, check_all, check_number, check_whole, plain_number, public, raise_invalid
+from naysay.quantity._integral import at, for_every_k
+from naysay.quantity._weight import Floats, check_weight
 
 MOST = 10_000_000  # of k_max: the curve takes 8 bytes for each k
 
@@ -33,37 +33,44 @@ class Shares:
     easy: Any
 
 
+@public
 def reliability(k: Any, separation: Any) -> Any:
     """P(A) = integral phi(x - separation) Phi(x)^k dx: the chance that a positive beats all of its k negatives.
-
-    k            numbers of at least 1, whole or not, broadcast against `separation`
-    separation   numbers, negative ones too; inf gives 1 and -inf gives 0
 
     Exact cases: separation 0 gives 1 / (k + 1); k = 1 gives Phi(separation / sqrt 2), the AUC.
 
     By the trapezoid rule, in log space. The relative error is below 1e-12 for k up to 1e12 and separations from -20 to
     20, against mpmath. Cost: some hundreds of exponentials for each pair, in blocks of 2 MB.
 
-    >>> round(reliability(4, 0.0), 10), round(reliability(4, 1.0), 4)
-    (0.2, 0.4937)
+    Args:
+        k: Numbers of at least 1, whole or not, broadcast against `separation`.
+        separation: Numbers, negative ones too; inf gives 1 and -inf gives 0.
+
+    Example:
+        >>> round(reliability(4, 0.0), 10), round(reliability(4, 1.0), 4)
+        (0.2, 0.4937)
     """
-    return plain(_reliability("reliability", k, "separation", separation))
+    return plain_number(_reliability(k, "separation", separation))
 
 
+@public
 def shares(k: Any, separation: Any, reached: Any) -> Shares:
     """How many samples are good, bad and easy with k negatives; all three arguments are broadcast.
 
-    separation   mu of the labels
-    reached      mu' of the model so far
+    Args:
+        separation: Mu of the labels.
+        reached: Mu' of the model so far.
 
-    >>> now = shares(4, 1.0, 0.5)
-    >>> round(now.good, 3), round(now.bad, 3), round(now.easy, 3)
-    (0.329, 0.169, 0.502)
+    Example:
+        >>> now = shares(4, 1.0, 0.5)
+        >>> round(now.good, 3), round(now.bad, 3), round(now.easy, 3)
+        (0.329, 0.169, 0.502)
     """
-    good, bad, easy = _shares("shares", k, separation, reached)
-    return Shares(plain(good), plain(bad), plain(easy))
+    good, bad, easy = _shares(k, separation, reached)
+    return Shares(plain_number(good), plain_number(bad), plain_number(easy))
 
 
+@public
 def effectiveness(k: Any, separation: Any, reached: Any, *, weight: float = 0.9) -> Any:
     """Training effectiveness at one moment: v = weight (good - bad) + (1 - weight) easy, the first three broadcast.
 
@@ -71,20 +78,18 @@ def effectiveness(k: Any, separation: Any, reached: Any, *, weight: float = 0.9)
     model alike, and those count as easy. So the best k of a single moment may run away; average over a run instead
     (`mean_effectiveness`).
 
-    >>> round(effectiveness(4, 1.0, 0.5), 4)
-    0.1935
+    Example:
+        >>> round(effectiveness(4, 1.0, 0.5), 4)
+        0.1935
     """
-    w = check_weight("effectiveness", weight)
-    good, bad, easy = _shares("effectiveness", k, separation, reached)
-    return plain(np.asarray(w * (good - bad) + (1 - w) * easy))
+    w = check_weight(weight)
+    good, bad, easy = _shares(k, separation, reached)
+    return plain_number(np.asarray(w * (good - bad) + (1 - w) * easy))
 
 
+@public
 def mean_effectiveness(separation: float, reached: Any, *, weight: float = 0.9, k_max: int = 1000) -> Floats:
     """(k_max,) float64: the plain mean of v over a run, for every whole k from 1 to k_max.
-
-    separation   mu of the labels, one number
-    reached      (T,) the model's mu' through the run
-    k_max        at most 10,000,000
 
     v is linear in P(B), so the mean over the run needs one integral for each k, not T of them: that of Phi^k times the
     mean of the T densities. The powers of Phi on fixed nodes are made once and kept (1 MB). The absolute error is below
@@ -92,29 +97,34 @@ def mean_effectiveness(separation: float, reached: Any, *, weight: float = 0.9, 
 
     Cost: exponentials in O(T) and products of matrices in O(k_max), with a few hundred nodes for either.
 
-    >>> mean_effectiveness(1.0, [0.0, 0.5, 0.8], k_max=6).round(4).tolist()
-    [0.1846, 0.2022, 0.2061, 0.2056, 0.2036, 0.201]
+    Args:
+        separation: Mu of the labels, one number.
+        reached: (T,) the model's mu' through the run.
+        k_max: At most 10,000,000.
+
+    Example:
+        >>> mean_effectiveness(1.0, [0.0, 0.5, 0.8], k_max=6).round(4).tolist()
+        [0.1846, 0.2022, 0.2061, 0.2056, 0.2036, 0.201]
     """
-    owner = "mean_effectiveness"
-    mu = one_number(owner, "separation", separation)
-    points = check_points(owner, "reached", numbers(owner, "reached", reached))
-    return run_mean(mu, points, check_weight(owner, weight), check_k_max(owner, k_max))
+    mu = check_number("separation", separation)
+    points = check_points("reached", as_floats("reached", reached))
+    return run_mean(mu, points, check_weight(weight), check_k_max(k_max))
 
 
-def check_points(owner: str, parameter: str, points: Floats) -> Floats:
+def check_points(parameter: str, points: Floats) -> Floats:
     """Refuse a curve that is not (T,) with at least one point."""
     if points.ndim != 1:
-        refuse(owner, parameter, "of shape (T,)", f"shape {points.shape}")
+        raise_invalid(parameter, "of shape (T,)", f"shape {points.shape}")
     if not points.size:
-        refuse(owner, parameter, "a curve of at least one point", "none", "Give one for each evaluation of the run.")
+        raise_invalid(parameter, "a curve of at least one point", "none", "Give one for each evaluation of the run.")
     return points
 
 
-def check_k_max(owner: str, k_max: Any) -> int:
+def check_k_max(k_max: Any) -> int:
     """The largest k to look at, as an int."""
-    largest = check_whole(owner, "k_max", k_max, 1)
+    largest = check_whole("k_max", k_max, 1)
     if largest > MOST:
-        refuse(owner, "k_max", f"at most {MOST}", largest)
+        raise_invalid("k_max", f"at most {MOST}", largest)
     return largest
 
 
@@ -124,23 +134,23 @@ def run_mean(separation: float, reached: Floats, weight: float, k_max: int) -> F
     return np.asarray(weight * (a - b) + (1 - weight) * (1 - a - b + 2 * a * b))
 
 
-def _shares(owner: str, k: Any, separation: Any, reached: Any) -> tuple[Floats, Floats, Floats]:
+def _shares(k: Any, separation: Any, reached: Any) -> tuple[Floats, Floats, Floats]:
     """Good, bad and easy; P(A) and P(B) are computed in their own shapes and broadcast last."""
-    a = _reliability(owner, k, "separation", separation)
-    b = _reliability(owner, k, "reached", reached)
+    a = _reliability(k, "separation", separation)
+    b = _reliability(k, "reached", reached)
     try:
         good, bad = np.asarray(a * (1 - b)), np.asarray(b * (1 - a))
     except ValueError:
-        refuse(owner, "reached", "broadcastable against the others", f"shape {b.shape} against {a.shape}")
+        raise_invalid("reached", "broadcastable against the others", f"shape {b.shape} against {a.shape}")
     return good, bad, np.asarray(1 - good - bad)
 
 
-def _reliability(owner: str, k: Any, parameter: str, mu: Any) -> Floats:
-    counts = numbers(owner, "k", k)
-    allow(owner, "k", counts, np.isfinite(counts) & (counts >= 1), "finite and at least 1")
-    means = numbers(owner, parameter, mu)
+def _reliability(k: Any, parameter: str, mu: Any) -> Floats:
+    counts = as_floats("k", k)
+    check_all("k", counts, np.isfinite(counts) & (counts >= 1), "finite and at least 1")
+    means = as_floats(parameter, mu)
     try:
         np.broadcast_shapes(counts.shape, means.shape)
     except ValueError:
-        refuse(owner, parameter, "broadcastable against `k`", f"shape {means.shape} against {counts.shape}")
+        raise_invalid(parameter, "broadcastable against `k`", f"shape {means.shape} against {counts.shape}")
     return at(counts, means)

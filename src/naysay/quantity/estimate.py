@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from naysay.checks import refuse
+from naysay.checks import as_floats, check_all, check_number, public, raise_invalid
+from naysay.quantity._weight import Floats, check_weight
 from naysay.quantity.effectiveness import check_k_max, check_points, run_mean
-from naysay.quantity.numbers import Floats, allow, check_weight, numbers, one_number
 from naysay.quantity.separation import separation
 
 _FLAT = 0.01  # of the best v: what counts as hardly worse
@@ -20,16 +20,17 @@ _EASY = 1.05  # times (1 - weight): what counts as hardly above
 class Estimate:
     """The best k of a run, and how much it matters.
 
-    k                 the best whole number from 1 to k_max; the smallest, if several are
-    curve             (k_max,) float64: v at k = 1 to k_max, the mean over the run
-    at_edge           whether k is k_max itself: v may still rise beyond, so k is what you allowed and no optimum
-    flat              (low, high): all k between them give v within 1 % of the best, so take the cheapest
-    separation        mu of the labels, from the training AUC
-    reached           (T,) mu' of the model, from the validation AUCs
-    weight            w, as given
-    carried_by_easy   whether v(k) is less than 5 % above 1 - weight, to which v tends for large k whatever the data:
-                      then good samples hardly outweigh bad ones, and k says little
-    notes             a sentence for each thing that makes the answer less sure
+    Args:
+        k: The best whole number from 1 to k_max; the smallest, if several are.
+        curve: (k_max,) float64: v at k = 1 to k_max, the mean over the run.
+        at_edge: Whether k is k_max itself: v may still rise beyond, so k is what you allowed and no optimum.
+        flat: (low, high): all k between them give v within 1 % of the best, so take the cheapest.
+        separation: Mu of the labels, from the training AUC.
+        reached: (T,) mu' of the model, from the validation AUCs.
+        weight: W, as given.
+        carried_by_easy: Whether v(k) is less than 5 % above 1 - weight, to which v tends for large k whatever the
+            data: then good samples hardly outweigh bad ones, and k says little.
+        notes: A sentence for each thing that makes the answer less sure.
     """
 
     k: int
@@ -43,16 +44,9 @@ class Estimate:
     notes: tuple[str, ...]
 
 
+@public
 def estimate(train_auc: float, val_auc: Any, *, weight: float = 0.9, k_max: int = 1000) -> Estimate:
     """The number of negatives per positive that makes the most of noisy labels (Wu, Wu and Huang, Eq. 3 to 7).
-
-    train_auc   AUC on the training data at convergence, before overfitting, from a run with one uniform negative per
-                positive: how reliable the labels are. Above 0.5; 1 means labels without noise, for which every
-                negative helps (if weight is above 0.5) and k = k_max
-    val_auc     (T,) AUC on validation data through that run, up to convergence and no further, at even intervals; or
-                one number, for one moment
-    weight      w of good and bad samples against easy ones, in (0, 1)
-    k_max       all whole numbers from 1 to k_max are tried; at most 10,000,000
 
     AUCs are over uniform negatives; over hard ones, or from a run with k above 1, they are not what the formulas mean.
     Validation below 0.5 (worse than chance) or above the training AUC (more reliable than the labels; 1 is always
@@ -60,21 +54,30 @@ def estimate(train_auc: float, val_auc: Any, *, weight: float = 0.9, k_max: int 
 
     Cost: that of `mean_effectiveness`.
 
-    >>> found = estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66, 0.7, 0.72])
-    >>> found.k, found.flat, found.at_edge
-    (4, (3, 5), False)
+    Args:
+        train_auc: AUC on the training data at convergence, before overfitting, from a run with one uniform negative
+            per positive: how reliable the labels are. Above 0.5; 1 means labels without noise, for which every
+            negative helps (if weight is above 0.5) and k = k_max.
+        val_auc: (T,) AUC on validation data through that run, up to convergence and no further, at even intervals;
+            or one number, for one moment.
+        weight: W of good and bad samples against easy ones, in (0, 1).
+        k_max: All whole numbers from 1 to k_max are tried; at most 10,000,000.
+
+    Example:
+        >>> found = estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66, 0.7, 0.72])
+        >>> found.k, found.flat, found.at_edge
+        (4, (3, 5), False)
     """
-    owner = "estimate"
-    trained = one_number(owner, "train_auc", train_auc)
+    trained = check_number("train_auc", train_auc)
     if not 0 <= trained <= 1:
-        refuse(owner, "train_auc", "between 0 and 1", trained)
+        raise_invalid("train_auc", "between 0 and 1", trained)
     if trained <= 0.5:
         advice = "At 0.5 labels carry no information, and no number of negatives helps."
-        refuse(owner, "train_auc", "above 0.5", trained, advice)
-    values = np.atleast_1d(numbers(owner, "val_auc", val_auc))
-    allow(owner, "val_auc", values, (values >= 0) & (values <= 1), "between 0 and 1")
-    points = check_points(owner, "val_auc", values)
-    w, largest = check_weight(owner, weight), check_k_max(owner, k_max)
+        raise_invalid("train_auc", "above 0.5", trained, advice)
+    values = np.atleast_1d(as_floats("val_auc", val_auc))
+    check_all("val_auc", values, (values >= 0) & (values <= 1), "between 0 and 1")
+    points = check_points("val_auc", values)
+    w, largest = check_weight(weight), check_k_max(k_max)
     mu, reached = separation(trained), separation(points)
     curve = run_mean(mu, reached, w, largest)
     best = int(curve.argmax())

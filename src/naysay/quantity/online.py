@@ -9,13 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_lengths, check_one_of, check_whole, refuse, shown, whole_numbers
+from naysay.checks import (
+    as_floats,
+    check_all,
+    check_lengths,
+    check_number,
+    check_one_of,
+    check_whole,
+    public,
+    raise_invalid,
+    shown,
+    whole_numbers,
+)
 from naysay.errors import NaysayError
+from naysay.quantity._fit import fit
+from naysay.quantity._probe import probe
+from naysay.quantity._weight import check_weight
 from naysay.quantity.effectiveness import check_k_max
-from naysay.quantity.fit import fit
-from naysay.quantity.numbers import allow, check_weight, numbers, one_number
-from naysay.quantity.outlook import OnlineEstimate, outlook
-from naysay.quantity.probe import probe
+from naysay.quantity.forecast import OnlineEstimate, outlook
 from naysay.quantity.schedules import adaptive
 
 SPLITS = ("validation", "training")
@@ -30,20 +41,9 @@ LEAST = 5  # steps with a probe: three numbers are fitted at most, and two are l
 
 
 @final
+@public
 class Online:
     """The k of `estimate`, without the run at k = 1 that it needs: from small probes while the real run goes on.
-
-    steps        how many steps the run will have
-    labels       where the separation mu of the labels comes from. "training": from probes of training pairs, as the end
-                 of their curve; this is the paper's. "validation": from the end of the validation curve, as if the
-                 model could become as good as its labels; where these are better, k mostly comes out too low
-    same_pairs   whether every probe scores the same pairs and negatives. Their errors then move together, which makes
-                 the curve smooth and the interval wider. False: new ones each time, which says more
-    start        k while it cannot be told; 4 is the least that any label quality gives on the paper's curve
-    tolerance    how much effectiveness k may lose, as a share
-    confidence   how sure that has to be; also that of the interval
-    weight       w of good and bad samples against easy ones
-    k_max        all k from 1 to k_max are tried
 
     Every few per cent of the run, and once before step 0, score n pairs with m *uniform* negatives each: held-out pairs
     for "validation", training pairs for "training". Hard negatives, or those that the run trains on, would give another
@@ -70,15 +70,29 @@ class Online:
     Cost: O(n m) a probe, five numbers to keep it. After a probe the next question costs a fit, O(probes), and a product
     of matrices of a few million cells; `k_at` is then a lookup.
 
-    >>> import naysay as ns
-    >>> online, rng = Online(steps=1000), ns.rng_for(0)
-    >>> for step in range(0, 601, 50):
-    ...     for split in ("validation", "training"):
-    ...         positive = rng.normal(2 * (1 - np.exp(-step / 300)), 1, 500)
-    ...         online.record(step, positive, rng.normal(0, 1, (500, 8)), split)
-    >>> found = online.estimate()
-    >>> found.k, found.low, found.high
-    (12, 8, 16)
+    Args:
+        steps: How many steps the run will have.
+        labels: Where the separation mu of the labels comes from. "training": from probes of training pairs, as the
+            end of their curve; this is the paper's. "validation": from the end of the validation curve, as if the
+            model could become as good as its labels; where these are better, k mostly comes out too low.
+        same_pairs: Whether every probe scores the same pairs and negatives. Their errors then move together, which
+            makes the curve smooth and the interval wider. False: new ones each time, which says more.
+        start: K while it cannot be told; 4 is the least that any label quality gives on the paper's curve.
+        tolerance: How much effectiveness k may lose, as a share.
+        confidence: How sure that has to be; also that of the interval.
+        weight: W of good and bad samples against easy ones.
+        k_max: All k from 1 to k_max are tried.
+
+    Example:
+        >>> import naysay as ns
+        >>> online, rng = Online(steps=1000), ns.rng_for(0)
+        >>> for step in range(0, 601, 50):
+        ...     for split in ("validation", "training"):
+        ...         positive = rng.normal(2 * (1 - np.exp(-step / 300)), 1, 500)
+        ...         online.record(step, positive, rng.normal(0, 1, (500, 8)), split)
+        >>> found = online.estimate()
+        >>> found.k, found.low, found.high
+        (12, 8, 16)
     """
 
     def __init__(
@@ -94,47 +108,47 @@ class Online:
         k_max: int = 1000,
     ) -> None:
         """Nothing recorded yet."""
-        self.steps = check_whole("Online", "steps", steps, 1)
-        check_one_of("Online", "labels", labels, SPLITS[::-1])
+        self.steps = check_whole("steps", steps, 1)
+        check_one_of("labels", labels, SPLITS[::-1])
         self.labels = labels
         if not isinstance(same_pairs, bool | np.bool_):
-            refuse("Online", "same_pairs", "True or False", shown(same_pairs))
+            raise_invalid("same_pairs", "True or False", shown(same_pairs))
         self.same_pairs = bool(same_pairs)
-        self.start = one_number("Online", "start", start)
+        self.start = check_number("start", start)
         if not 1 <= self.start < np.inf:
-            refuse("Online", "start", "finite and at least 1", start)
+            raise_invalid("start", "finite and at least 1", start)
         self.tolerance = _share("tolerance", tolerance, 0)
         self.confidence = _share("confidence", confidence, 0.5)
-        self.weight = check_weight("Online", weight)
-        self.k_max = check_k_max("Online", k_max)
+        self.weight = check_weight(weight)
+        self.k_max = check_k_max(k_max)
         self._probes: list[tuple[int, int, float, float, float]] = []  # split, step, auc, error, comparisons
         self._answer: OnlineEstimate | str | None = None  # what `estimate` gives, or why it refuses
 
     def record(self, step: int, positive: Any, negatives: Any, split: str = "validation", *, mask: Any = None) -> None:
         """Keep the AUC of one probe.
 
-        step        when it was taken, from 0 (before the first update) to `steps`; never before the last one of its
-                    split. Several probes of one step are several looks at it
-        positive    (n,) scores of the pairs, NumPy or torch
-        negatives   (n, m) scores of uniform negatives, those of an anchor in its row
-        split       "validation" (held-out pairs) or "training"
-        mask        (n, m) whether a slot holds a negative, `Negatives.mask`; None: all do
+        Args:
+            step: When it was taken, from 0 (before the first update) to `steps`; never before the last one of its
+                split. Several probes of one step are several looks at it.
+            positive: (n,) scores of the pairs, NumPy or torch.
+            negatives: (n, m) scores of uniform negatives, those of an anchor in its row.
+            split: "validation" (held-out pairs) or "training".
+            mask: (n, m) whether a slot holds a negative, `Negatives.mask`; None: all do.
         """
-        owner = "Online.record"
-        at = check_whole(owner, "step", step, 0)
+        at = check_whole("step", step, 0)
         if at > self.steps:
             advice = "Make an Online of the true length."
-            refuse(owner, "step", f"at most {self.steps}, the steps of the run", at, advice)
-        check_one_of(owner, "split", split, SPLITS)
+            raise_invalid("step", f"at most {self.steps}, the steps of the run", at, advice)
+        check_one_of("split", split, SPLITS)
         if split == "training" and self.labels == "validation":
             advice = 'Make it Online(steps, labels="training") to use them.'
-            refuse(owner, "split", '"validation" where the labels are read from it', repr(split), advice)
+            raise_invalid("split", '"validation" where the labels are read from it', repr(split), advice)
         which = SPLITS.index(split)
         before = max((one[1] for one in self._probes if one[0] == which), default=0)
         if at < before:
             advice = "Make a new Online for a new run, or restore the state that belongs to this step."
-            refuse(owner, "step", f"at least {before}, the last {split} step", at, advice)
-        found = probe(owner, positive, negatives, mask)
+            raise_invalid("step", f"at least {before}, the last {split} step", at, advice)
+        found = probe(positive, negatives, mask)
         self._probes.append((which, at, found.auc, found.error, found.comparisons))
         self._answer = None
 
@@ -158,9 +172,9 @@ class Online:
 
     def k_at(self, step: int) -> float:
         """What to use now: `start` while k cannot be told, then `adaptive(peak=k, steps)` with the latest k."""
-        at = check_whole("Online.k_at", "step", step, 0)
+        at = check_whole("step", step, 0)
         if at > self.steps:
-            refuse("Online.k_at", "step", f"at most {self.steps}, the steps of the run", at)
+            raise_invalid("step", f"at most {self.steps}, the steps of the run", at)
         answer = self._answered()
         return self.start if isinstance(answer, str) else float(adaptive(answer.k, self.steps)(at))
 
@@ -183,7 +197,7 @@ class Online:
                 advice = "Record a probe before step 0 and every few per cent of the run."
                 if split == "training":
                     advice = 'Record training pairs too, or make it Online(steps, labels="validation").'
-                refuse("Online.estimate", split, f"recorded at {LEAST} steps or more", seen, advice)
+                raise_invalid(split, f"recorded at {LEAST} steps or more", seen, advice)
             probes = (chosen["step"].astype(np.float64), chosen["auc"], chosen["comparisons"])
             curves[split] = fit(*probes, same_pairs=self.same_pairs)
         return outlook(
@@ -206,21 +220,20 @@ class Online:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; refused, with nothing changed, if it is of another length or not whole."""
-        owner = "Online.restore"
         if not isinstance(state, Mapping):
-            refuse(owner, "state", "what Online.state gave", type(state).__name__)
+            raise_invalid("state", "what Online.state gave", type(state).__name__)
         missing = [name for name in ("steps", *dict(_COLUMNS)) if name not in state]
         if missing:
-            refuse(owner, "state", "what Online.state gave", f"no {missing[0]!r} in {shown(list(state))}")
-        steps = one_number(owner, "steps", state["steps"])
+            raise_invalid("state", "what Online.state gave", f"no {missing[0]!r} in {shown(list(state))}")
+        steps = check_number("steps", state["steps"])
         if steps != self.steps:
-            refuse(owner, "state", f"of a run of {self.steps} steps", f"{steps:g}", "Make an Online of that length.")
-        split, step = (whole_numbers(owner, name, to_numpy(state[name])) for name in ("split", "step"))
-        parts = {name: numbers(owner, name, state[name]) for name in ("auc", "error", "comparisons")}
+            raise_invalid("state", f"of a run of {self.steps} steps", f"{steps:g}", "Make an Online of that length.")
+        split, step = (whole_numbers(name, to_numpy(state[name])) for name in ("split", "step"))
+        parts = {name: as_floats(name, state[name]) for name in ("auc", "error", "comparisons")}
         for name, part in parts.items():
             if part.shape != step.shape:
-                refuse(owner, name, f"of shape {step.shape}, like step", f"shape {part.shape}")
-        check_lengths(owner, split=len(split), step=len(step))
+                raise_invalid(name, f"of shape {step.shape}, like step", f"shape {part.shape}")
+        check_lengths(split=len(split), step=len(step))
         worth = parts["comparisons"]
         splits = len(SPLITS) if self.labels == "training" else 1
         backward = np.zeros(len(step), bool)
@@ -234,7 +247,7 @@ class Online:
             ("error", parts["error"], (parts["error"] >= 0) & (parts["error"] <= 1), "between 0 and 1"),
             ("comparisons", worth, np.isfinite(worth) & (worth >= 2), "finite and at least 2"),
         ):
-            allow(owner, name, values.astype(np.float64), good, rule)
+            check_all(name, values.astype(np.float64), good, rule)
         columns = (split, step, parts["auc"], parts["error"], parts["comparisons"])
         self._probes = list(zip(*(column.tolist() for column in columns), strict=True))
         self._answer = None
@@ -249,7 +262,7 @@ class Online:
 
 def _share(parameter: str, value: Any, least: float) -> float:
     """A number between `least` and 1, both excluded."""
-    number = one_number("Online", parameter, value)
+    number = check_number(parameter, value)
     if not least < number < 1:
-        refuse("Online", parameter, f"above {least} and below 1", number)
+        raise_invalid(parameter, f"above {least} and below 1", number)
     return number

@@ -8,47 +8,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, first_bad, refuse, shown
+from naysay.checks import as_array, check_whole, first_bad, public, raise_invalid, shown
 from naysay.rng import key_from
 
 
+@public
 def realise(k: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """(size,) whole numbers whose expectation is k; k is a number, or (size,) numbers.
 
     A whole k takes nothing from `rng`. Otherwise one key is taken, whatever the size.
 
-    >>> from naysay import rng_for
-    >>> realise(2, 3, rng_for(0)).tolist(), sorted(set(realise(2.5, 100, rng_for(0)).tolist()))
-    ([2, 2, 2], [2, 3])
+    Example:
+        >>> from naysay import rng_for
+        >>> realise(2, 3, rng_for(0)).tolist(), sorted(set(realise(2.5, 100, rng_for(0)).tolist()))
+        ([2, 2, 2], [2, 3])
     """
-    return _realised("realise", k, check_whole("realise", "size", size, 0), rng)
+    return _realised(k, check_whole("size", size, 0), rng)
 
 
-def slots(k: Any, size: int, rng: np.random.Generator, owner: str = "realise") -> int | NDArray[np.int64]:
-    """What a sampler asks its pool for: k itself if it is one whole number, so that K is k even for no rows.
-
-    owner   who refuses a bad k: the sampler
-    """
-    counts = _realised(owner, k, size, rng)
+def slots(k: Any, size: int, rng: np.random.Generator) -> int | NDArray[np.int64]:
+    """What a sampler asks its pool for: k itself if it is one whole number, so that K is k even for no rows."""
+    counts = _realised(k, size, rng)
     one = np.asarray(to_numpy(k))
     return int(one) if one.ndim == 0 and one == np.floor(one) else counts
 
 
-def _realised(owner: str, k: Any, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    wanted = as_array(owner, "k", to_numpy(k))
+def _realised(k: Any, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    wanted = as_array("k", to_numpy(k))
     if wanted.dtype.kind not in "iuf":
-        refuse(owner, "k", "a number", shown(k))
+        raise_invalid("k", "a number", shown(k))
     if wanted.ndim > 1 or (wanted.ndim == 1 and len(wanted) != rows):
-        refuse(owner, "k", f"one number, or one for each of the {rows} rows", f"shape {wanted.shape}")
+        raise_invalid("k", f"one number, or one for each of the {rows} rows", f"shape {wanted.shape}")
     for rule, bad in (
         ("finite and at least 0", ~(np.isfinite(wanted) & (wanted >= 0))),
         ("below 2^31", wanted >= 1 << 31),
     ):
         if bad.any():
-            refuse(owner, "k", rule, wanted.item() if wanted.ndim == 0 else first_bad(wanted, bad))
+            raise_invalid("k", rule, wanted.item() if wanted.ndim == 0 else first_bad(wanted, bad))
     counts: NDArray[np.int64] = np.full(rows, np.floor(wanted).astype(np.int64))
     rest = wanted - np.floor(wanted)
     if rest.any():
-        key = key_from(owner, rng)
+        key = key_from(rng)
         counts += np.random.Generator(np.random.Philox(key=int(key))).random(rows) < rest
     return counts

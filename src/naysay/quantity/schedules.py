@@ -1,25 +1,26 @@
-"""The number of negatives through a run: quickly up to the best k, slowly down again."""
+"""Schedules: a parameter that changes with the training step, the number of negatives above all."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import check_whole, refuse
-from naysay.quantity.numbers import allow, numbers, one_number, plain
+from naysay.checks import as_floats, check_all, check_number, check_whole, plain_number, public, raise_invalid, shown
 
 
-def check_peak(owner: str, peak: Any) -> float:
+def check_peak(peak: Any) -> float:
     """The largest k of a schedule, as a float."""
-    largest = one_number(owner, "peak", peak)
+    largest = check_number("peak", peak)
     if not 1 <= largest < np.inf:
-        refuse(owner, "peak", "finite and at least 1", largest, "Take the k of an estimate.")
+        raise_invalid("peak", "finite and at least 1", largest, "Take the k of an estimate.")
     return largest
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, repr=False)
 class Adaptive:
     """A schedule that `adaptive` made: call it with a step, or an array of steps. It can be pickled and printed."""
@@ -30,42 +31,84 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         """Refuse what makes no schedule, and keep plain numbers."""
-        owner = "adaptive"
-        turning = one_number(owner, "turning", self.turning)
+        turning = check_number("turning", self.turning)
         if not 0 <= turning <= 1:
-            refuse(owner, "turning", "between 0 and 1", turning, "It is the share of steps in which k rises.")
-        object.__setattr__(self, "peak", check_peak(owner, self.peak))
-        object.__setattr__(self, "steps", check_whole(owner, "steps", self.steps, 1))
+            raise_invalid("turning", "between 0 and 1", turning, "It is the share of steps in which k rises.")
+        object.__setattr__(self, "peak", check_peak(self.peak))
+        object.__setattr__(self, "steps", check_whole("steps", self.steps, 1))
         object.__setattr__(self, "turning", turning)
 
     def __call__(self, step: Any) -> Any:
         """The k of a step: a float for a number, else a float64 array of its shape; 1 for steps beyond the last."""
-        at = numbers("adaptive", "step", step)
-        allow("adaptive", "step", at, at >= 0, "at least 0")
+        at = as_floats("step", step)
+        check_all("step", at, at >= 0, "at least 0")
         last = self.steps - 1
         turn = min(self.turning * self.steps, last)
         rise = at / turn if turn > 0 else np.ones_like(at)
         fall = (last - at) / (last - turn) if last > turn else np.where(at <= last, 1.0, 0.0)
-        return plain(np.asarray(1 + (self.peak - 1) * np.clip(np.minimum(rise, fall), 0, 1)))
+        return plain_number(np.asarray(1 + (self.peak - 1) * np.clip(np.minimum(rise, fall), 0, 1)))
 
     def __repr__(self) -> str:
         return f"adaptive(peak={self.peak}, steps={self.steps}, turning={self.turning})"
 
 
+@public
 def adaptive(peak: float, steps: int, turning: float = 0.1) -> Adaptive:
     """A function of the step: 1 at step 0, up to `peak` at turning * steps, down to 1 at the last step, steps - 1.
-
-    peak      the largest k, at least 1: the k of an `estimate`
-    steps     how many steps the run has. Beyond them k stays 1
-    turning   the share of steps in which k rises, from 0 (begin at the peak) to 1 (end at it)
 
     Adaptive negative sampling: Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? Its k
     "quickly grows" to the best and "slowly declines" to 1; straight lines are our reading of its Fig. 8. The turning
     point at 10 % is the paper's, found by trial (its Fig. 12); `turning_sweep` asks the model. k is a float, and
     samplers realise it per row (`realise`).
 
-    >>> k_at = adaptive(peak=12, steps=101)
-    >>> k_at(0), round(k_at(5), 2), round(k_at(10.1), 2), round(k_at(55.05), 2), k_at(100)
-    (1.0, 6.45, 12.0, 6.5, 1.0)
+    Args:
+        peak: The largest k, at least 1: the k of an `estimate`.
+        steps: How many steps the run has. Beyond them k stays 1.
+        turning: The share of steps in which k rises, from 0 (begin at the peak) to 1 (end at it).
+
+    Example:
+        >>> k_at = adaptive(peak=12, steps=101)
+        >>> k_at(0), round(k_at(5), 2), round(k_at(10.1), 2), round(k_at(55.05), 2), k_at(100)
+        (1.0, 6.45, 12.0, 6.5, 1.0)
     """
     return Adaptive(peak, steps, turning)
+
+
+def at_step(parameter: Any, step: int) -> Any:
+    """The parameter at a step: what it answers if it is a function, itself otherwise."""
+    return parameter(step) if callable(parameter) else parameter
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """From `start` at step 0 to `stop` at `steps` and beyond, in a straight line; whole if both ends are.
+
+    Example:
+        >>> hardness = Linear(1.0, 0.5, steps=100)
+        >>> hardness(0), hardness(50), hardness(100), hardness(1000)
+        (1.0, 0.75, 0.5, 0.5)
+        >>> Linear(1, 64, steps=100)(50)
+        33
+    """
+
+    start: float
+    stop: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number."""
+        for name in ("start", "stop"):
+            value = getattr(self, name)
+            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+            if not number or not math.isfinite(value):
+                raise_invalid(name, "a finite number", shown(value))
+        check_whole("steps", self.steps, 1)
+
+    def __call__(self, step: int) -> float:
+        """The value at a step; halves are rounded up where it is whole."""
+        share = min(max(step / self.steps, 0.0), 1.0)
+        value = (1.0 - share) * self.start + share * self.stop  # exact at both ends
+        whole = all(isinstance(end, int | np.integer) for end in (self.start, self.stop))
+        return math.floor(value + 0.5) if whole else float(value)

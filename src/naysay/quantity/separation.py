@@ -15,33 +15,37 @@ from typing import Any
 
 import numpy as np
 
-from naysay.quantity.numbers import allow, numbers, plain
+from naysay.checks import as_floats, check_all, plain_number, public
 
 
+@public
 def separation(auc: Any) -> Any:
     """The separation that an AUC means, sqrt(2) Phi^-1(auc): a float for a number, else an array of its shape.
 
     0.5 gives 0, less than 0.5 a negative number, 1 gives inf and 0 gives -inf. NaN and anything outside [0, 1] is
     refused.
 
-    >>> round(separation(0.75), 5), round(separation(0.95), 5), separation(0.5)
-    (0.95387, 2.32617, 0.0)
+    Example:
+        >>> round(separation(0.75), 5), round(separation(0.95), 5), separation(0.5)
+        (0.95387, 2.32617, 0.0)
     """
     from scipy.special import ndtri
 
-    values = numbers("separation", "auc", auc)
-    allow("separation", "auc", values, (values >= 0) & (values <= 1), "between 0 and 1")
-    return plain(np.asarray(np.sqrt(2) * ndtri(values)))
+    values = as_floats("auc", auc)
+    check_all("auc", values, (values >= 0) & (values <= 1), "between 0 and 1")
+    return plain_number(np.asarray(np.sqrt(2) * ndtri(values)))
 
 
+@public
 def auc(separation: Any) -> Any:
     """The AUC that a separation means, Phi(separation / sqrt 2): the inverse of `separation`.
 
     It rounds to 1 from about 11.7 on, where 1 - AUC is less than a float64 can tell from 0 beside 1.
 
-    >>> round(auc(1.0), 4), auc(0.0)
-    (0.7602, 0.5)
+    Example:
+        >>> round(auc(1.0), 4), auc(0.0)
+        (0.7602, 0.5)
     """
     from scipy.special import ndtr
 
-    return plain(np.asarray(ndtr(numbers("auc", "separation", separation) / np.sqrt(2))))
+    return plain_number(np.asarray(ndtr(as_floats("separation", separation) / np.sqrt(2))))

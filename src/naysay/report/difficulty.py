@@ -9,36 +9,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_lengths, refuse
+from naysay.checks import as_array, check_lengths, public, raise_invalid
+from naysay.report._plain_text import short_names
 from naysay.report.contents import Chart, Table
-from naysay.report.plain_text import short_names
 from naysay.report.scores import score_array
 
 _APART = {"scale": {"color": "independent", "strokeDash": "independent"}, "legend": {"color": "independent"}}
 _LOOKS = (("first", [3, 2]), ("kept", [8, 3]), ("second", [9, 3, 2, 3]), ("third", [1, 3]))
 
 
+@public
 def difficulty_by_percentile(
     percentiles: Any, mean_scores: Any, shares: Mapping[str, Any] | None = None, *, caption: str = ""
 ) -> Chart:
     """The mean score over the percentile of difficulty, and shares such as "same class" beside it.
 
-    percentiles   (b,) middle of each bin, from 0 (easiest) to 100 (hardest)
-    mean_scores   (b,) of the candidates in a bin
-    shares        {name: (b,) from 0 to 1}, at most four: of the same class, suspected, kept; NaN where a bin is empty
-    caption       what the percentile is taken within
+    Args:
+        percentiles: (b,) middle of each bin, from 0 (easiest) to 100 (hardest).
+        mean_scores: (b,) of the candidates in a bin.
+        shares: {name: (b,) from 0 to 1}, at most four: of the same class, suspected, kept; NaN where a bin is
+            empty.
+        caption: What the percentile is taken within.
     """
-    owner = "difficulty_by_percentile"
-    bins, scores = score_array(owner, "percentiles", percentiles), score_array(owner, "mean_scores", mean_scores)
+    bins, scores = score_array("percentiles", percentiles), score_array("mean_scores", mean_scores)
     names = short_names(map(str, shares or {}))
-    parts = {name: _share(owner, name, part) for name, part in zip(names, (shares or {}).values(), strict=True)}
-    check_lengths(owner, percentiles=len(bins), mean_scores=len(scores))
+    parts = {name: _share(name, part) for name, part in zip(names, (shares or {}).values(), strict=True)}
+    check_lengths(percentiles=len(bins), mean_scores=len(scores))
     for name, part in parts.items():
         if len(part) != len(bins):
-            refuse(owner, name, f"of {len(bins)} bins, like percentiles", len(part))
+            raise_invalid(name, f"of {len(bins)} bins, like percentiles", len(part))
     if not len(bins) or len(parts) > len(_LOOKS):
         got = f"{len(bins)} bins and {len(parts)} shares"
-        refuse(owner, "percentiles", f"at least one bin, with at most {len(_LOOKS)} shares", got)
+        raise_invalid("percentiles", f"at least one bin, with at most {len(_LOOKS)} shares", got)
     x = {
         "field": "percentile",
         "type": "quantitative",
@@ -129,9 +131,9 @@ def _panel(parts: dict[str, Any], places: list[float], x: dict[str, Any]) -> dic
     }
 
 
-def _share(owner: str, name: str, values: Any) -> Any:
+def _share(name: str, values: Any) -> Any:
     """(b,) from 0 to 1, or NaN."""
-    array = as_array(owner, name, to_numpy(values)).astype(np.float64)
+    array = as_array(name, to_numpy(values)).astype(np.float64)
     if array.ndim != 1 or not ((array >= 0) & (array <= 1) | np.isnan(array)).all():
-        refuse(owner, name, "(b,) shares from 0 to 1, or NaN", f"shape {array.shape} with other values")
+        raise_invalid(name, "(b,) shares from 0 to 1, or NaN", f"shape {array.shape} with other values")
     return array

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from naysay.report._plain_text import number, short_names
 from naysay.report.contents import Chart, Table
-from naysay.report.plain_text import number, short_names
 from naysay.report.scores import AnyFloats, Scores
 
 _BINS, _REASONS = 60, 4

@@ -6,21 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from naysay.checks import refuse
+from naysay.checks import public, raise_invalid
+from naysay.quantity._figures import shown_k
 from naysay.quantity.estimate import Estimate
-from naysay.quantity.figures import shown_k
 from naysay.report.contents import Chart, Table
 
 
+@public
 def effectiveness(estimate: Estimate, *, caption: str = "", k: int | None = None) -> Chart:
     """The mean effectiveness v over k, with the best k, the range that is hardly worse, and the k in use.
 
-    estimate   of `quantity.estimate`
-    caption    which run the AUCs are of
-    k          the one in use, to be shown beside the best
+    Args:
+        estimate: Of `quantity.estimate`.
+        caption: Which run the AUCs are of.
+        k: The one in use, to be shown beside the best.
     """
     if not isinstance(estimate, Estimate):
-        refuse("effectiveness", "estimate", "an Estimate, of quantity.estimate", type(estimate).__name__)
+        raise_invalid("estimate", "an Estimate, of quantity.estimate", type(estimate).__name__)
     k_max, (low, high) = len(estimate.curve), estimate.flat
     used = [k] if k is not None and 1 <= k <= k_max else []
     places = shown_k(k_max, estimate.k, low, high, *used)

@@ -12,23 +12,24 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from naysay.checks import refuse, shown
+from naysay.checks import public, raise_invalid, shown
 from naysay.errors import MissingExtraError
-from naysay.quantity.outputs import check_page
-from naysay.quantity.picture import need_vl_convert
-from naysay.report import pieces, slider
+from naysay.files import check_page
+from naysay.plots import need_vl_convert
+from naysay.report import _pieces as pieces
+from naysay.report import _slider as slider
+from naysay.report._plain_text import attribute, boxed, script_data
 from naysay.report.contents import Chart, Contents, Table
 from naysay.report.distribution import score_distribution
-from naysay.report.plain_text import attribute, boxed, script_data
 
 LARGEST = 2_000_000  # bytes
-_OWNER = "write_report"
 _NO_CHARTS = (
     "There are no charts in this file, because vl-convert-python was not installed when it was written. The tables say "
     "the same. For charts run: pip install 'naysay[report]'"
 )
 
 
+@public
 def write_report(path: str | Path, contents: Contents) -> Path:
     """Write the report to `path`, whole or not at all, and return its place.
 
@@ -41,13 +42,13 @@ def write_report(path: str | Path, contents: Contents) -> Path:
     report to a missing picture. The same contents give the same bytes.
     """
     if not isinstance(contents, Contents):
-        refuse(_OWNER, "contents", "Contents", type(contents).__name__)
+        raise_invalid("contents", "Contents", type(contents).__name__)
     target = Path(path)
-    check_page(_OWNER, "path", target)
+    check_page("path", target)
     page = as_html(contents).encode()
     if len(page) > LARGEST:
         advice = "Give charts fewer points, or leave some tables out."
-        refuse(_OWNER, "contents", f"of at most {LARGEST:,} bytes as a page", f"{len(page):,}", advice)
+        raise_invalid("contents", f"of at most {LARGEST:,} bytes as a page", f"{len(page):,}", advice)
     _write_whole(target, page)
     return target
 
@@ -127,7 +128,7 @@ def _sections(contents: Contents, charts: list[Chart], *, drawn: bool) -> list[t
 def _library() -> str | None:
     """Vega, Vega-Lite and Vega-Embed as one script, from the extra `report`; None where it is absent."""
     try:
-        return _bundle(need_vl_convert(_OWNER))
+        return _bundle(need_vl_convert())
     except MissingExtraError:
         return None
 
@@ -158,7 +159,7 @@ def _write_whole(path: Path, page: bytes) -> None:
             os.fsync(stream.fileno())
         os.replace(draft, path)
     except OSError as error:
-        refuse(_OWNER, "path", "a file that can be written", f"{shown(str(path))} ({error.strerror})")
+        raise_invalid("path", "a file that can be written", f"{shown(str(path))} ({error.strerror})")
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)

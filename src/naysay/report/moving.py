@@ -17,14 +17,16 @@ from naysay.report.scores import Sample
 class Moved:
     """The figures at one line.
 
-    line          as asked
-    suspected     candidates at or above the line, scaled to all anchors
-    negatives     the k best below it, scaled to all anchors
-    empty         slots that stay empty, scaled to all anchors
-    score         hardness: the mean score of the negatives; NaN if there are none
-    percentile    hardness: the mean share of its anchor's candidates below a negative; NaN if there are none
-    let_through   the share of known positives below the line: so many unlabelled ones would be let through; NaN unknown
-    false_rate    at most this share of the negatives is false, as an estimate; NaN unknown
+    Args:
+        line: As asked.
+        suspected: Candidates at or above the line, scaled to all anchors.
+        negatives: The k best below it, scaled to all anchors.
+        empty: Slots that stay empty, scaled to all anchors.
+        score: Hardness: the mean score of the negatives; NaN if there are none.
+        percentile: Hardness: the mean share of its anchor's candidates below a negative; NaN if there are none.
+        let_through: The share of known positives below the line: so many unlabelled ones would be let through; NaN
+            unknown.
+        false_rate: At most this share of the negatives is false, as an estimate; NaN unknown.
     """
 
     line: float
@@ -49,10 +51,11 @@ def moved(sample: Sample, line: float) -> Moved:
 
     O(candidates).
 
-    >>> sample = Sample([0, 0, 0], [0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [1], line=0.6)
-    >>> found = moved(sample, 0.6)
-    >>> found.suspected, found.negatives, found.score, moved(sample, 1.0).suspected
-    (1.0, 1.0, 0.5, 0.0)
+    Example:
+        >>> sample = Sample([0, 0, 0], [0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [1], line=0.6)
+        >>> found = moved(sample, 0.6)
+        >>> found.suspected, found.negatives, found.score, moved(sample, 1.0).suspected
+        (1.0, 1.0, 0.5, 0.0)
     """
     scale = sample.of_anchors / len(sample.k)
     taken, each = taken_at(sample, line)
@@ -90,7 +93,9 @@ def taken_at(sample: Sample, line: float) -> tuple[NDArray[np.bool_], NDArray[np
 def known_below(sample: Sample, line: float, taken: NDArray[np.bool_], each: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(q,) which of the known positives that are listed the same rule would have taken, had they been candidates.
 
-    taken   (c,) which candidates are negatives;  each  (a,) how many of each anchor
+    Args:
+        taken: (c,) which candidates are negatives.
+        each: (a,) how many of each anchor.
     """
     lowest = np.full(len(sample.k), np.inf)
     np.minimum.at(lowest, sample.anchors[taken], sample.scores[taken].astype(np.float64))

@@ -10,8 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_lengths, check_one_of, check_whole, first_bad, refuse, whole_numbers
-from naysay.quantity.numbers import one_number
+from naysay.checks import (
+    as_array,
+    check_lengths,
+    check_number,
+    check_one_of,
+    check_whole,
+    first_bad,
+    public,
+    raise_invalid,
+    whole_numbers,
+)
 
 MOST = 40_000  # numbers of candidates in a page: some 400 kB
 BY = ("score", "suspicion")
@@ -20,24 +29,26 @@ Ids = NDArray[np.int64]
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """Candidates of some anchors, with all that it takes to draw the line elsewhere.
 
-    anchors            (c,) whose candidate it is: 0 to a - 1, ascending
-    scores             (c,) float32, of an anchor's candidates the highest first
-    values             (c,) what the line is compared with: the scores again (`by` = "score"), or the suspicions
-    k                  (a,) how many negatives each anchor gets
-    line               where the line is; infinity where nothing is suspected
-    by                 "score" or "suspicion"
-    positives          (p,) scores of known positives, one of an anchor; empty if there are none
-    positive_anchors   (p,) whose: 0 to a - 1
-    listed             (p,) which of them the search would have found, had nobody labelled them; empty: all
-    share              at most this share of all candidates are unlabelled positives (`unlabelled_share`); NaN unknown
-    of_anchors         how many anchors there are in all; counts are scaled by of_anchors / a
-    command            Python that draws the line for good, with LINE where its value goes
-
     Candidates are those that the line decides about: not known pairs, nor what was dropped for another reason.
+
+    Args:
+        anchors: (c,) whose candidate it is: 0 to a - 1, ascending.
+        scores: (c,) float32, of an anchor's candidates the highest first.
+        values: (c,) what the line is compared with: the scores again (`by` = "score"), or the suspicions.
+        k: (a,) how many negatives each anchor gets.
+        line: Where the line is; infinity where nothing is suspected.
+        by: "score" or "suspicion".
+        positives: (p,) scores of known positives, one of an anchor; empty if there are none.
+        positive_anchors: (p,) whose: 0 to a - 1.
+        listed: (p,) which of them the search would have found, had nobody labelled them; empty: all.
+        share: At most this share of all candidates are unlabelled positives (`unlabelled_share`); NaN unknown.
+        of_anchors: How many anchors there are in all; counts are scaled by of_anchors / a.
+        command: Python that draws the line for good, with LINE where its value goes.
     """
 
     anchors: Ids
@@ -55,53 +66,55 @@ class Sample:
 
     def __post_init__(self) -> None:
         """Refuse lengths that differ, an order that the page cannot follow, and too many."""
-        owner = "Sample"
-        check_one_of(owner, "by", self.by, BY)
+        check_one_of("by", self.by, BY)
         for name in ("anchors", "k", "positive_anchors"):
-            ids = whole_numbers(owner, name, to_numpy(getattr(self, name))).astype(np.int64)
+            ids = whole_numbers(name, to_numpy(getattr(self, name))).astype(np.int64)
             object.__setattr__(self, name, ids)
         for name in ("scores", "values", "positives"):
-            object.__setattr__(self, name, score_array(owner, name, getattr(self, name)).astype(np.float32))
-        check_lengths(owner, scores=len(self.scores), values=len(self.values), anchors=len(self.anchors))
-        check_lengths(owner, positives=len(self.positives), positive_anchors=len(self.positive_anchors))
+            object.__setattr__(self, name, score_array(name, getattr(self, name)).astype(np.float32))
+        check_lengths(scores=len(self.scores), values=len(self.values), anchors=len(self.anchors))
+        check_lengths(positives=len(self.positives), positive_anchors=len(self.positive_anchors))
         listed = np.asarray(self.listed) if np.size(self.listed) else np.ones(len(self.positives), np.bool_)
         if listed.shape != self.positives.shape or listed.dtype != np.bool_:
-            refuse(owner, "listed", "True or False for each of the positives", f"shape {listed.shape} {listed.dtype}")
+            raise_invalid("listed", "True or False for each of the positives", f"shape {listed.shape} {listed.dtype}")
         object.__setattr__(self, "listed", listed)
         most = MOST if self.by == "score" else MOST // 2
         if not 0 < len(self.scores) <= most:
-            refuse(owner, "scores", f"of 1 to {most:,} candidates", f"{len(self.scores):,}", "Take fewer anchors.")
+            raise_invalid("scores", f"of 1 to {most:,} candidates", f"{len(self.scores):,}", "Take fewer anchors.")
         for name in ("anchors", "positive_anchors"):
             ids = getattr(self, name)
             outside = (ids < 0) | (ids >= len(self.k))
             if outside.any():
-                refuse(owner, name, f"from 0 to {len(self.k) - 1}, the places in k", first_bad(ids, outside))
+                raise_invalid(name, f"from 0 to {len(self.k) - 1}, the places in k", first_bad(ids, outside))
         step = np.diff(self.anchors)
         wrong = (step < 0) | ((step == 0) & (np.diff(self.scores) > 0))
         if wrong.any():
             rule = "sorted: by anchor, then the highest score first"
-            refuse(owner, "anchors", rule, f"another order from row {int(np.flatnonzero(wrong)[0]) + 1} on")
-        object.__setattr__(self, "line", one_number(owner, "line", self.line))
-        total = check_whole(owner, "of_anchors", self.of_anchors or len(self.k), len(self.k))
+            raise_invalid("anchors", rule, f"another order from row {int(np.flatnonzero(wrong)[0]) + 1} on")
+        object.__setattr__(self, "line", check_number("line", self.line))
+        total = check_whole("of_anchors", self.of_anchors or len(self.k), len(self.k))
         object.__setattr__(self, "of_anchors", total)
         if not (isnan(self.share) or 0 <= self.share <= 1):
-            refuse(owner, "share", "from 0 to 1, or NaN where it is unknown", self.share)
+            raise_invalid("share", "from 0 to 1, or NaN where it is unknown", self.share)
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
     """Scores of three kinds, and the lines between them.
 
-    positives   (p,) of known positives
-    kept        (m,) of the negatives
-    dropped     (r,) of what was found and left out
-    why         (r,) int: for which of `reasons`
-    reasons     their names
-    low, high   the lines: hard from low on, suspected from high on; NaN: no such line
-    sample      on which the line can be moved; None: it cannot
-
     Distributions are counted from all of these, not from a part; the page holds the counts, not the scores.
+
+    Args:
+        positives: (p,) of known positives.
+        kept: (m,) of the negatives.
+        dropped: (r,) of what was found and left out.
+        why: (r,) int: for which of `reasons`.
+        reasons: Their names.
+        low: The lines: hard from low on, suspected from high on; NaN: no such line.
+        high: The lines: hard from low on, suspected from high on; NaN: no such line.
+        sample: On which the line can be moved; None: it cannot.
     """
 
     positives: AnyFloats
@@ -115,27 +128,26 @@ class Scores:
 
     def __post_init__(self) -> None:
         """Refuse what is no score, and a reason without a name."""
-        owner = "Scores"
         for name in ("positives", "kept", "dropped"):
-            object.__setattr__(self, name, score_array(owner, name, getattr(self, name)))
-        object.__setattr__(self, "why", whole_numbers(owner, "why", to_numpy(self.why)))
+            object.__setattr__(self, name, score_array(name, getattr(self, name)))
+        object.__setattr__(self, "why", whole_numbers("why", to_numpy(self.why)))
         object.__setattr__(self, "reasons", tuple(map(str, self.reasons)))
-        check_lengths(owner, dropped=len(self.dropped), why=len(self.why))
+        check_lengths(dropped=len(self.dropped), why=len(self.why))
         outside = (self.why < 0) | (self.why >= len(self.reasons))
         if outside.any():
-            refuse(owner, "why", f"the place of one of {len(self.reasons)} reasons", first_bad(self.why, outside))
+            raise_invalid("why", f"the place of one of {len(self.reasons)} reasons", first_bad(self.why, outside))
         if not isinstance(self.sample, Sample | None):
-            refuse(owner, "sample", "a Sample, or None", type(self.sample).__name__)
+            raise_invalid("sample", "a Sample, or None", type(self.sample).__name__)
 
 
-def score_array(owner: str, parameter: str, values: Any) -> AnyFloats:
+def score_array(parameter: str, values: Any) -> AnyFloats:
     """Scores (n,), finite; in their own precision, so that many are not held twice."""
-    array = as_array(owner, parameter, to_numpy(values))
+    array = as_array(parameter, to_numpy(values))
     if array.ndim != 1:
-        refuse(owner, parameter, "of shape (n,)", f"shape {array.shape}")
+        raise_invalid(parameter, "of shape (n,)", f"shape {array.shape}")
     if array.size and array.dtype.kind not in "iuf":
-        refuse(owner, parameter, "scores", f"dtype {array.dtype}")
+        raise_invalid(parameter, "scores", f"dtype {array.dtype}")
     found: AnyFloats = array if array.dtype.kind == "f" else array.astype(np.float64)
     if not np.isfinite(found).all():
-        refuse(owner, parameter, "finite", first_bad(found, ~np.isfinite(found)))
+        raise_invalid(parameter, "finite", first_bad(found, ~np.isfinite(found)))
     return found

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from naysay.checks import refuse
-from naysay.detectors.choosing.rows import KINDS, Rows
-from naysay.detectors.choosing.text import number
+from naysay.checks import public, raise_invalid
+from naysay.detectors._threshold_rows import KINDS, Rows
+from naysay.detectors._threshold_text import number
 from naysay.detectors.thresholds import Thresholds
 from naysay.report.contents import Cell, Table
 
 _SHOWN = 15  # rows around the choice
 
 
+@public
 def threshold_tables(choice: Thresholds, *, caption: str = "") -> tuple[Table, ...]:
     """Both tables of `choose_thresholds`, the chosen rows marked; of a long grid the 15 rows around the choice.
 
-    caption   what the pairs are that are counted
-
     Thresholds of anchors have no such tables; there is one, of their spread.
+
+    Args:
+        caption: What the pairs are that are counted.
     """
     if not isinstance(choice, Thresholds):
-        refuse("threshold_tables", "choice", "Thresholds, of choose_thresholds", type(choice).__name__)
+        raise_invalid("choice", "Thresholds, of choose_thresholds", type(choice).__name__)
     if choice.scope == "anchor":
         return (_of_anchors(choice, caption),)
     notes = " ".join(choice.notes)

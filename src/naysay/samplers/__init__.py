@@ -3,9 +3,9 @@
 from naysay.samplers.adaptive_oversampling import AdaptiveOversampling
 from naysay.samplers.bank import Bank
 from naysay.samplers.blocks import in_blocks
-from naysay.samplers.curriculum import Linear
 from naysay.samplers.distance_weighted import DistanceWeighted
 from naysay.samplers.dynamic import Dynamic
+from naysay.samplers.judged import Judged
 from naysay.samplers.mixed import Mixed
 from naysay.samplers.mixgcf import MixGCF
 from naysay.samplers.mixkg import MixKG
@@ -24,7 +24,7 @@ __all__ = [
     "Bank",
     "DistanceWeighted",
     "Dynamic",
-    "Linear",
+    "Judged",
     "MixGCF",
     "MixKG",
     "Mixed",

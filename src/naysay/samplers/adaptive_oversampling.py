@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import as_array, check_one_of, first_bad, refuse, shown
-from naysay.pools.slots import ON_SHORT, anchors_of, shortfall
+from naysay.checks import as_array, check_one_of, first_bad, public, raise_invalid, shown
+from naysay.pools._slots import ON_SHORT, anchors_of, shortfall
 from naysay.positives import Positives
+from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers.curriculum import at_step
-from naysay.samplers.factor_ranks import FactorRanks, exact_items, ranks_below
-from naysay.samplers.numbers import check_number
-from naysay.samplers.scored import wanted_slots
+from naysay.samplers._factor_ranks import FactorRanks, exact_items, ranks_below
+from naysay.samplers._numbers import check_number
+from naysay.samplers._scored import wanted_slots
 from naysay.types import Array, Negatives, Query, check_query
 
 Embed = Callable[[Array], Array]  # embed(anchors (B,)) -> (B, d)
@@ -26,15 +26,9 @@ _ROUNDS = 8  # redraws of a slot that hit something known, before it is drawn ex
 
 
 @final
+@public
 class AdaptiveOversampling:
     """Draw a rank r, draw a factor f that is large for the anchor, and take the item of rank r on that factor.
-
-    positives      what is excluded, exactly: positives and ignored pairs
-    item_factors   (n_items, d) the items' vectors as they are now, NumPy or torch; `update` brings later ones
-    embed          embed(anchors (B,)) -> (B, d): the anchors' vectors now, for a score that is the dot product
-    scale          lambda, above 0, in ranks: p(r) is in proportion to exp(-r / lambda), r = 1 ... n. It may be a
-                   function of the step
-    on_short       "pad" or "raise", if an anchor knows every item
 
     With v the anchor's vector and sigma_f the standard deviation of factor f over the items:
 
@@ -50,14 +44,23 @@ class AdaptiveOversampling:
     The ranking turns with the axes: factors that are rotated give other negatives for the same scores. Rendle and
     Freudenthaler. Improving Pairwise Learning for Item Recommendation from Implicit Feedback. WSDM 2014 (AOBPR).
 
-    >>> import numpy as np, naysay as ns
-    >>> items = np.arange(10.0)[:, None] * [1.0, -1.0]
-    >>> known = ns.Positives.from_pairs([0, 1], [9, 0], n_items=10)
-    >>> users = np.array([[1.0, 0.0], [0.0, 1.0]])
-    >>> sampler = AdaptiveOversampling(known, items, lambda anchors: users[anchors], scale=0.1)
-    >>> sampler.sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).ids
-    array([[8, 8, 8],
-           [1, 1, 1]])
+    Args:
+        positives: What is excluded, exactly: positives and ignored pairs.
+        item_factors: (n_items, d) the items' vectors as they are now, NumPy or torch; `update` brings later ones.
+        embed: Embed(anchors (B,)) -> (B, d): the anchors' vectors now, for a score that is the dot product.
+        scale: Lambda, above 0, in ranks: p(r) is in proportion to exp(-r / lambda), r = 1 ... n. It may be a
+            function of the step.
+        on_short: "pad" or "raise", if an anchor knows every item.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> items = np.arange(10.0)[:, None] * [1.0, -1.0]
+        >>> known = ns.Positives.from_pairs([0, 1], [9, 0], n_items=10)
+        >>> users = np.array([[1.0, 0.0], [0.0, 1.0]])
+        >>> sampler = AdaptiveOversampling(known, items, lambda anchors: users[anchors], scale=0.1)
+        >>> sampler.sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).ids
+        array([[8, 8, 8],
+               [1, 1, 1]])
     """
 
     distinct = False
@@ -66,29 +69,27 @@ class AdaptiveOversampling:
         self, positives: Positives, item_factors: Any, embed: Embed, scale: Any, *, on_short: str = "pad"
     ) -> None:
         """Sort the items by each factor: O(d n log n)."""
-        owner = "AdaptiveOversampling"
         if not isinstance(positives, Positives):
-            refuse(owner, "positives", "a Positives", type(positives).__name__)
+            raise_invalid("positives", "a Positives", type(positives).__name__)
         if not callable(embed):
-            refuse(owner, "embed", "a function embed(anchors)", type(embed).__name__)
-        check_one_of(owner, "on_short", on_short, ON_SHORT)
+            raise_invalid("embed", "a function embed(anchors)", type(embed).__name__)
+        check_one_of("on_short", on_short, ON_SHORT)
         if not callable(scale):
             _check_scale(scale)
         self.positives, self.embed, self.scale, self.on_short = positives, embed, scale, on_short
-        self._ranks = _ranked(owner, item_factors, positives.n_items)
+        self._ranks = _ranked(item_factors, positives.n_items)
         self._draws = 0
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) negatives; k is a number, K = ceil(k), realised per row; or (B,) of them, and K the largest."""
-        owner = "AdaptiveOversampling.sample"
-        check_query(owner, query)
-        anchors = anchors_of(owner, query, self.positives.n_anchors)
+        check_query(query)
+        anchors = anchors_of(query, self.positives.n_anchors)
         scale = _check_scale(at_step(self.scale, query.step))
-        counts, width = wanted_slots(owner, k, len(query), rng)
-        vectors = self._vectors(owner, query)
+        counts, width = wanted_slots(k, len(query), rng)
+        vectors = self._vectors(query)
         free = self.positives.n_items - self.positives.count(anchors, relation="any")
         ids = np.full((len(anchors), width), -1, np.int64)
-        generator = np.random.Generator(np.random.Philox(key=int(key_from(owner, rng))))
+        generator = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
         rows, slots = np.nonzero((np.arange(width) < counts[:, None]) & (free > 0)[:, None])
         self._draws += len(rows)
         for _ in range(_ROUNDS):
@@ -102,12 +103,12 @@ class AdaptiveOversampling:
         if len(rows):
             chances = generator.random(len(rows))
             ids[rows, slots] = exact_items(self._ranks, self.positives, anchors, vectors, scale, rows, chances)
-        dropped = shortfall(owner, self.on_short, ids, counts)
+        dropped = shortfall(self.on_short, ids, counts)
         return Negatives(ids, dropped=dropped).like(query)
 
     def update(self, item_factors: Any) -> None:
         """Rank the items by their vectors (n_items, d) as they are now: O(d n log n)."""
-        self._ranks = _ranked("AdaptiveOversampling.update", item_factors, self.positives.n_items)
+        self._ranks = _ranked(item_factors, self.positives.n_items)
         self._draws = 0
 
     @property
@@ -122,28 +123,27 @@ class AdaptiveOversampling:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; refused, with nothing changed, if it is of other items or not whole."""
-        owner = "AdaptiveOversampling.restore"
         if not isinstance(state, Mapping) or not {"order", "spread", "draws"} <= set(state):
-            refuse(owner, "state", "what AdaptiveOversampling.state gave", shown(state))
-        order, spread, draws = (as_array(owner, name, to_numpy(state[name])) for name in ("order", "spread", "draws"))
+            raise_invalid("state", "what AdaptiveOversampling.state gave", shown(state))
+        order, spread, draws = (as_array(name, to_numpy(state[name])) for name in ("order", "spread", "draws"))
         if order.ndim != 2 or order.shape[1] != self.positives.n_items or spread.shape != order.shape[:1]:
             rule = f"of shape (d, {self.positives.n_items}), with a spread (d,)"
-            refuse(owner, "order", rule, f"shapes {order.shape} and {spread.shape}")
+            raise_invalid("order", rule, f"shapes {order.shape} and {spread.shape}")
         if draws.shape or draws.dtype.kind not in "iu" or draws < 0:
-            refuse(owner, "draws", "a whole number of at least 0", shown(state["draws"]))
+            raise_invalid("draws", "a whole number of at least 0", shown(state["draws"]))
         self._ranks, self._draws = FactorRanks(order.copy(), spread.copy()), int(draws)
 
-    def _vectors(self, owner: str, query: Query) -> NDArray[np.float64]:
+    def _vectors(self, query: Query) -> NDArray[np.float64]:
         """(B, d) the anchors' vectors in NumPy, without gradients."""
-        torch = need_torch(owner) if is_torch(query.anchors) else None
+        torch = need_torch() if is_torch(query.anchors) else None
         with torch.no_grad() if torch is not None else nullcontext():
             vectors = np.asarray(to_numpy(self.embed(query.anchors)), np.float64)
         shape = (len(query), len(self._ranks.spread))
         if vectors.shape != shape:
-            refuse(owner, "embed", f"a function that answers with shape {shape}", f"shape {vectors.shape}")
+            raise_invalid("embed", f"a function that answers with shape {shape}", f"shape {vectors.shape}")
         bad = ~np.isfinite(vectors)
         if bad.any():
-            refuse(owner, "embed", "a function that answers with finite numbers", first_bad(vectors, bad))
+            raise_invalid("embed", "a function that answers with finite numbers", first_bad(vectors, bad))
         return vectors
 
     def __repr__(self) -> str:
@@ -151,17 +151,17 @@ class AdaptiveOversampling:
         return f"AdaptiveOversampling({self.positives!r}, {len(self._ranks.spread)} factors, scale={self.scale})"
 
 
-def _ranked(owner: str, item_factors: Any, n_items: int) -> FactorRanks:
+def _ranked(item_factors: Any, n_items: int) -> FactorRanks:
     """The ranks of item vectors, checked."""
-    factors = as_array(owner, "item_factors", to_numpy(item_factors))
+    factors = as_array("item_factors", to_numpy(item_factors))
     if factors.ndim != 2 or len(factors) != n_items or not factors.size or factors.dtype.kind not in "iuf":
-        refuse(owner, "item_factors", f"numbers of shape ({n_items}, d)", f"{factors.dtype} of shape {factors.shape}")
+        raise_invalid("item_factors", f"numbers of shape ({n_items}, d)", f"{factors.dtype} of shape {factors.shape}")
     bad = ~np.isfinite(factors)
     if bad.any():
-        refuse(owner, "item_factors", "finite", first_bad(factors, bad))
+        raise_invalid("item_factors", "finite", first_bad(factors, bad))
     return FactorRanks.of(factors)
 
 
 def _check_scale(value: Any) -> float:
     rule = "a number of ranks above 0"
-    return check_number("AdaptiveOversampling", "scale", value, rule, lambda scale: 0 < scale < np.inf)
+    return check_number("scale", value, rule, lambda scale: 0 < scale < np.inf)

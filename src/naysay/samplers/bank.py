@@ -10,23 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_range, check_whole, first_bad, refuse, shown
-from naysay.samplers.choose import gather
-from naysay.samplers.draw import check_is_pool, draw_k
-from naysay.samplers.joined import blanked
+from naysay.checks import as_array, check_range, check_whole, first_bad, public, raise_invalid, shown
+from naysay.samplers._choose import gather
+from naysay.samplers._draw import check_is_pool, draw_k
+from naysay.samplers._joined import blanked
 from naysay.types import Negatives, Pool, Query, check_query
 
 UNSEEN = "unseen"
 
 
 @final
+@public
 class Bank:
     """Take k candidates as the pool draws them, with the vectors that they had when they were last seen.
-
-    pool       where candidates come from: `Everything` with each sample its own positive, for instance discrimination
-    n_items    how many items there are
-    momentum   how much of the old vector stays: unit(momentum * old + (1 - momentum) * new)
-    initial    (n_items, d) vectors to begin with, e.g. those of the untrained encoder; None: nothing is known
 
     `observe` once a step with the vectors of the query's positives renews them. An item that was never seen has no
     vector: it is left out, its slot stays empty, and `dropped` counts it as "unseen"; noise is never a negative. The
@@ -38,26 +34,34 @@ class Bank:
 
     Wu, Xiong, Yu, Lin. Unsupervised Feature Learning via Non-Parametric Instance Discrimination. CVPR 2018.
 
-    >>> import numpy as np, naysay as ns
-    >>> bank = Bank(ns.pools.Everything(ns.Positives.from_pairs([0, 1, 2], [0, 1, 2])), 3)
-    >>> bank.observe(ns.Query([1], positives=[1]), None, vectors=np.array([[0.0, 2.0]]))
-    >>> drawn = bank.sample(ns.Query([0]), 2, rng=ns.rng_for(0))
-    >>> drawn.ids.tolist(), drawn.vectors.tolist(), dict(drawn.dropped)
-    ([[1, -1]], [[[0.0, 1.0], [0.0, 0.0]]], {'unseen': 1})
+    Args:
+        pool: Where candidates come from: `Everything` with each sample its own positive, for instance
+            discrimination.
+        n_items: How many items there are.
+        momentum: How much of the old vector stays: unit(momentum * old + (1 - momentum) * new).
+        initial: (n_items, d) vectors to begin with, e.g. those of the untrained encoder; None: nothing is known.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> bank = Bank(ns.pools.Everything(ns.Positives.from_pairs([0, 1, 2], [0, 1, 2])), 3)
+        >>> bank.observe(ns.Query([1], positives=[1]), None, vectors=np.array([[0.0, 2.0]]))
+        >>> drawn = bank.sample(ns.Query([0]), 2, rng=ns.rng_for(0))
+        >>> drawn.ids.tolist(), drawn.vectors.tolist(), dict(drawn.dropped)
+        ([[1, -1]], [[[0.0, 1.0], [0.0, 0.0]]], {'unseen': 1})
     """
 
     def __init__(self, pool: Pool, n_items: int, momentum: float = 0.5, initial: ArrayLike | None = None) -> None:
         """Nothing is seen, or everything that `initial` has."""
-        check_is_pool("Bank", pool)
+        check_is_pool(pool)
         if isinstance(momentum, bool) or not isinstance(momentum, int | float) or not 0 <= momentum <= 1:
-            refuse("Bank", "momentum", "a number between 0.0 and 1.0", shown(momentum))
+            raise_invalid("momentum", "a number between 0.0 and 1.0", shown(momentum))
         self.pool, self.momentum = pool, float(momentum)
-        self.n_items = check_whole("Bank", "n_items", n_items, 1)
+        self.n_items = check_whole("n_items", n_items, 1)
         self.distinct = getattr(pool, "distinct", None)
         self._vectors: NDArray[Any] = np.zeros((self.n_items, 0), np.float32)
         self._seen = np.zeros(self.n_items, np.bool_)
         if initial is not None:
-            self._vectors = _units(_vectors("Bank", "initial", initial, self.n_items))
+            self._vectors = _units(_vectors("initial", initial, self.n_items))
             self._seen[:] = True
 
     @property
@@ -72,8 +76,8 @@ class Bank:
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) negatives with `vectors`; k is a number, K = ceil(k), realised per row; or (B,) of them."""
-        drawn = draw_k("Bank.sample", self.pool, query, k, rng).numpy()
-        check_range("Bank.sample", "pool", drawn.ids, self.n_items, "items", least=-1)
+        drawn = draw_k(self.pool, query, k, rng).numpy()
+        check_range("pool", drawn.ids, self.n_items, "items", least=-1)
         filled = drawn.ids >= 0
         known = filled & self._seen[drawn.ids]
         unseen = int(np.count_nonzero(filled & ~known))
@@ -100,17 +104,16 @@ class Bank:
 
         `negatives` and `positive_scores` are what every part that learns is told; a bank has no use for them.
         """
-        owner = "Bank.observe"
-        check_query(owner, query)
-        items = query.positive_ids(owner)
-        check_range(owner, "positives", items, self.n_items, "items")
+        check_query(query)
+        items = query.positive_ids()
+        check_range("positives", items, self.n_items, "items")
         if vectors is None:
-            refuse(owner, "vectors", "given", None, "Pass the vectors (B, d) of the query's positives.")
-        new = _units(_vectors(owner, "vectors", vectors, len(items)))
+            raise_invalid("vectors", "given", None, "Pass the vectors (B, d) of the query's positives.")
+        new = _units(_vectors("vectors", vectors, len(items)))
         if self._vectors.shape[1] == 0:
             self._vectors = np.zeros((self.n_items, new.shape[1]), new.dtype)
         if new.shape[1] != self._vectors.shape[1]:
-            refuse(owner, "vectors", f"of dimension {self._vectors.shape[1]}, like those held", new.shape[1])
+            raise_invalid("vectors", f"of dimension {self._vectors.shape[1]}, like those held", new.shape[1])
         stays = np.where(self._seen[items], self.momentum, 0.0)[:, None]
         self._vectors[items] = _units(stays * self._vectors[items] + (1 - stays) * new)
         self._seen[items] = True
@@ -121,13 +124,12 @@ class Bank:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` gave; refused, with nothing changed, if it is of another number of items."""
-        owner = "Bank.restore"
         if not isinstance(state, Mapping) or not {"vectors", "seen"} <= set(state):
-            refuse(owner, "state", "what Bank.state gave", shown(state))
-        vectors = _vectors(owner, "vectors", state["vectors"], self.n_items)
+            raise_invalid("state", "what Bank.state gave", shown(state))
+        vectors = _vectors("vectors", state["vectors"], self.n_items)
         seen = np.asarray(to_numpy(state["seen"]))
         if seen.shape != (self.n_items,) or seen.dtype != np.bool_:
-            refuse(owner, "seen", f"({self.n_items},) bool", f"{seen.shape} {seen.dtype}")
+            raise_invalid("seen", f"({self.n_items},) bool", f"{seen.shape} {seen.dtype}")
         self._vectors, self._seen = vectors.copy(), seen.copy()
 
     def __repr__(self) -> str:
@@ -136,16 +138,16 @@ class Bank:
         return f"Bank({self.pool!r}, {held}, momentum={self.momentum})"
 
 
-def _vectors(owner: str, parameter: str, vectors: ArrayLike, rows: int) -> NDArray[Any]:
+def _vectors(parameter: str, vectors: ArrayLike, rows: int) -> NDArray[Any]:
     """(rows, d) floating and finite, or a refusal."""
-    array = as_array(owner, parameter, to_numpy(vectors))
+    array = as_array(parameter, to_numpy(vectors))
     if array.ndim != 2 or len(array) != rows:
-        refuse(owner, parameter, f"of shape ({rows}, d)", f"shape {array.shape}")
+        raise_invalid(parameter, f"of shape ({rows}, d)", f"shape {array.shape}")
     if array.dtype.kind != "f":
-        refuse(owner, parameter, "floating numbers", f"dtype {array.dtype}")
+        raise_invalid(parameter, "floating numbers", f"dtype {array.dtype}")
     bad = ~np.isfinite(array)
     if bad.any():
-        refuse(owner, parameter, "finite", first_bad(array[np.arange(len(bad)), bad.argmax(axis=1)], bad))
+        raise_invalid(parameter, "finite", first_bad(array[np.arange(len(bad)), bad.argmax(axis=1)], bad))
     return array
 
 

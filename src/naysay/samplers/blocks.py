@@ -5,37 +5,40 @@ from __future__ import annotations
 import numpy as np
 
 from naysay.arrays import is_torch, need_torch
-from naysay.checks import check_whole
-from naysay.samplers.scored import Score, check_score
+from naysay.checks import check_whole, public
+from naysay.samplers._scored import Score, check_score
 from naysay.types import Array
 
 
+@public
 def in_blocks(score: Score, candidates: int = 1 << 13) -> Score:
     """The same score function, asked for about `candidates` candidates at a time.
-
-    score        score(anchors (B,), ids (B, n)) -> (B, n), whose rows do not depend on each other
-    candidates   how many are scored at once, in whole rows and at least one
 
     A model that looks up d numbers for each candidate holds B n d of them: 67 MB for 4,096 rows of 64 candidates, each
     64 wide, made and thrown away every step. In blocks it is candidates * d numbers, which a processor's cache holds.
     Leave it out where a call is dear in itself, as with a graph network that passes all its messages first.
 
-    >>> import numpy as np
-    >>> table = np.arange(12.0).reshape(3, 4)
-    >>> score = in_blocks(lambda anchors, ids: table[anchors[:, None], ids], candidates=4)
-    >>> score(np.array([2, 0, 1]), np.array([[0, 1], [2, 3], [0, 0]]))
-    array([[8., 9.],
-           [2., 3.],
-           [4., 4.]])
+    Args:
+        score: Score(anchors (B,), ids (B, n)) -> (B, n), whose rows do not depend on each other.
+        candidates: How many are scored at once, in whole rows and at least one.
+
+    Example:
+        >>> import numpy as np
+        >>> table = np.arange(12.0).reshape(3, 4)
+        >>> score = in_blocks(lambda anchors, ids: table[anchors[:, None], ids], candidates=4)
+        >>> score(np.array([2, 0, 1]), np.array([[0, 1], [2, 3], [0, 0]]))
+        array([[8., 9.],
+               [2., 3.],
+               [4., 4.]])
     """
-    check_score("in_blocks", score)
-    check_whole("in_blocks", "candidates", candidates, 1)
+    check_score(score)
+    check_whole("candidates", candidates, 1)
 
     def asked(anchors: Array, ids: Array) -> Array:
         rows = max(1, candidates // max(ids.shape[1], 1))
         if len(ids) <= rows:
             return score(anchors, ids)
         parts = [score(anchors[i : i + rows], ids[i : i + rows]) for i in range(0, len(ids), rows)]
-        return need_torch("in_blocks").cat(parts) if is_torch(parts[0]) else np.concatenate(parts)
+        return need_torch().cat(parts) if is_torch(parts[0]) else np.concatenate(parts)
 
     return asked

@@ -7,14 +7,14 @@ from typing import Any, final
 import numpy as np
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import check_one_of, check_whole
-from naysay.pools.slots import ON_SHORT, shortfall
+from naysay.checks import check_one_of, check_whole, public
+from naysay.pools._slots import ON_SHORT, shortfall
+from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers.choose import gather
-from naysay.samplers.curriculum import at_step
-from naysay.samplers.draw import check_is_pool
-from naysay.samplers.scored import wanted_slots
-from naysay.samplers.vectors import (
+from naysay.samplers._choose import gather
+from naysay.samplers._draw import check_is_pool
+from naysay.samplers._scored import wanted_slots
+from naysay.samplers._vectors import (
     Embed,
     anchor_vectors,
     check_embed,
@@ -30,17 +30,9 @@ _POOLING = ("mean", "sum", "final", "concat")
 
 
 @final
+@public
 class MixGCF:
     """Mix the positive into candidates, take the hardest of them at each layer, and put the layers together.
-
-    pool            where candidates come from; it has excluded what is known
-    embed           embed(ids) -> (..., layers, d), the items' vectors at each layer of a graph network, layer 0 first;
-                    (..., d) is one layer
-    candidates      M, how many each negative is made from
-    embed_anchors   embed_anchors(anchors (B,)) -> (B, d), for queries without vectors
-    mix             (low, high): the positive's share is uniform between them; (0, 1) in the paper
-    pooling         how layers become one vector: "mean", "sum", "final" (the last), or "concat"
-    on_short        "pad" or "raise", if a row has fewer candidates than k
 
     The query carries its positives and the anchors' pooled vectors e_a (B, d); for "concat" (B, layers * d), whose
     parts meet the items' layers one by one. For each of the k negatives, with M candidates m of its own:
@@ -61,14 +53,25 @@ class MixGCF:
 
     Huang, Dong, Ding, Yang, Feng, Wang, Tang. MixGCF. KDD 2021.
 
-    >>> import numpy as np, naysay as ns
-    >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0], [3], n_items=4))
-    >>> vectors = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [4.0, 4.0]])
-    >>> hardest = MixGCF(pool, lambda ids: vectors[ids], candidates=3, mix=(0.5, 0.5))
-    >>> query = ns.Query([0], positives=[3], vectors=np.array([[1.0, 0.0]]))
-    >>> made = hardest.sample(query, 1, rng=ns.rng_for(0))
-    >>> made.vectors.tolist(), made.parents.tolist()
-    ([[[3.0, 2.0]]], [[[1, 3]]])
+    Args:
+        pool: Where candidates come from; it has excluded what is known.
+        embed: Embed(ids) -> (..., layers, d), the items' vectors at each layer of a graph network, layer 0 first;
+            (..., d) is one layer.
+        candidates: M, how many each negative is made from.
+        embed_anchors: Embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
+        mix: (low, high): the positive's share is uniform between them; (0, 1) in the paper.
+        pooling: How layers become one vector: "mean", "sum", "final" (the last), or "concat".
+        on_short: "pad" or "raise", if a row has fewer candidates than k.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0], [3], n_items=4))
+        >>> vectors = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [4.0, 4.0]])
+        >>> hardest = MixGCF(pool, lambda ids: vectors[ids], candidates=3, mix=(0.5, 0.5))
+        >>> query = ns.Query([0], positives=[3], vectors=np.array([[1.0, 0.0]]))
+        >>> made = hardest.sample(query, 1, rng=ns.rng_for(0))
+        >>> made.vectors.tolist(), made.parents.tolist()
+        ([[[3.0, 2.0]]], [[[1, 3]]])
     """
 
     def __init__(
@@ -83,12 +86,12 @@ class MixGCF:
         on_short: str = "pad",
     ) -> None:
         """Keep the parts; numbers are looked at here, functions of the step when they are called."""
-        check_is_pool("MixGCF", pool)
-        check_embed("MixGCF", "embed", embed)
+        check_is_pool(pool)
+        check_embed("embed", embed)
         if embed_anchors is not None:
-            check_embed("MixGCF", "embed_anchors", embed_anchors)
-        check_one_of("MixGCF", "pooling", pooling, _POOLING)
-        check_one_of("MixGCF", "on_short", on_short, ON_SHORT)
+            check_embed("embed_anchors", embed_anchors)
+        check_one_of("pooling", pooling, _POOLING)
+        check_one_of("on_short", on_short, ON_SHORT)
         self.pool, self.embed, self.embed_anchors = pool, embed, embed_anchors
         self.candidates, self.mix, self.pooling, self.on_short = candidates, mix, pooling, on_short
         self.distinct = getattr(pool, "distinct", None)
@@ -97,30 +100,29 @@ class MixGCF:
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) synthetic negatives; k is a number, K = ceil(k), realised per row; or (B,) of them."""
-        owner = "MixGCF.sample"
-        check_query(owner, query)
+        check_query(query)
         size, mix = self._numbers(query.step)
-        positives = query.positive_ids(owner)
-        anchors = anchor_vectors(owner, query, self.embed_anchors)
-        counts, width = wanted_slots(owner, k, len(query), rng)
+        positives = query.positive_ids()
+        anchors = anchor_vectors(query, self.embed_anchors)
+        counts, width = wanted_slots(k, len(query), rng)
         drawn = self.pool.draw(query, counts * size, rng=rng).like(query)
         ids = _dealt(drawn.ids, counts, width, size)  # (B, K * M)
         liked = to_torch(positives, query.device) if is_torch(query.anchors) else positives
-        vectors = item_vectors(owner, self.embed, ids, layers=True)
-        good = item_vectors(owner, self.embed, liked, layers=True)  # (B, layers, d)
+        vectors = item_vectors(self.embed, ids, layers=True)
+        good = item_vectors(self.embed, liked, layers=True)  # (B, layers, d)
         layers, dimension = vectors.shape[2:]
-        check_width(owner, anchors, dimension * (layers if self.pooling == "concat" else 1))
+        check_width(anchors, dimension * (layers if self.pooling == "concat" else 1))
         chosen = _hardest(anchors, vectors, ids, size)
-        alpha = uniform((len(query), width, layers, 1), key_from(owner, rng), vectors, mix)
+        alpha = uniform((len(query), width, layers, 1), key_from(rng), vectors, mix)
         made = self._pooled(alpha * good[:, None] + (1 - alpha) * _own_layers(vectors, chosen))
-        return self._answer(owner, anchors, made, gather(ids, chosen[:, :, 0]), liked, counts)
+        return self._answer(anchors, made, gather(ids, chosen[:, :, 0]), liked, counts)
 
-    def _answer(self, owner: str, anchors: Array, made: Array, first: Array, liked: Array, counts: Any) -> Negatives:
+    def _answer(self, anchors: Array, made: Array, first: Array, liked: Array, counts: Any) -> Negatives:
         """The negatives, with 0 and -1 where a slot is empty."""
         empty = first < 0
         partner = liked[:, None] + 0 * first
         if is_torch(made):
-            torch = need_torch(owner)
+            torch = need_torch()
             made = made.masked_fill(empty[:, :, None], 0.0)
             parents = torch.stack([first, torch.where(empty, -1, partner)], dim=2)
             scores = products(anchors.detach(), made.detach())
@@ -128,7 +130,7 @@ class MixGCF:
             made = np.where(empty[:, :, None], 0.0, made).astype(made.dtype, copy=False)
             parents = np.stack([first, np.where(empty, -1, partner)], axis=2)
             scores = products(anchors, made)
-        dropped = shortfall(owner, self.on_short, np.asarray(to_numpy(first)), counts)
+        dropped = shortfall(self.on_short, np.asarray(to_numpy(first)), counts)
         return Negatives(first, scores=scores, vectors=made, parents=parents, dropped=dropped)
 
     def _pooled(self, mixed: Array) -> Array:
@@ -141,8 +143,8 @@ class MixGCF:
 
     def _numbers(self, step: int) -> tuple[int, tuple[float, float]]:
         """The candidates and mix at a step, checked."""
-        size = check_whole("MixGCF", "candidates", at_step(self.candidates, step), 1)
-        return size, share_at("MixGCF", "mix", self.mix, step)
+        size = check_whole("candidates", at_step(self.candidates, step), 1)
+        return size, share_at("mix", self.mix, step)
 
     def __repr__(self) -> str:
         """The pool and the numbers."""
@@ -173,7 +175,7 @@ def _hardest(anchors: Array, vectors: Array, ids: Array, size: int) -> Array:
     grouped = (rows, total // size, size, layers)
     start = size * np.arange(total // size)[:, None]
     if is_torch(vectors):
-        torch = need_torch("MixGCF.sample")
+        torch = need_torch()
         with torch.no_grad():
             scores = torch.einsum("bnld,bld->bnl", vectors, own.expand(rows, layers, dimension))
         scores = scores.masked_fill((ids < 0)[:, :, None], -torch.inf)

@@ -8,15 +8,15 @@ from typing import Any, final
 import numpy as np
 
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import check_one_of, check_whole, refuse
-from naysay.pools.slots import ON_SHORT, shortfall
+from naysay.checks import check_one_of, check_whole, public, raise_invalid
+from naysay.pools._slots import ON_SHORT, shortfall
+from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers.choose import gather, top
-from naysay.samplers.curriculum import at_step
-from naysay.samplers.draw import check_is_pool
-from naysay.samplers.partner import sides_of
-from naysay.samplers.scored import Score, candidates_of, check_score, score_slots, wanted_slots
-from naysay.samplers.vectors import (
+from naysay.samplers._choose import gather, top
+from naysay.samplers._draw import check_is_pool
+from naysay.samplers._partner import sides_of
+from naysay.samplers._scored import Score, candidates_of, check_score, score_slots, wanted_slots
+from naysay.samplers._vectors import (
     Embed,
     check_embed,
     item_vectors,
@@ -35,19 +35,9 @@ _BY = ("score", "entity")
 
 
 @final
+@public
 class MixKG:
     """Of the candidates, take the n_hard hardest by one of two criteria, and mix k pairs of them.
-
-    pool         where candidates come from: `Corruption` of one side (two sides: two of these in `Mixed`), or any pool
-    score        score(triples (B, 3), corrupted (B, n, 3)) -> (B, n), higher is closer; on a pool of items
-                 score(anchors (B,), ids (B, n)) -> (B, n); None if by="entity"
-    embed        embed(ids) -> (..., d), the vectors of the entities
-    candidates   how many are drawn
-    n_hard       how many of them are mixed
-    by           "score": hard is what the model scores highest. "entity": hard is what is most alike, by cosine, to the
-                 right entity: the one that the triple has there, or the query's positive
-    mix          (low, high) of the first parent's share: any convex combination, each as likely, unless told
-    on_short     "pad" or "raise", if a row has no candidate
 
     v = a e_i + (1 - a) e_j,  a ~ U(mix),  i != j uniform among the n_hard (i = j if there is but one). The paper
     names both criteria: `Mixed` of two samplers has both.
@@ -59,16 +49,30 @@ class MixKG:
 
     Che, Yang, Shao, Zhang, Tao. MixKG: Mixing for Harder Negative Samples in Knowledge Graph. 2022 (arXiv 2202.09606).
 
-    >>> import numpy as np, naysay as ns
-    >>> triples = [[0, 0, 1], [2, 0, 3]]
-    >>> entities = np.array([[0.0], [1.0], [2.0], [4.0]])
-    >>> pool = ns.pools.Corruption(triples, sides=("tail",))
-    >>> def score(triples, corrupted):
-    ...     return corrupted[:, :, 2] * 1.0
-    >>> mixed = MixKG(pool, score, lambda ids: entities[ids], candidates=3, n_hard=2, mix=(0.5, 0.5))
-    >>> made = mixed.sample(ns.Query(triples), 1, rng=ns.rng_for(0))
-    >>> made.vectors.tolist(), np.sort(made.parents).tolist(), made.side.tolist()
-    ([[[3.0]], [[1.5]]], [[[2, 3]], [[1, 2]]], [[2], [2]])
+    Args:
+        pool: Where candidates come from: `Corruption` of one side (two sides: two of these in `Mixed`), or any
+            pool.
+        score: Score(triples (B, 3), corrupted (B, n, 3)) -> (B, n), higher is closer; on a pool of items
+            score(anchors (B,), ids (B, n)) -> (B, n); None if by="entity".
+        embed: Embed(ids) -> (..., d), the vectors of the entities.
+        candidates: How many are drawn.
+        n_hard: How many of them are mixed.
+        by: "score": hard is what the model scores highest. "entity": hard is what is most alike, by cosine, to the
+            right entity: the one that the triple has there, or the query's positive.
+        mix: (low, high) of the first parent's share: any convex combination, each as likely, unless told.
+        on_short: "pad" or "raise", if a row has no candidate.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> triples = [[0, 0, 1], [2, 0, 3]]
+        >>> entities = np.array([[0.0], [1.0], [2.0], [4.0]])
+        >>> pool = ns.pools.Corruption(triples, sides=("tail",))
+        >>> def score(triples, corrupted):
+        ...     return corrupted[:, :, 2] * 1.0
+        >>> mixed = MixKG(pool, score, lambda ids: entities[ids], candidates=3, n_hard=2, mix=(0.5, 0.5))
+        >>> made = mixed.sample(ns.Query(triples), 1, rng=ns.rng_for(0))
+        >>> made.vectors.tolist(), np.sort(made.parents).tolist(), made.side.tolist()
+        ([[[3.0]], [[1.5]]], [[[2, 3]], [[1, 2]]], [[2], [2]])
     """
 
     def __init__(
@@ -84,14 +88,14 @@ class MixKG:
         on_short: str = "pad",
     ) -> None:
         """Keep the parts; numbers are looked at here, functions of the step when they are called."""
-        check_is_pool("MixKG", pool)
-        check_one_of("MixKG", "by", by, _BY)
+        check_is_pool(pool)
+        check_one_of("by", by, _BY)
         if by == "score":
-            check_score("MixKG", score)
+            check_score(score)
         elif score is not None:
-            refuse("MixKG", "score", "None with by='entity'", type(score).__name__)
-        check_embed("MixKG", "embed", embed)
-        check_one_of("MixKG", "on_short", on_short, ON_SHORT)
+            raise_invalid("score", "None with by='entity'", type(score).__name__)
+        check_embed("embed", embed)
+        check_one_of("on_short", on_short, ON_SHORT)
         self.pool, self.score, self.embed, self.by = pool, score, embed, by
         self.candidates, self.n_hard, self.mix, self.on_short = candidates, n_hard, mix, on_short
         self.distinct = False
@@ -100,50 +104,49 @@ class MixKG:
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) synthetic negatives; k is a number, K = ceil(k), realised per row; or (B,) of them."""
-        owner = "MixKG.sample"
-        check_query(owner, query)
+        check_query(query)
         size, n_hard, (low, high) = self._numbers(query.step)
-        drawn = candidates_of(owner, self.pool, query, size, rng)
-        counts, width = wanted_slots(owner, k, len(query), rng)
-        side = _one_side(owner, drawn)
+        drawn = candidates_of(self.pool, query, size, rng)
+        counts, width = wanted_slots(k, len(query), rng)
+        side = _one_side(drawn)
         hardness = (
-            self._likeness(owner, query, drawn.ids, side)
+            self._likeness(query, drawn.ids, side)
             if self.score is None
-            else score_slots(owner, self.score, query, drawn.ids, drawn.side)
+            else score_slots(self.score, query, drawn.ids, drawn.side)
         )
         hard = top(hardness, min(n_hard, hardness.shape[1]))
         found = (gather(hardness, hard) > -np.inf).sum(1)[:, None]
-        draws = uniform((len(query), width, 3), key_from(owner, rng), hardness)
+        draws = uniform((len(query), width, 3), key_from(rng), hardness)
         first, second = (gather(hard, places) for places in two_places(draws[:, :, 0], draws[:, :, 1], found))
         used = like_query(np.arange(width) < counts[:, None], query) & (found > 0)
-        where = need_torch(owner).where if is_torch(used) else np.where
+        where = need_torch().where if is_torch(used) else np.where
         one, other = (where(used, gather(drawn.ids, places), -1) for places in (first, second))
-        vectors = item_vectors(owner, self.embed, one, layers=False)
+        vectors = item_vectors(self.embed, one, layers=False)
         share = of_kind(low + (high - low) * draws[:, :, 2], vectors)[:, :, None]
-        made = share * vectors + (1 - share) * item_vectors(owner, self.embed, other, layers=False)
+        made = share * vectors + (1 - share) * item_vectors(self.embed, other, layers=False)
         return Negatives(
             one,
             vectors=where(used[:, :, None], made, made * 0),
             parents=stack_last(one, other),
             side=None if side is None else like_query(np.where(to_numpy(used), side, -1).astype(np.int8), query),
-            dropped=shortfall(owner, self.on_short, np.asarray(to_numpy(one)), counts),
+            dropped=shortfall(self.on_short, np.asarray(to_numpy(one)), counts),
         )
 
-    def _likeness(self, owner: str, query: Query, ids: Array, side: int | None) -> Array:
+    def _likeness(self, query: Query, ids: Array, side: int | None) -> Array:
         """(B, n) cosines with the right entity, without gradients; -inf where a slot is empty."""
-        right = query.positive_ids(owner) if side is None else query.ids(owner)[:, side]
-        torch = need_torch(owner) if is_torch(ids) else None
+        right = query.positive_ids() if side is None else query.ids()[:, side]
+        torch = need_torch() if is_torch(ids) else None
         with nullcontext() if torch is None else torch.no_grad():
-            vectors = item_vectors(owner, self.embed, ids, layers=False)
-            whole = item_vectors(owner, self.embed, like_query(right, query), layers=False)
+            vectors = item_vectors(self.embed, ids, layers=False)
+            whole = item_vectors(self.embed, like_query(right, query), layers=False)
         where = np.where if torch is None else torch.where
         return where(ids >= 0, products(unit(whole), unit(vectors)), -np.inf)
 
     def _numbers(self, step: int) -> tuple[int, int, tuple[float, float]]:
         """The numbers candidates, n_hard and mix at a step, checked."""
-        size = check_whole("MixKG", "candidates", at_step(self.candidates, step), 1)
-        n_hard = check_whole("MixKG", "n_hard", at_step(self.n_hard, step), 1)
-        return size, n_hard, share_at("MixKG", "mix", self.mix, step)
+        size = check_whole("candidates", at_step(self.candidates, step), 1)
+        n_hard = check_whole("n_hard", at_step(self.n_hard, step), 1)
+        return size, n_hard, share_at("mix", self.mix, step)
 
     def __repr__(self) -> str:
         """The pool and the numbers."""
@@ -151,12 +154,12 @@ class MixKG:
         return f"MixKG({self.pool!r}, {numbers})"
 
 
-def _one_side(owner: str, drawn: Negatives) -> int | None:
+def _one_side(drawn: Negatives) -> int | None:
     """The side that all candidates replace, or None where there are no sides."""
     if drawn.side is None:
         return None
     sides = sides_of(drawn)
     if len(sides) > 1:
         advice = "Make one pool for each side, and put two samplers into Mixed."
-        refuse(owner, "pool", "one that replaces one side", [SIDES[side] for side in sides], advice)
+        raise_invalid("pool", "one that replaces one side", [SIDES[side] for side in sides], advice)
     return sides[0]

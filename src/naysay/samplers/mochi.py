@@ -8,14 +8,14 @@ from typing import Any, final
 import numpy as np
 
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import check_one_of, check_whole, refuse, shown
-from naysay.pools.slots import ON_SHORT, shortfall
+from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
+from naysay.pools._slots import ON_SHORT, shortfall
+from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers.choose import gather, top
-from naysay.samplers.curriculum import at_step
-from naysay.samplers.draw import check_is_pool
-from naysay.samplers.scored import wanted_slots
-from naysay.samplers.vectors import (
+from naysay.samplers._choose import gather, top
+from naysay.samplers._draw import check_is_pool
+from naysay.samplers._scored import wanted_slots
+from naysay.samplers._vectors import (
     Embed,
     anchor_vectors,
     check_embed,
@@ -37,19 +37,9 @@ SOURCES = ("pair", "with anchor")
 
 
 @final
+@public
 class MoCHi:
     """Of the candidates, take the n_hard nearest to the anchor, and mix k new vectors from them.
-
-    pool            where candidates come from: `Memory`, with its own vectors, or any pool with `embed`
-    embed           embed(ids) -> (..., d), the items' vectors; None takes those that the pool draws
-    n_hard          how many of the nearest candidates are mixed
-    candidates      how many are drawn; None: everything in the pool, for pools whose draw takes n=None (`Memory`,
-                    `InBatch`)
-    embed_anchors   embed_anchors(anchors (B,)) -> (B, d), for queries without vectors
-    anchor_share    the share of a row's slots that are mixed with the anchor, spread evenly; 0: none, 1: all
-    mix             (low, high) of a in pairs:           unit(a n_i + (1 - a) n_j),   a ~ U(mix),        i != j
-    anchor_mix      (low, high) of b with the anchor q:  unit(b q + (1 - b) n_i),     b ~ U(anchor_mix)
-    on_short        "pad" or "raise", if a row has no candidate
 
     Near is the dot product with the query's vectors (B, d): hand in vectors of length 1. i and j are uniform among the
     n_hard; the two differ unless there is but one. With b below 1/2 the anchor's part is always the smaller one. Every
@@ -62,14 +52,27 @@ class MoCHi:
 
     Kalantidis, Sariyildiz, Pion, Weinzaepfel, Larlus. Hard Negative Mixing for Contrastive Learning. NeurIPS 2020.
 
-    >>> import numpy as np, naysay as ns
-    >>> memory = ns.pools.Memory(4)
-    >>> memory.push([1, 2, 3], vectors=np.array([[0.8, 0.6], [0.6, 0.8], [-1.0, 0.0]]))
-    >>> made = MoCHi(memory, None, n_hard=2, anchor_share=0.5).sample(
-    ...     ns.Query([0], vectors=np.array([[1.0, 0.0]])), 2, rng=ns.rng_for(0)
-    ... )
-    >>> sorted(made.parents[0, 0].tolist()), made.parents[0, 1, 1].tolist(), made.source.tolist()
-    ([1, 2], -1, [[0, 1]])
+    Args:
+        pool: Where candidates come from: `Memory`, with its own vectors, or any pool with `embed`.
+        embed: Embed(ids) -> (..., d), the items' vectors; None takes those that the pool draws.
+        n_hard: How many of the nearest candidates are mixed.
+        candidates: How many are drawn; None: everything in the pool, for pools whose draw takes n=None (`Memory`,
+            `InBatch`).
+        embed_anchors: Embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
+        anchor_share: The share of a row's slots that are mixed with the anchor, spread evenly; 0: none, 1: all.
+        mix: (low, high) of a in pairs: unit(a n_i + (1 - a) n_j), a ~ U(mix), i != j.
+        anchor_mix: (low, high) of b with the anchor q: unit(b q + (1 - b) n_i), b ~ U(anchor_mix).
+        on_short: "pad" or "raise", if a row has no candidate.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> memory = ns.pools.Memory(4)
+        >>> memory.push([1, 2, 3], vectors=np.array([[0.8, 0.6], [0.6, 0.8], [-1.0, 0.0]]))
+        >>> made = MoCHi(memory, None, n_hard=2, anchor_share=0.5).sample(
+        ...     ns.Query([0], vectors=np.array([[1.0, 0.0]])), 2, rng=ns.rng_for(0)
+        ... )
+        >>> sorted(made.parents[0, 0].tolist()), made.parents[0, 1, 1].tolist(), made.source.tolist()
+        ([1, 2], -1, [[0, 1]])
     """
 
     def __init__(
@@ -86,11 +89,11 @@ class MoCHi:
         on_short: str = "pad",
     ) -> None:
         """Keep the parts; numbers are looked at here, functions of the step when they are called."""
-        check_is_pool("MoCHi", pool)
+        check_is_pool(pool)
         for name, function in (("embed", embed), ("embed_anchors", embed_anchors)):
             if function is not None:
-                check_embed("MoCHi", name, function)
-        check_one_of("MoCHi", "on_short", on_short, ON_SHORT)
+                check_embed(name, function)
+        check_one_of("on_short", on_short, ON_SHORT)
         self.pool, self.embed, self.embed_anchors, self.on_short = pool, embed, embed_anchors, on_short
         self.n_hard, self.candidates = n_hard, candidates
         self.anchor_share, self.mix, self.anchor_mix = anchor_share, mix, anchor_mix
@@ -100,20 +103,19 @@ class MoCHi:
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) synthetic negatives; k is a number, K = ceil(k), realised per row; or (B,) of them."""
-        owner = "MoCHi.sample"
-        check_query(owner, query)
-        torch = need_torch(owner) if is_torch(query.anchors) else None
+        check_query(query)
+        torch = need_torch() if is_torch(query.anchors) else None
         with nullcontext() if torch is None else torch.no_grad():
-            anchors = anchor_vectors(owner, query, self.embed_anchors)
+            anchors = anchor_vectors(query, self.embed_anchors)
             drawn = self.pool.draw(query, self._numbers(query.step)[1], rng=rng)
-            counts, width = wanted_slots(owner, k, len(query), rng)
-            vectors = self._vectors(owner, drawn, query, anchors)
-            return self._mixed(owner, query, anchors, drawn.ids, vectors, counts, width, key_from(owner, rng))
+            counts, width = wanted_slots(k, len(query), rng)
+            vectors = self._vectors(drawn, query, anchors)
+            return self._mixed(query, anchors, drawn.ids, vectors, counts, width, key_from(rng))
 
-    def _vectors(self, owner: str, drawn: Negatives, query: Query, anchors: Array) -> Array:
+    def _vectors(self, drawn: Negatives, query: Query, anchors: Array) -> Array:
         """(B, n, d), or (n, d) where all rows share them, in the kind of the anchors' vectors."""
         if self.embed is not None:
-            found = item_vectors(owner, self.embed, like_query(drawn.ids, query), layers=False)
+            found = item_vectors(self.embed, like_query(drawn.ids, query), layers=False)
         elif drawn.vectors is not None:
             found = to_numpy(drawn.vectors)
             if found.strides[0] == 0 and len(found):
@@ -123,13 +125,12 @@ class MoCHi:
             found = anchors[:0]
         else:
             advice = "Pass embed, or push vectors into the memory."
-            refuse(owner, "embed", "given where the pool has no vectors", None, advice)
-        check_width(owner, anchors, found.shape[-1])
+            raise_invalid("embed", "given where the pool has no vectors", None, advice)
+        check_width(anchors, found.shape[-1])
         return of_kind(found, anchors)
 
     def _mixed(
         self,
-        owner: str,
         query: Query,
         anchors: Array,
         drawn: Array,
@@ -140,7 +141,7 @@ class MoCHi:
     ) -> Negatives:
         """The negatives from (B, n) candidates and their vectors."""
         n_hard, _, share, mix, anchor_mix = self._numbers(query.step)
-        where = need_torch(owner).where if is_torch(query.anchors) else np.where
+        where = need_torch().where if is_torch(query.anchors) else np.where
         slot = np.arange(width)
         spread = np.floor((slot + 1) * share + 1e-9) > np.floor(slot * share + 1e-9)
         with_anchor = like_query(np.broadcast_to(spread, (len(query), width)), query)
@@ -169,19 +170,19 @@ class MoCHi:
             parents=stack_last(parent, other),
             source=like_query(np.where(to_numpy(used), spread, -1).astype(np.int8), query),
             source_names=SOURCES,
-            dropped=shortfall(owner, self.on_short, np.asarray(to_numpy(parent)), counts),
+            dropped=shortfall(self.on_short, np.asarray(to_numpy(parent)), counts),
         )
 
     def _numbers(self, step: int) -> tuple[int, int | None, float, tuple[float, float], tuple[float, float]]:
         """The numbers n_hard, candidates, anchor_share, mix and anchor_mix at a step, checked."""
-        n_hard = check_whole("MoCHi", "n_hard", at_step(self.n_hard, step), 1)
+        n_hard = check_whole("n_hard", at_step(self.n_hard, step), 1)
         candidates = at_step(self.candidates, step)
         if candidates is not None:
-            candidates = check_whole("MoCHi", "candidates", candidates, 1)
+            candidates = check_whole("candidates", candidates, 1)
         share = at_step(self.anchor_share, step)
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-            refuse("MoCHi", "anchor_share", "a number between 0.0 and 1.0", shown(share))
-        pairs = share_at("MoCHi", "mix", self.mix, step), share_at("MoCHi", "anchor_mix", self.anchor_mix, step)
+            raise_invalid("anchor_share", "a number between 0.0 and 1.0", shown(share))
+        pairs = share_at("mix", self.mix, step), share_at("anchor_mix", self.anchor_mix, step)
         return n_hard, candidates, float(share), *pairs
 
     def __repr__(self) -> str:

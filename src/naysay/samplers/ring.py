@@ -11,14 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_torch
-from naysay.checks import check_one_of, check_whole, refuse, shown
-from naysay.pools.slots import ON_SHORT
+from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
+from naysay.pools._slots import ON_SHORT
+from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers.choose import gather
-from naysay.samplers.curriculum import at_step
-from naysay.samplers.draw import check_is_pool
-from naysay.samplers.pick import pick_any
-from naysay.samplers.scored import Score, candidates_of, check_score, corrupted_triples, score_slots, take, wanted_slots
+from naysay.samplers._choose import gather
+from naysay.samplers._draw import check_is_pool
+from naysay.samplers._pick import pick_any
+from naysay.samplers._scored import (
+    Score,
+    candidates_of,
+    check_score,
+    corrupted_triples,
+    score_slots,
+    take,
+    wanted_slots,
+)
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
 # where(query, ids (B, n)) -> (B, n) bool; of triples where(query, corrupted (B, n, 3))
@@ -28,21 +36,9 @@ _ROUNDING = 1e-9  # (1 - 0.9) * 10 is 0.9999999999999998: what a cut may miss an
 
 
 @final
+@public
 class Ring:
     """Draw and score candidates, keep or remove those of a percentile interval, and take k of the rest at random.
-
-    pool         where candidates come from; it has excluded what is known
-    score        score(anchors (B,), ids (B, n)) -> (B, n), higher is closer: any function of the model. On a pool of
-                 triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n)
-    candidates   how many are drawn and scored for each anchor
-    keep         (low, high) in [0, 1]: only this interval of difficulty stays; 1.0 is the hardest
-    remove       (low, high): this interval goes, and the rest stays. One of the two is given.
-    where        where(query, ids (B, n)) -> (B, n) bool in the query's array type (same class, other class): cuts the
-                 interval down to the candidates for which it holds; keep keeps and remove removes what is in both. On
-                 a pool of triples where(query, corrupted (B, n, 3))
-    refill       False: the interval shrinks the set. True: the draw is so much longer that `candidates` are left after
-                 the cut, so that the count stays; a mask under keep, or a pool that runs out, may still leave fewer
-    on_short     "pad" or "raise", if fewer than k are left in a row
 
     The interval may be a function of the step, and so may each of its ends and `candidates` (`Linear`): a curriculum.
 
@@ -59,13 +55,29 @@ class Ring:
     (0.95, 1.0), the very hardest (0.999, 1.0)); Wu, Mosse, Zhuang, Yamins, Goodman. Conditional Negative Sampling for
     Contrastive Learning of Visual Representations. ICLR 2021 (a ring that closes in as training goes on).
 
-    >>> import numpy as np, naysay as ns
-    >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 8], n_items=21))
-    >>> def score(anchors, ids):
-    ...     return ids * 1.0
-    >>> hard = Ring(pool, score, candidates=20, keep=(0.8, 0.95))       # the hardest one in twenty is left out
-    >>> np.sort(hard.sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).ids).tolist()
-    [[17, 18, 19], [17, 18, 19]]
+    Args:
+        pool: Where candidates come from; it has excluded what is known.
+        score: Score(anchors (B,), ids (B, n)) -> (B, n), higher is closer: any function of the model. On a pool of
+            triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
+        candidates: How many are drawn and scored for each anchor.
+        keep: (low, high) in [0, 1]: only this interval of difficulty stays; 1.0 is the hardest.
+        remove: (low, high): this interval goes, and the rest stays. One of the two is given.
+        where: Where(query, ids (B, n)) -> (B, n) bool in the query's array type (same class, other class): cuts the
+            interval down to the candidates for which it holds; keep keeps and remove removes what is in both. On a
+            pool of triples where(query, corrupted (B, n, 3)).
+        refill: False: the interval shrinks the set. True: the draw is so much longer that `candidates` are left
+            after the cut, so that the count stays; a mask under keep, or a pool that runs out, may still leave
+            fewer.
+        on_short: "pad" or "raise", if fewer than k are left in a row.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 8], n_items=21))
+        >>> def score(anchors, ids):
+        ...     return ids * 1.0
+        >>> hard = Ring(pool, score, candidates=20, keep=(0.8, 0.95))       # the hardest one in twenty is left out
+        >>> np.sort(hard.sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).ids).tolist()
+        [[17, 18, 19], [17, 18, 19]]
     """
 
     def __init__(
@@ -81,16 +93,16 @@ class Ring:
         on_short: str = "pad",
     ) -> None:
         """Keep the parts; numbers are looked at here, functions of the step when they are called."""
-        check_is_pool("Ring", pool)
-        check_score("Ring", score)
+        check_is_pool(pool)
+        check_score(score)
         if (keep is None) == (remove is None):
             got = "neither" if keep is None else "both"
-            refuse("Ring", "keep", "given, or remove, but one of them", got, "Write keep=(0.9, 1.0).")
+            raise_invalid("keep", "given, or remove, but one of them", got, "Write keep=(0.9, 1.0).")
         if where is not None and not callable(where):
-            refuse("Ring", "where", "None or a function where(query, ids)", type(where).__name__)
+            raise_invalid("where", "None or a function where(query, ids)", type(where).__name__)
         if not isinstance(refill, bool):
-            refuse("Ring", "refill", "True or False", shown(refill))
-        check_one_of("Ring", "on_short", on_short, ON_SHORT)
+            raise_invalid("refill", "True or False", shown(refill))
+        check_one_of("on_short", on_short, ON_SHORT)
         self.pool, self.score, self.candidates, self.where = pool, score, candidates, where
         self.keep, self.remove, self.refill, self.on_short = keep, remove, refill, on_short
         self.distinct = getattr(pool, "distinct", None)
@@ -105,42 +117,41 @@ class Ring:
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) negatives in random order; k is a number, K = ceil(k), realised per row; or (B,) of them."""
-        owner = "Ring.sample"
-        check_query(owner, query)
+        check_query(query)
         size, low, high = self._numbers(query.step)
-        drawn = candidates_of(owner, self.pool, query, size, rng)
-        counts, width = wanted_slots(owner, k, len(query), rng)
-        scores = score_slots(owner, self.score, query, drawn.ids, drawn.side)
+        drawn = candidates_of(self.pool, query, size, rng)
+        counts, width = wanted_slots(k, len(query), rng)
+        scores = score_slots(self.score, query, drawn.ids, drawn.side)
         order = _hardest_first(scores)
         filled = gather(drawn.ids, order) >= 0
         inside = filled & _within(filled, low, high)
         if self.where is not None:
-            inside = inside & gather(_mask(owner, self.where, query, drawn), order)
+            inside = inside & gather(_mask(self.where, query, drawn), order)
         left = inside if self.remove is None else filled & ~inside
-        places, held = pick_any(left, width, key_from(owner, rng), scores)
-        chosen = take(owner, drawn, gather(order, places), held, counts, width, self.on_short, scores)
+        places, held = pick_any(left, width, key_from(rng), scores)
+        chosen = take(drawn, gather(order, places), held, counts, width, self.on_short, scores)
         cut = int((filled & ~left).sum())
         return replace(chosen, dropped={**chosen.dropped, OUTSIDE: cut}) if cut else chosen
 
     def _numbers(self, step: int) -> tuple[int, float, float]:
         """How many to draw, and the interval, at a step; checked."""
-        size = check_whole("Ring", "candidates", at_step(self.candidates, step), 1)
+        size = check_whole("candidates", at_step(self.candidates, step), 1)
         interval = at_step(self.keep if self.remove is None else self.remove, step)
         if not isinstance(interval, tuple | list) or len(interval) != 2:
-            refuse("Ring", self._name, "a pair (low, high)", shown(interval))
+            raise_invalid(self._name, "a pair (low, high)", shown(interval))
         low, high = (at_step(end, step) for end in interval)
         for end in (low, high):
             if isinstance(end, bool) or not isinstance(end, int | float | np.floating):
-                refuse("Ring", self._name, "a pair of numbers", shown((low, high)))
+                raise_invalid(self._name, "a pair of numbers", shown((low, high)))
         if not 0 <= low < high <= 1:
-            refuse("Ring", self._name, "rising and between 0.0 and 1.0", shown((low, high)), "1.0 is the hardest.")
+            raise_invalid(self._name, "rising and between 0.0 and 1.0", shown((low, high)), "1.0 is the hardest.")
         return self._longer(size, low, high) if self.refill else size, float(low), float(high)
 
     def _longer(self, size: int, low: float, high: float) -> int:
         """The least number of candidates of which `size` are left."""
         share = high - low if self.remove is None else 1 - (high - low)
         if share <= 0:
-            refuse("Ring", "remove", "an interval that leaves some, to refill from", shown((low, high)))
+            raise_invalid("remove", "an interval that leaves some, to refill from", shown((low, high)))
         longer = np.arange(math.ceil((size + 1) / share) + 1)
         inside = _cuts(len(longer) - 1, low) - _cuts(len(longer) - 1, high)
         left = inside if self.remove is None else longer - inside
@@ -177,15 +188,15 @@ def _within(filled: Array, low: float, high: float) -> Array:
     return (place >= first[count][:, None]) & (place < end[count][:, None])
 
 
-def _mask(owner: str, where: Where, query: Query, drawn: Negatives) -> Array:
+def _mask(where: Where, query: Query, drawn: Negatives) -> Array:
     """(B, n) bool: what the user's function says; it never sees -1."""
     ids = drawn.ids
     shown_ids = ids.clamp(min=0) if is_torch(ids) else np.maximum(ids, 0)
     found = where(query, shown_ids if drawn.side is None else corrupted_triples(query.anchors, shown_ids, drawn.side))
     kind = "a tensor" if is_torch(ids) else "a NumPy array"
     if is_torch(found) != is_torch(ids) or not hasattr(found, "dtype"):
-        refuse(owner, "where", f"a function that answers with {kind}, like the query", f"a {type(found).__name__}")
+        raise_invalid("where", f"a function that answers with {kind}, like the query", f"a {type(found).__name__}")
     if tuple(found.shape) != tuple(ids.shape) or not str(found.dtype).endswith("bool"):
         got = f"{tuple(found.shape)} {found.dtype}"
-        refuse(owner, "where", f"a function that answers with {tuple(ids.shape)} bool", got)
+        raise_invalid("where", f"a function that answers with {tuple(ids.shape)} bool", got)
     return found

@@ -6,33 +6,37 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.samplers.draw import check_is_pool, draw_k
+from naysay.checks import public
+from naysay.samplers._draw import check_is_pool, draw_k
 from naysay.types import Negatives, Pool, Query
 
 
 @final
+@public
 class Static:
     """Take k candidates as the pool draws them: uniform (RNS) or by weight (PNS), from any pool.
 
-    pool   where candidates come from; it has excluded what is known
-
     Works in the query's array type. log_q is the pool's, as exact as there: nothing is selected after the draw.
 
-    >>> import naysay as ns
-    >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [1, 0], n_items=5))
-    >>> Static(pool).sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).shape
-    (2, 3)
+    Args:
+        pool: Where candidates come from; it has excluded what is known.
+
+    Example:
+        >>> import naysay as ns
+        >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [1, 0], n_items=5))
+        >>> Static(pool).sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).shape
+        (2, 3)
     """
 
     def __init__(self, pool: Pool) -> None:
         """Keep the pool."""
-        check_is_pool("Static", pool)
+        check_is_pool(pool)
         self.pool = pool
         self.distinct = getattr(pool, "distinct", None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) negatives; k is a number, K = ceil(k), realised per row; or (B,) of them, and K the largest."""
-        return draw_k("Static.sample", self.pool, query, k, rng).like(query)
+        return draw_k(self.pool, query, k, rng).like(query)
 
     def __repr__(self) -> str:
         """The pool in brackets."""

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_torch
-from naysay.checks import check_one_of, check_whole, refuse
-from naysay.pools.slots import ON_SHORT
-from naysay.samplers.curriculum import at_step
-from naysay.samplers.draw import check_is_pool
-from naysay.samplers.numbers import check_number
-from naysay.samplers.partner import partner_scores
-from naysay.samplers.pick import pick, reasons
-from naysay.samplers.scored import Score, candidates_of, check_score, score_slots, take, wanted_slots
+from naysay.checks import check_one_of, check_whole, public, raise_invalid
+from naysay.pools._slots import ON_SHORT
+from naysay.quantity.schedules import at_step
+from naysay.samplers._draw import check_is_pool
+from naysay.samplers._numbers import check_number
+from naysay.samplers._partner import partner_scores
+from naysay.samplers._pick import pick, reasons
+from naysay.samplers._scored import Score, candidates_of, check_score, score_slots, take, wanted_slots
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
 MODES = ("paper", "lightfm")
@@ -26,19 +26,9 @@ _EXACT = 256  # below, harmonic numbers are added up; above, five terms of their
 
 
 @final
+@public
 class Warp:
     """Draw one candidate after the other until one violates the margin, s_n > s_p - margin; the sooner, the heavier.
-
-    pool       where candidates come from; it has excluded what is known. The paper draws independently: distinct=False
-    score      score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; also asked for each row's positive, n = 1.
-               On a pool of triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n)
-    trials     how many candidates a row may look at
-    margin     how far below the positive a negative should stay, in units of the score
-    mode       the weight of a negative that took t trials, with n items in all:
-               "paper"    L(floor((n - 1) / t)), L(r) = 1 + 1/2 + ... + 1/r
-               "lightfm"  min(log(max(1, floor((n - 1) / t))), 10)
-    n_items    n; by default that of the pool's positives
-    on_short   "pad" or "raise", if slots stay empty
 
     trials and margin may be functions of the step. The query must have positives, unless it is of triples, whose
     positive is the triple itself.
@@ -55,12 +45,25 @@ class Warp:
     Weston, Bengio, Usunier. WSABIE. IJCAI 2011: candidates are never positives, which do not count as trials; that is
     the pool's promise here, in both modes. lightfm's code draws from all items and counts a positive as a failed trial.
 
-    >>> import numpy as np, naysay as ns
-    >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 2], n_items=10), distinct=False)
-    >>> warp = Warp(pool, score=lambda anchors, ids: ids.astype(float), trials=6)
-    >>> negatives = warp.sample(ns.Query([0, 1], positives=[9, 2]), 1, rng=ns.rng_for(0))
-    >>> bool(negatives.ids[1, 0] > 1), negatives.weights.shape
-    (True, (2, 1))
+    Args:
+        pool: Where candidates come from; it has excluded what is known. The paper draws independently:
+            distinct=False.
+        score: Score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; also asked for each row's positive, n =
+            1. On a pool of triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
+        trials: How many candidates a row may look at.
+        margin: How far below the positive a negative should stay, in units of the score.
+        mode: The weight of a negative that took t trials, with n items in all: "paper" L(floor((n - 1) / t)), L(r)
+            = 1 + 1/2 + ... + 1/r "lightfm" min(log(max(1, floor((n - 1) / t))), 10).
+        n_items: N; by default that of the pool's positives.
+        on_short: "pad" or "raise", if slots stay empty.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 2], n_items=10), distinct=False)
+        >>> warp = Warp(pool, score=lambda anchors, ids: ids.astype(float), trials=6)
+        >>> negatives = warp.sample(ns.Query([0, 1], positives=[9, 2]), 1, rng=ns.rng_for(0))
+        >>> bool(negatives.ids[1, 0] > 1), negatives.weights.shape
+        (True, (2, 1))
     """
 
     def __init__(
@@ -75,40 +78,39 @@ class Warp:
         on_short: str = "pad",
     ) -> None:
         """Keep the parts; numbers are looked at here, functions of the step when they are called."""
-        check_is_pool("Warp", pool)
-        check_score("Warp", score)
-        check_one_of("Warp", "mode", mode, MODES)
-        check_one_of("Warp", "on_short", on_short, ON_SHORT)
+        check_is_pool(pool)
+        check_score(score)
+        check_one_of("mode", mode, MODES)
+        check_one_of("on_short", on_short, ON_SHORT)
         known = getattr(pool, "positives", None)
         found = n_items if n_items is not None else getattr(known, "n_items", None)
         if found is None:
             advice = "Pass how many items there are: the weight of a rank depends on it."
-            refuse("Warp", "n_items", "given for a pool without positives", None, advice)
-        self.n_items = check_whole("Warp", "n_items", found, 1)
+            raise_invalid("n_items", "given for a pool without positives", None, advice)
+        self.n_items = check_whole("n_items", found, 1)
         self.pool, self.score, self.trials, self.margin = pool, score, trials, margin
         self.mode, self.on_short = mode, on_short
         self.distinct = getattr(pool, "distinct", None)
         if not callable(trials):
-            check_whole("Warp", "trials", trials, 1)
+            check_whole("trials", trials, 1)
         if not callable(margin):
             _check_margin(margin)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) weighed negatives, in the order of trials; k is a number, K = ceil(k), realised per row; or (B,)."""
-        owner = "Warp.sample"
-        check_query(owner, query)
-        trials = check_whole("Warp", "trials", at_step(self.trials, query.step), 1)
+        check_query(query)
+        trials = check_whole("trials", at_step(self.trials, query.step), 1)
         margin = _check_margin(at_step(self.margin, query.step))
-        counts, width = wanted_slots(owner, k, len(query), rng)
-        positive = partner_scores(owner, self.score, query)[:, None]
-        drawn = candidates_of(owner, self.pool, query, trials, rng)
-        scores = score_slots(owner, self.score, query, drawn.ids, drawn.side)
+        counts, width = wanted_slots(k, len(query), rng)
+        positive = partner_scores(self.score, query)[:, None]
+        drawn = candidates_of(self.pool, query, trials, rng)
+        scores = score_slots(self.score, query, drawn.ids, drawn.side)
         there = drawn.ids >= 0
         violates = there & (scores > positive - margin)
         trial = there.cumsum(1)  # a slot that the pool left empty is no trial
         weights = _like(rank_weights(self.n_items, trials, self.mode), scores)[_waited(trial, violates)]
         order, held = pick(trial * -1.0, violates, width)
-        answer = take(owner, replace(drawn, weights=weights), order, held, counts, width, self.on_short, scores)
+        answer = take(replace(drawn, weights=weights), order, held, counts, width, self.on_short, scores)
         return replace(answer, dropped=reasons(NO_VIOLATOR, counts, drawn.ids, violates))
 
     def __repr__(self) -> str:
@@ -133,14 +135,14 @@ def harmonic(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _check_margin(value: Any) -> float:
     """A finite number of at least 0."""
-    return check_number("Warp", "margin", value, "a number of at least 0", lambda margin: 0 <= margin < np.inf)
+    return check_number("margin", value, "a number of at least 0", lambda margin: 0 <= margin < np.inf)
 
 
 def _waited(trial: Array, violates: Array) -> Array:
     """(B, n) how many trials lie between the last violator before a slot, or the start, and the slot."""
     ends = trial * violates
     if is_torch(trial):
-        torch = need_torch("Warp")
+        torch = need_torch()
         before = torch.nn.functional.pad(torch.cummax(ends, dim=1).values[:, :-1], (1, 0))
     else:
         before = np.pad(np.maximum.accumulate(ends, axis=1)[:, :-1], ((0, 0), (1, 0)))

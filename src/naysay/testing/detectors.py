@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_lengths, refuse
+from naysay.checks import check_lengths, public, raise_invalid
+from naysay.testing._trials import equal
 from naysay.testing.promises import Promises, hold, moved_generator
-from naysay.testing.trials import equal
 from naysay.types import Detector, Negatives, Query, check_query
 
 
@@ -132,13 +132,9 @@ PROMISES: Promises[Hearing] = {
 }
 
 
+@public
 def check_detector(detector: Detector, query: Query, negatives: Negatives, *, without: Collection[str] = ()) -> None:
     """Raise PromiseBroken if `detector` breaks a promise of a detector; return nothing if it keeps them all.
-
-    detector    anything with suspicion(query, negatives) -> (B, K)
-    query       a batch of at least one row, with what the detector looks at
-    negatives   its negatives, at least one slot wide and with at least one negative
-    without     names of promises that this detector does not make
 
     shape         (B, K), like the negatives
     dtype         a float
@@ -149,15 +145,20 @@ def check_detector(detector: Detector, query: Query, negatives: Negatives, *, wi
     frozen        query and negatives are left as they were
     determinism   an equal question gets an equal answer
     global_state  the global generators of NumPy, Python and torch do not move
+
+    Args:
+        detector: Anything with suspicion(query, negatives) -> (B, K).
+        query: A batch of at least one row, with what the detector looks at.
+        negatives: Its negatives, at least one slot wide and with at least one negative.
+        without: Names of promises that this detector does not make.
     """
-    owner = "check_detector"
     if not isinstance(detector, Detector):
-        refuse(owner, "detector", "an object with suspicion(query, negatives)", f"a {type(detector).__name__}")
-    check_query(owner, query)
+        raise_invalid("detector", "an object with suspicion(query, negatives)", f"a {type(detector).__name__}")
+    check_query(query)
     if not isinstance(negatives, Negatives):
-        refuse(owner, "negatives", "Negatives", f"a {type(negatives).__name__}", "Write naysay.Negatives(ids).")
-    check_lengths(owner, query=len(query), negatives=negatives.shape[0])
+        raise_invalid("negatives", "Negatives", f"a {type(negatives).__name__}", "Write naysay.Negatives(ids).")
+    check_lengths(query=len(query), negatives=negatives.shape[0])
     if not (to_numpy(negatives.ids) >= 0).any():
-        refuse(owner, "negatives", "at least one negative", "none", "A detector shows nothing on empty slots.")
+        raise_invalid("negatives", "at least one negative", "none", "A detector shows nothing on empty slots.")
     hearing = Hearing(detector, query, negatives)
-    hold(owner, f"{type(detector).__name__}.suspicion", PROMISES, hearing, without)
+    hold(f"{type(detector).__name__}.suspicion", PROMISES, hearing, without)

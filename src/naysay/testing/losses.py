@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import refuse
-from naysay.testing.cases import Bench
+from naysay.checks import public, raise_invalid
+from naysay.testing._cases import Bench
+from naysay.testing._trials import equal
 from naysay.testing.promises import Promises, hold, moved_generator
-from naysay.testing.trials import equal
 
 _CLOSE = 1e-9  # in float64
 _STEP = 1e-6  # of a finite difference, which is then right to about 1e-9
@@ -195,16 +195,11 @@ PROMISES: Promises[Bench] = {
 }
 
 
+@public
 def check_loss(
     loss: Callable[..., Any], *, needs_log_q: bool = False, seed: int = 0, without: Collection[str] = ()
 ) -> None:
     """Raise PromiseBroken if `loss` breaks a promise of a loss; return nothing if it keeps them all. Needs torch.
-
-    loss          loss(positive (B,), negatives (B, K), *, mask=None, weights=None) -> (B,) in torch; other settings are
-                  bound first: check_loss(functools.partial(info_nce, temperature=0.1))
-    needs_log_q   whether to pass log_q=(B, K) as well
-    without       names of promises that this loss does not make: "gradient" if it stops gradients on purpose,
-                  "monotone" if it weighs negatives against each other
 
     shape         (B,), unreduced, for B = 0, 1 and more
     dtype         float32, bfloat16 and float64 scores are answered in kind
@@ -219,11 +214,18 @@ def check_loss(
     gradient      it agrees with finite differences
     arrays        mask, weights and log_q may be NumPy arrays
     global_state  the global generators of NumPy, Python and torch do not move
+
+    Args:
+        loss: Loss(positive (B,), negatives (B, K), *, mask=None, weights=None) -> (B,) in torch; other settings are
+            bound first: check_loss(functools.partial(info_nce, temperature=0.1)).
+        needs_log_q: Whether to pass log_q=(B, K) as well.
+        without: Names of promises that this loss does not make: "gradient" if it stops gradients on purpose,
+            "monotone" if it weighs negatives against each other.
     """
     if not callable(loss):
-        refuse("check_loss", "loss", "a function", f"a {type(loss).__name__}")
-    need_torch("check_loss")
-    hold("check_loss", getattr(loss, "__name__", "the loss"), PROMISES, Bench(loss, needs_log_q, seed), without)
+        raise_invalid("loss", "a function", f"a {type(loss).__name__}")
+    need_torch()
+    hold(getattr(loss, "__name__", "the loss"), PROMISES, Bench(loss, needs_log_q, seed), without)
 
 
 def _close(one: Any, other: Any) -> bool:

@@ -7,13 +7,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from naysay.checks import check_whole, refuse
-from naysay.testing import draws
-from naysay.testing.batches import Dress, Known, batches
-from naysay.testing.frequencies import log_q
+from naysay.checks import check_whole, public, raise_invalid
+from naysay.testing import _draws as draws
+from naysay.testing._batches import Dress, Known, batches
+from naysay.testing._frequencies import log_q
+from naysay.testing._states import saved_state, state
+from naysay.testing._trials import Trial
 from naysay.testing.promises import Promises, hold
-from naysay.testing.states import saved_state, state
-from naysay.testing.trials import Trial
 from naysay.types import Negatives, Pool
 
 # A draw this wide for the emptiest rows is affordable; beyond, rows are not made to run out.
@@ -36,6 +36,7 @@ PROMISES: Promises[Trial] = {
 }
 
 
+@public
 def check_pool(
     pool: Pool,
     positives: Known | None = None,
@@ -47,14 +48,6 @@ def check_pool(
     without: Collection[str] = (),
 ) -> None:
     """Raise PromiseBroken if `pool` breaks a promise of a pool; return nothing if it keeps them all.
-
-    pool        anything with draw(query, n, *, rng) -> Negatives, made to pad short rows
-    positives   what the pool must never return: Positives or Triples. Queries are made of its pairs, each anchor with
-                one of its positives, or of its triples.
-    anchors     (A,) or (A, 3): the rows to make queries of instead
-    n           how many candidates a row is asked for
-    query       query(anchors) -> Query, for pools that look at more than the anchors
-    without     names of promises that this pool does not make, e.g. "randomness" for one that has no choice
 
     state         state() is a flat dictionary of arrays, numbers and strings; after restore the next draw is the same
     on_short      a row with nothing left is padded, not refused
@@ -73,15 +66,23 @@ def check_pool(
 
     A small world with an anchor that knows everything, or nearly, sees most: there rows run out, and a wrong log_q
     shows in few draws. Some 2,000 draws of 8 rows where log_q is given, some dozens without.
+
+    Args:
+        pool: Anything with draw(query, n, *, rng) -> Negatives, made to pad short rows.
+        positives: What the pool must never return: Positives or Triples. Queries are made of its pairs, each anchor
+            with one of its positives, or of its triples.
+        anchors: (A,) or (A, 3): the rows to make queries of instead.
+        n: How many candidates a row is asked for.
+        query: Query(anchors) -> Query, for pools that look at more than the anchors.
+        without: Names of promises that this pool does not make, e.g. "randomness" for one that has no choice.
     """
     if not isinstance(pool, Pool):
-        refuse("check_pool", "pool", "an object with draw(query, n, *, rng)", f"a {type(pool).__name__}")
-    trial = trial_of("check_pool", "pool", pool, pool.draw, positives, anchors, query, ("n", n), seed, widest=_WIDEST)
-    run("check_pool", f"{type(pool).__name__}.draw", PROMISES, trial, without)
+        raise_invalid("pool", "an object with draw(query, n, *, rng)", f"a {type(pool).__name__}")
+    trial = trial_of("pool", pool, pool.draw, positives, anchors, query, ("n", n), seed, widest=_WIDEST)
+    run(f"{type(pool).__name__}.draw", PROMISES, trial, without)
 
 
 def trial_of(
-    owner: str,
     name: str,
     part: Any,
     call: Callable[..., Negatives],
@@ -94,23 +95,23 @@ def trial_of(
     widest: int,
 ) -> Trial:
     """The trial of a pool or sampler; `widest` bounds how many slots it is asked for to make rows run out."""
-    wanted = check_whole(owner, *slots, 1)
+    wanted = check_whole(*slots, 1)
     if getattr(part, "on_short", "pad") == "raise":
-        refuse(owner, name, "made with on_short='pad', whose promises say more", "on_short='raise'")
+        raise_invalid(name, "made with on_short='pad', whose promises say more", "on_short='raise'")
     known = getattr(part, "positives", None) if positives is None else positives
     if known is not None and not isinstance(known, Known):
         if positives is not None:
-            refuse(owner, "positives", "Positives or Triples", f"a {type(known).__name__}")
+            raise_invalid("positives", "Positives or Triples", f"a {type(known).__name__}")
         known = None
-    made = batches(owner, known, anchors, query, seed)
+    made = batches(known, anchors, query, seed)
     more = (made.n_candidates or 0) + 3
     most = more if wanted < more <= widest else wanted
     return Trial(part, call, made, wanted, most, seed, saved_state(part))
 
 
-def run(owner: str, label: str, promises: Promises[Trial], trial: Trial, without: Collection[str]) -> None:
+def run(label: str, promises: Promises[Trial], trial: Trial, without: Collection[str]) -> None:
     """Hold the part to its promises, and leave it in the state it came in."""
     try:
-        hold(owner, label, promises, trial, without)
+        hold(label, promises, trial, without)
     finally:
         trial.rewind()

@@ -30,17 +30,15 @@ class PromiseBroken(AssertionError):
         return f"`{self.args[0]}`: {self.args[1]}"
 
 
-def hold(
-    check: str, label: str, promises: Promises[_Subject], subject: _Subject, without: Collection[str] = ()
-) -> None:
+def hold(label: str, promises: Promises[_Subject], subject: _Subject, without: Collection[str] = ()) -> None:
     """Raise PromiseBroken for the first promise that `subject` breaks; an exception on the way breaks it too.
 
-    check     the name of the public check, for its own refusals
-    label     what the messages call the part, e.g. "Everything.draw"
-    without   names of promises that the part does not make
+    Args:
+        label: What the messages call the part, e.g. "Everything.draw".
+        without: Names of promises that the part does not make.
     """
     for name in without:
-        check_one_of(check, "without", name, tuple(promises))
+        check_one_of("without", name, tuple(promises))
     for name, promise in promises.items():
         if name in without:
             continue

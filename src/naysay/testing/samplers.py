@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import refuse
-from naysay.testing import draws, pools
-from naysay.testing.batches import Dress, Known
+from naysay.checks import public, raise_invalid
+from naysay.testing import _draws as draws
+from naysay.testing import pools
+from naysay.testing._batches import Dress, Known
+from naysay.testing._trials import MANY, Trial
 from naysay.testing.promises import Promises
-from naysay.testing.trials import MANY, Trial
 from naysay.types import Negatives, Query, Sampler
 
 _ROWS = 1024
@@ -72,6 +73,7 @@ PROMISES: Promises[Trial] = {
 }
 
 
+@public
 def check_sampler(
     sampler: Sampler,
     positives: Known | None = None,
@@ -84,32 +86,36 @@ def check_sampler(
 ) -> None:
     """Raise PromiseBroken if `sampler` breaks a promise of a sampler; return nothing if it keeps them all.
 
-    sampler     anything with sample(query, k, *, rng) -> Negatives
-    positives, anchors, seed, query, without   as in `check_pool`
-    k           how many negatives a row is asked for, and never more
-
     The promises are those of `check_pool`, and:
 
-    k             (B,) ints: K is the largest, unused slots are -1 and not dropped. A float: K = ceil(k), and rows get k
-                  on average.
     arrays        a NumPy query is answered in NumPy and, if torch is installed, a torch query in torch on its device
 
     A sampler is only made to run out where a row of `positives` has fewer than k items left, because many refuse more
     than their own number of candidates. One that always takes the same (the nearest of all items) does not promise
     randomness: pass without=("randomness",).
 
-    >>> import naysay as ns
-    >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=9)
-    >>> class Mine:
-    ...     def sample(self, query, k, *, rng):
-    ...         return ns.Negatives(rng.integers(0, 9, (len(query), k)))
-    >>> ns.testing.check_sampler(Mine(), known)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    naysay.testing.promises.PromiseBroken: `exclusion`: Mine.sample returned item 0 for anchor 0, which is known (...)
+    Args:
+        sampler: Anything with sample(query, k, *, rng) -> Negatives.
+        positives: As in `check_pool`.
+        anchors: As in `check_pool`.
+        seed: As in `check_pool`.
+        query: As in `check_pool`.
+        without: As in `check_pool`.
+        k: How many negatives a row is asked for, and never more.
+        k: (B,) ints: K is the largest, unused slots are -1 and not dropped. A float: K = ceil(k), and rows get k on
+            average.
+
+    Example:
+        >>> import naysay as ns
+        >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=9)
+        >>> class Mine:
+        ...     def sample(self, query, k, *, rng):
+        ...         return ns.Negatives(rng.integers(0, 9, (len(query), k)))
+        >>> ns.testing.check_sampler(Mine(), known)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        naysay.testing.promises.PromiseBroken: `exclusion`: Mine.sample returned item 0 for anchor 0, which is known (...)
     """
     if not isinstance(sampler, Sampler):
-        refuse("check_sampler", "sampler", "an object with sample(query, k, *, rng)", f"a {type(sampler).__name__}")
-    trial = pools.trial_of(
-        "check_sampler", "sampler", sampler, sampler.sample, positives, anchors, query, ("k", k), seed, widest=0
-    )
-    pools.run("check_sampler", f"{type(sampler).__name__}.sample", PROMISES, trial, without)
+        raise_invalid("sampler", "an object with sample(query, k, *, rng)", f"a {type(sampler).__name__}")
+    trial = pools.trial_of("sampler", sampler, sampler.sample, positives, anchors, query, ("k", k), seed, widest=0)
+    pools.run(f"{type(sampler).__name__}.sample", PROMISES, trial, without)

@@ -10,14 +10,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay._rows import index_type
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import check_at_least, check_whole, refuse
+from naysay.checks import check_number, check_whole, public, raise_invalid
 from naysay.kernels.compile import compiled
 from naysay.kernels.random import number, row_state
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
 from naysay.rng import key_from, rng_for
-from naysay.rows import index_type
 
 _CLUSTER = 50  # items around one centre
 _POPULARITY = 0.05  # the mean advantage of an item in every score, exponential: a few items have several times it
@@ -42,10 +42,11 @@ ENCODERS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 class World:
     """Anchors and items with vectors, all true pairs, and the part of them that is known.
 
-    known            the pairs a training set would have; what a pool excludes
-    truth            all true pairs, known ones included
-    anchor_vectors   (n_anchors, d) float32, unit length: what an encoder makes of the anchors
-    item_vectors     (n_items, d) float32, unit length
+    Args:
+        known: The pairs a training set would have; what a pool excludes.
+        truth: All true pairs, known ones included.
+        anchor_vectors: (n_anchors, d) float32, unit length: what an encoder makes of the anchors.
+        item_vectors: (n_items, d) float32, unit length.
     """
 
     known: Positives
@@ -70,6 +71,7 @@ class World:
         return float(self.is_false_negative(anchors, ids).sum()) / max(filled, 1)
 
 
+@public
 def planted_world(
     n_anchors: int = 2000,
     n_items: int = 1000,
@@ -84,46 +86,47 @@ def planted_world(
 ) -> World:
     """A world in which every false negative is known to be one.
 
-    n_anchors, n_items   the sizes
-    dimensions           of the vectors
-    per_anchor           true positives of each anchor
-    known_share          the share of them that is known, rounded per anchor; the rest are the false negatives
-    noise                0: the vectors are those that made the truth. 1: noise of the same length is added to each,
-                         an encoder of cosine 0.7 with the truth. Higher is worse.
-    spread               how far members stray from their centre, which has length 1. Lower: positives score higher
-    anisotropy           the cosine that this encoder gives to unrelated vectors, from 0 to below 1: a vector of length
-                         sqrt(anisotropy / (1 - anisotropy)) is added to all, and they are brought back to length 1. A
-                         score s becomes about anisotropy + (1 - anisotropy) s. The truth does not depend on it
-
     Anchors and items are unit vectors around shared centres, one per 50 items, so that every item has others like it.
     The true items of an anchor are the `per_anchor` best by cosine + popularity of the item + luck of the pair, and
     which of them are known is chance, whatever their score.
 
     Deterministic by `seed`. O(n_anchors n_items dimensions) time, a matrix product in blocks of 64 MB.
+
+    Args:
+        n_anchors: The sizes.
+        n_items: The sizes.
+        dimensions: Of the vectors.
+        per_anchor: True positives of each anchor.
+        known_share: The share of them that is known, rounded per anchor; the rest are the false negatives.
+        noise: 0: the vectors are those that made the truth. 1: noise of the same length is added to each, an
+            encoder of cosine 0.7 with the truth. Higher is worse.
+        spread: How far members stray from their centre, which has length 1. Lower: positives score higher.
+        anisotropy: The cosine that this encoder gives to unrelated vectors, from 0 to below 1: a vector of length
+            sqrt(anisotropy / (1 - anisotropy)) is added to all, and they are brought back to length 1. A score s
+            becomes about anisotropy + (1 - anisotropy) s. The truth does not depend on it.
     """
-    owner = "planted_world"
     sizes = {"n_anchors": n_anchors, "n_items": n_items, "dimensions": dimensions, "per_anchor": per_anchor}
     for name, size in sizes.items():
-        check_whole(owner, name, size, 1)
+        check_whole(name, size, 1)
     if per_anchor > n_items:
-        refuse(owner, "per_anchor", f"at most n_items ({n_items})", per_anchor)
-    check_at_least(owner, "known_share", known_share, 0)
+        raise_invalid("per_anchor", f"at most n_items ({n_items})", per_anchor)
+    check_number("known_share", known_share, at_least=0)
     if known_share > 1:
-        refuse(owner, "known_share", "at most 1", known_share)
+        raise_invalid("known_share", "at most 1", known_share)
     for name, length in (("noise", noise), ("spread", spread), ("anisotropy", anisotropy)):
-        check_at_least(owner, name, length, 0)
+        check_number(name, length, at_least=0)
         if length == np.inf:
-            refuse(owner, name, "finite", length)
+            raise_invalid(name, "finite", length)
     if anisotropy >= 1:
-        refuse(owner, "anisotropy", "below 1, where all vectors are one", anisotropy)
+        raise_invalid("anisotropy", "below 1, where all vectors are one", anisotropy)
     if anisotropy and dimensions == 1:
-        refuse(owner, "dimensions", "at least 2 for an encoder that is anisotropic", dimensions)
+        raise_invalid("dimensions", "at least 2 for an encoder that is anisotropic", dimensions)
     rng = rng_for(seed)
     centres = _around(np.zeros((-(-n_items // _CLUSTER), dimensions), np.float32), 1.0, rng)
     anchors = _around(centres[rng.integers(0, len(centres), n_anchors)], spread, rng)
     items = _around(centres[rng.integers(0, len(centres), n_items)], spread, rng)
     popularity = (_POPULARITY * rng.standard_exponential(n_items)).astype(np.float32)
-    true = _best(anchors, items, popularity, per_anchor, key_from(owner, rng))
+    true = _best(anchors, items, popularity, per_anchor, key_from(rng))
     rng.permuted(true, axis=1, out=true)
     n_known = round(known_share * per_anchor)
     anchors, items = _around(anchors, noise, rng), _around(items, noise, rng)

@@ -1,0 +1,216 @@
+"""What users hand in for `Positives`, checked and turned into arrays: ids, CSR, sparse matrices, edges, triples."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from naysay import _rows as rows
+from naysay import _tables as tables
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_lengths, check_range, check_whole, first_bad, raise_invalid, whole_numbers
+from naysay.types import HEAD, RELATION, TAIL
+from naysay.vocabulary import Vocabulary
+
+Ids = NDArray[np.int64]
+_MANY = 1 << 27  # rows that cost a gigabyte
+
+
+class Made(TypedDict):
+    """Sorted rows without duplicates, and what goes with them: the arguments of `Positives`."""
+
+    indptr: Ids
+    indices: NDArray[Any]
+    n_items: int
+    duplicates: int
+    anchor_names: Vocabulary | None
+    item_names: Vocabulary | None
+
+
+def pairs(
+    anchors: Any,
+    items: Any,
+    n_anchors: int | None,
+    n_items: int | None,
+    anchor_names: Vocabulary | None,
+    item_names: Vocabulary | None,
+) -> Made:
+    """Anchors and items, as ids or as names, checked, encoded and sorted."""
+    for parameter, given in (("anchor_names", anchor_names), ("item_names", item_names)):
+        if given is not None and not isinstance(given, Vocabulary):
+            raise_invalid(parameter, "a Vocabulary", type(given).__name__, "Pass Vocabulary(names).")
+    anchor_ids, anchor_names = tables.encode("anchors", to_numpy(anchors), anchor_names)
+    item_ids, item_names = tables.encode("items", to_numpy(items), item_names)
+    check_lengths(anchors=len(anchor_ids), items=len(item_ids))
+    n_anchors = size_of("n_anchors", "anchors", n_anchors, anchor_ids, anchor_names)
+    n_items = size_of("n_items", "items", n_items, item_ids, item_names)
+    unsorted = rows.grouped(anchor_ids, item_ids, n_anchors, n_items)
+    return _made(unsorted.indptr, unsorted.indices, n_items, anchor_names, item_names)
+
+
+def columns(
+    table: Any,
+    anchors: str,
+    items: str,
+    n_anchors: int | None,
+    n_items: int | None,
+    anchor_names: Vocabulary | None,
+    item_names: Vocabulary | None,
+) -> Made:
+    """The same of two named columns of an Arrow table."""
+    found = tables.columns(table, anchors=anchors, items=items)
+    return pairs(found["anchors"], found["items"], n_anchors, n_items, anchor_names, item_names)
+
+
+def _made(
+    indptr: Ids,
+    indices: NDArray[Any],
+    n_items: int,
+    anchor_names: Vocabulary | None = None,
+    item_names: Vocabulary | None = None,
+) -> Made:
+    tidy, duplicates = rows.tidied(indptr, indices)
+    return {
+        "indptr": tidy.indptr,
+        "indices": tidy.indices,
+        "n_items": n_items,
+        "duplicates": duplicates,
+        "anchor_names": anchor_names,
+        "item_names": item_names,
+    }
+
+
+def size_of(name: str, of: str, given: int | None, ids: NDArray[Any], names: Vocabulary | None = None) -> int:
+    """The number of anchors, items or nodes: as given, by the vocabulary, or the largest id plus one; no id above."""
+    if given is None and names is None:
+        if ids.size and ids.min() < 0:
+            raise_invalid(of, "at least 0", first_bad(ids, ids < 0))
+        size = (int(ids.max()) if ids.size else -1) + 1
+        if size > _MANY and size > 100 * ids.size:  # hashes or keys of a database: most rows would be empty
+            advice = f"Encode ids as 0 to n - 1, or pass {name}."
+            raise_invalid(of, "numbered from 0 without wide gaps", f"{size - 1} among {ids.size} ids", advice)
+        return size
+    size = check_whole(name, len(names) if given is None and names is not None else given, 0)
+    check_range(of, ids, size, name.removeprefix("n_"))
+    return size
+
+
+def aligned(
+    name: str,
+    anchors: ArrayLike,
+    others: ArrayLike,
+    n_anchors: int,
+    anchor_names: Vocabulary | None,
+    names: Vocabulary | None = None,
+) -> tuple[Ids, Ids]:
+    """Anchors and a partner array, ids or names, broadcast to one shape; (B,) goes with (B, K) row by row."""
+    owners = as_array("anchors", to_numpy(anchors))
+    partners = as_array(name, to_numpy(others))
+    owners = tables.look_up("anchors", owners.ravel(), anchor_names).reshape(owners.shape)
+    partners = tables.look_up(name, partners.ravel(), names).reshape(partners.shape)
+    check_range("anchors", owners.ravel(), n_anchors, "anchors")
+    shapes = f"shapes {owners.shape} and {partners.shape}"
+    if owners.ndim == 1 and partners.ndim == 2:
+        owners = owners[:, None]
+    try:
+        owners, partners = np.broadcast_arrays(owners, partners)
+    except ValueError:
+        raise_invalid(name, "of shape (B,) or (B, K) for anchors (B,)", shapes)
+    return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
+
+
+def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> Made:
+    """Row starts that rise from 0 to the number of ids, and the ids, checked and sorted; neither is written to."""
+    starts = whole_numbers("indptr", to_numpy(indptr)).astype(np.int64)
+    ids = whole_numbers("indices", to_numpy(indices))
+    rule, falls = f"a rising sequence from 0 to the {len(ids)} indices", np.diff(starts) < 0
+    if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(ids):
+        got = f"{len(starts)} values, {starts[:1].tolist()} to {starts[-1:].tolist()}"
+        raise_invalid("indptr", rule, got)
+    if falls.any():
+        raise_invalid("indptr", rule, f"a fall to {first_bad(starts[1:], falls)}")
+    size = size_of("n_items", "indices", n_items, ids)
+    return _made(starts, ids.astype(rows.index_type(size)), size)
+
+
+def sparse_rows(matrix: Any) -> Made:
+    """The entries of a scipy.sparse matrix, explicit zeros left out."""
+    if not hasattr(matrix, "tocsr"):
+        raise_invalid("matrix", "a scipy.sparse matrix", type(matrix).__name__)
+    if len(matrix.shape) != 2:
+        raise_invalid("matrix", "of two dimensions, anchors x items", f"shape {matrix.shape}")
+    if matrix.format == "coo":  # its tocsr adds repeated entries up
+        kept, (anchors, items) = matrix.data != 0, matrix.coords
+        grouped = rows.grouped(anchors[kept], items[kept], *map(int, matrix.shape))
+        return _made(grouped.indptr, grouped.indices, int(matrix.shape[1]))
+    sparse = matrix.tocsr()
+    if sparse.nnz and not sparse.data.all():
+        sparse = sparse.copy()
+        sparse.eliminate_zeros()
+    return csr_rows(sparse.indptr, sparse.indices, int(sparse.shape[1]))
+
+
+def edge_ends(
+    sources: ArrayLike, targets: ArrayLike | None, n_nodes: int | None, *, directed: bool
+) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """Both ends of each edge, each edge both ways unless directed, and the number of nodes."""
+    if targets is None:
+        edges = as_array("sources", to_numpy(sources))
+        if edges.ndim != 2 or edges.shape[1] != 2:
+            advice = "Pass targets, or one array of edges (n, 2)."
+            if edges.ndim == 2 and edges.shape[0] == 2:
+                advice = "Pass the two rows apart: from_edges(*edge_index)."
+            raise_invalid("sources", "of shape (n, 2) if there are no targets", f"shape {edges.shape}", advice)
+        sources, targets = edges[:, 0], edges[:, 1]
+    starts = whole_numbers("sources", to_numpy(sources))
+    ends = whole_numbers("targets", to_numpy(targets))
+    check_lengths(sources=len(starts), targets=len(ends))
+    size = max(size_of("n_nodes", "sources", n_nodes, starts), size_of("n_nodes", "targets", n_nodes, ends))
+    if directed:
+        return starts, ends, size
+    return np.concatenate([starts, ends]), np.concatenate([ends, starts]), size
+
+
+def triple_array(triples: Any) -> Ids:
+    """(n, 3) int64: head, relation, tail."""
+    array = as_array("triples", to_numpy(triples))
+    if array.ndim == 2 and array.shape[1] == 3:
+        return whole_numbers("triples", array, "(n, 3)").astype(np.int64, copy=False)
+    if array.ndim == 1 and array.size == 0:  # an empty list
+        return np.empty((0, 3), np.int64)
+    raise_invalid("triples", "of shape (n, 3): head, relation, tail", f"shape {array.shape}")
+
+
+def check_parts(triples: Ids, n_entities: int, n_relations: int) -> None:
+    """Refuse parts outside their ranges: the first bad triple and how many."""
+    limits = np.array([n_entities, n_relations, n_entities])
+    bad = (triples < 0) | (triples >= limits)
+    if bad.any():
+        rule = f"of ids within {n_entities} entities and {n_relations} relations"
+        raise_invalid("triples", rule, first_bad(triples, bad))
+
+
+def triple_sizes(triples: Ids, n_entities: int | None, n_relations: int | None) -> tuple[int, int]:
+    """The numbers of entities and relations, as given or by the largest ids; every part must be below its size."""
+    if n_entities is None:
+        n_entities = int(triples[:, [HEAD, TAIL]].max(initial=-1)) + 1
+    if n_relations is None:
+        n_relations = int(triples[:, RELATION].max(initial=-1)) + 1
+    sizes = check_whole("n_entities", n_entities, 0), check_whole("n_relations", n_relations, 0)
+    for name, size in zip(("n_entities", "n_relations"), sizes, strict=True):
+        if size >= 1 << 31:  # a key is the product of two ids
+            raise_invalid(name, "below 2^31", size)
+    check_parts(triples, *sizes)
+    return sizes
+
+
+def tails_by_key(triples: Any, n_entities: int | None, n_relations: int | None) -> tuple[Ids, Ids, int, int]:
+    """(head, relation) as h * n_relations + r, the tails, the number of such keys, and that of entities."""
+    array = triple_array(triples)
+    entities, relations = triple_sizes(array, n_entities, n_relations)
+    if entities * relations > _MANY:
+        rule, advice = "of at most 2^27 pairs of entity and relation", "naysay.Triples numbers only those that occur."
+        raise_invalid("triples", rule, f"{entities} x {relations}", advice)
+    return array[:, HEAD] * relations + array[:, RELATION], array[:, TAIL], entities * relations, entities

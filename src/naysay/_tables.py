@@ -1,0 +1,137 @@
+"""Columns of tables as arrays of ids: Arrow, Parquet and CSV in, whole numbers (and a vocabulary) out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import as_array, raise_invalid, shown, whole_numbers
+from naysay.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_parquet(path: str | Path, **columns: str) -> pa.Table:
+    """The named columns of a Parquet file; `columns` maps a parameter to the column it names."""
+    import pyarrow.parquet as pq
+
+    file = _opened(path, pq.ParquetFile)
+    _check_columns(file.schema_arrow.names, columns)
+    return _opened(path, lambda _: file.read(columns=list(dict.fromkeys(columns.values()))))
+
+
+def read_csv(path: str | Path, delimiter: str, text: Sequence[str] = (), **columns: str) -> pa.Table:
+    """The named columns of a CSV file with a header line; those of `text` as strings even if they look like numbers."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if not isinstance(delimiter, str) or len(delimiter) != 1:
+        raise_invalid("delimiter", "one character", shown(delimiter))
+    parsing = csv.ParseOptions(delimiter=delimiter)
+    with _opened(path, lambda name: csv.open_csv(name, parse_options=parsing)) as reader:
+        _check_columns(reader.schema.names, columns)
+    kinds = dict.fromkeys(text, pa.large_string())
+    wanted = csv.ConvertOptions(include_columns=list(dict.fromkeys(columns.values())), column_types=kinds)
+    return _opened(path, lambda name: csv.read_csv(name, parse_options=parsing, convert_options=wanted))
+
+
+def columns(table: Any, **names: str) -> dict[str, Any]:
+    """The named columns of an Arrow table, each whole: NumPy for numbers, Arrow for strings; no nulls."""
+    import pyarrow as pa
+
+    if not isinstance(table, pa.Table):
+        raise_invalid("table", "a pyarrow.Table", type(table).__name__)
+    _check_columns(table.column_names, names)
+    found: dict[str, Any] = {}
+    for parameter, name in names.items():
+        found[parameter] = _whole(parameter, f"a column without nulls ({name!r})", table.column(name))
+    return found
+
+
+def _whole(parameter: str, rule: str, column: Any) -> Any:
+    """An Arrow column in one piece, without nulls or dictionary: NumPy for numbers, Arrow for strings."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):  # it may have nulls, names that nobody uses, or numbers
+        column = column.dictionary_decode()
+    if column.null_count:
+        rows = np.flatnonzero(np.asarray(column.is_null()))
+        got = f"null at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
+        raise_invalid(parameter, rule, got)
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return column if is_text else column.to_numpy(zero_copy_only=False)
+
+
+def encode(parameter: str, values: Any, names: Vocabulary | None = None) -> tuple[NDArray[Any], Vocabulary | None]:
+    """Ids as they are; strings by `names`, or else in the order of their first appearance; with the vocabulary."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        values = _whole(parameter, "without nulls", values)
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
+        array = as_array(parameter, values)
+        if not _is_text(array):
+            return whole_numbers(parameter, array), names
+        values = pa.array(_strings(parameter, array), pa.large_string())
+    if names is not None:
+        return names.find(parameter, values), names
+    encoded = values.dictionary_encode()
+    ids: NDArray[Any] = encoded.indices.to_numpy(zero_copy_only=False)
+    return ids.astype(np.int64, copy=False), Vocabulary(encoded.dictionary)
+
+
+def look_up(parameter: str, values: Any, names: Vocabulary | None) -> NDArray[Any]:
+    """Ids as they are; strings by a vocabulary that there is already."""
+    array = as_array(parameter, values)
+    if names is None or not _is_text(array):
+        return whole_numbers(parameter, array)
+    return names.find(parameter, _strings(parameter, array))
+
+
+def _is_text(array: NDArray[Any]) -> bool:
+    return array.dtype.kind in "UT" or (array.dtype.kind == "O" and array.size > 0)
+
+
+def _strings(parameter: str, array: NDArray[Any]) -> list[str]:
+    """An array of text as a list; anything else among the strings is refused."""
+    if array.ndim != 1:
+        raise_invalid(parameter, "of shape (n,)", f"shape {array.shape}")
+    strings: list[str] = array.tolist()
+    kinds = {type(value).__name__ for value in strings if not isinstance(value, str)}
+    if kinds:
+        got = "values of type " + ", ".join(sorted(kinds))
+        raise_invalid(parameter, "whole numbers, or strings throughout", got)
+    return strings
+
+
+def _opened(path: str | Path, reader: Any) -> Any:
+    """What `reader` makes of a path, or one sentence."""
+    import pyarrow as pa
+
+    try:
+        return reader(str(path))
+    except FileNotFoundError:
+        raise_invalid("path", "an existing file", repr(str(path)))
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
+        raise_invalid("path", "a file of that format", f"{str(path)!r} ({str(error).splitlines()[0]})")
+
+
+def _check_columns(present: list[str], wanted: dict[str, str]) -> None:
+    """Refuse a misspelt column with the nearest name and all there are."""
+    for parameter, name in wanted.items():
+        if not isinstance(name, str):
+            raise_invalid(parameter, "the name of a column", shown(name))
+        if present.count(name) > 1:
+            raise_invalid(parameter, "a column that is there once", f"{name!r}, {present.count(name)} times")
+        if name not in present:
+            near = difflib.get_close_matches(name, present, n=1)
+            advice = f"Did you mean {near[0]!r}?" if near else ""
+            raise_invalid(parameter, "one of the columns " + ", ".join(map(repr, present)), repr(name), advice)

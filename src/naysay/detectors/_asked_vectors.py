@@ -1,0 +1,118 @@
+"""The vectors of what a detector is asked about, each made once, and their products with those of the anchors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
+from naysay.checks import first_bad, raise_invalid
+from naysay.detectors._slots import filled_slots
+from naysay.types import Array, Negatives
+
+Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d), in the array type of the ids
+_BLOCK = 1 << 22  # numbers at a time
+
+
+def check_function(parameter: str, function: object) -> None:
+    """Refuse what is neither None nor callable."""
+    if function is not None and not callable(function):
+        raise_invalid(parameter, "a function of ids that answers with vectors", type(function).__name__)
+
+
+def called(function: Embed, ids: Array) -> Any:
+    """What a user's function makes of ids, in NumPy; torch keeps no gradients of it."""
+    with need_torch().no_grad() if is_torch(ids) else nullcontext():
+        return to_numpy(function(ids))
+
+
+def as_vectors(parameter: str, found: Any, shape: tuple[int | str, ...]) -> NDArray[Any]:
+    """Finite floating numbers of a shape, a letter being any length above 0; half precision becomes float32."""
+    found = to_numpy(found)
+    wanted = f"vectors of shape ({', '.join(map(str, shape))})"
+    if not isinstance(found, np.ndarray):
+        raise_invalid(parameter, wanted, f"a {type(found).__name__}")
+    given = found.shape
+    if len(given) != len(shape) or not all(
+        length > 0 if isinstance(size, str) else length == size for size, length in zip(shape, given, strict=True)
+    ):
+        raise_invalid(parameter, wanted, f"shape {given}")
+    if found.dtype.kind != "f":
+        raise_invalid(parameter, "vectors of floating numbers", f"dtype {found.dtype}")
+    bad = ~np.isfinite(found)
+    if bad.any():
+        rows = bad.reshape(len(bad), -1)
+        values = found.reshape(len(bad), -1)[np.arange(len(bad)), rows.argmax(axis=1)]
+        raise_invalid(parameter, "finite", first_bad(values, rows))
+    return found if found.dtype.itemsize >= 4 else found.astype(np.float32)
+
+
+def slot_vectors(negatives: Negatives, embed: Embed | None) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """(n, d) vectors, and (B, K) which of them each slot has; 0 for an empty slot. No empty slot has one: n may be 0.
+
+    With `embed`, it is asked once for each id; else the vectors are those that the negatives carry.
+    """
+    filled = filled_slots(negatives)
+    places = np.zeros(filled.shape, np.intp)
+    if not filled.any():
+        return np.zeros((0, 1)), places
+    if embed is not None:
+        ids, found = np.unique(np.asarray(to_numpy(negatives.ids))[filled], return_inverse=True)
+        places[filled] = found
+        asked = to_torch(ids, negatives.ids.device) if is_torch(negatives.ids) else ids
+        return as_vectors("embed", called(embed, asked), (len(ids), "d")), places
+    if negatives.vectors is None:
+        advice = "Pass embed to the detector, or use a sampler that hands on vectors."
+        raise_invalid("negatives.vectors", "given where there is no embed", None, advice)
+    vectors = np.asarray(to_numpy(negatives.vectors))
+    if vectors.strides[0] == 0 and len(vectors) > 1:  # a view that all rows share: not to be copied for each
+        slots = filled.any(axis=0)
+        places[:] = np.maximum(np.cumsum(slots) - 1, 0)
+        vectors = vectors[0, slots]
+    else:
+        places[filled] = np.arange(np.count_nonzero(filled))
+        vectors = vectors[filled]
+    return as_vectors("negatives.vectors", vectors, (len(vectors), "d")), places
+
+
+def check_width(parameter: str, vectors: NDArray[Any], width: int, of: str) -> None:
+    """Refuse vectors of another dimension than those they are compared with."""
+    if vectors.shape[-1] != width:
+        raise_invalid(parameter, f"vectors of dimension {width}, like {of}", vectors.shape[-1])
+
+
+def unit(parameter: str, vectors: NDArray[Any]) -> NDArray[Any]:
+    """Vectors of length 1 along the last axis; a zero vector, which has no direction, is refused."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    if (lengths == 0).any():
+        bad = (lengths == 0).reshape(len(lengths), -1)
+        raise_invalid(parameter, "vectors other than 0", first_bad(np.zeros(len(bad)), bad))
+    return np.asarray(vectors / lengths)
+
+
+def best_products(views: NDArray[Any], vectors: NDArray[Any], places: NDArray[np.intp]) -> NDArray[Any]:
+    """(B, K) the largest dot product of a row's views (B, S, d) with the vector of each of its slots.
+
+    Where rows share most vectors, as in a batch, one matrix product serves all; else each slot's vector is fetched.
+    """
+    rows, n_views, width = views.shape
+    best = np.zeros(places.shape, np.result_type(views, vectors))
+    slots = places.shape[1]
+    if not len(vectors) or not best.size:
+        return best
+    shared = len(vectors) <= 4 * slots
+    each = n_views * len(vectors) if shared else slots * (width + n_views)
+    size = max(1, _BLOCK // each)
+    for first in range(0, rows, size):
+        part = slice(first, first + size)
+        if shared:
+            flat = views[part].reshape(-1, width) @ vectors.T
+            found = flat.reshape(-1, n_views, len(vectors)).max(axis=1)
+            best[part] = np.take_along_axis(found, places[part], axis=1)
+        else:
+            best[part] = (vectors[places[part]] @ views[part].transpose(0, 2, 1)).max(axis=2)
+    return best

@@ -1,1 +1,0 @@
-"""How `choose_thresholds` finds its two numbers: on a grid, by quantiles, or for each anchor."""

@@ -1,0 +1,237 @@
+"""Duplicates: candidates that are the positive, or the anchor, under another id."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay._rows import frozen
+from naysay.arrays import is_torch, to_numpy, to_torch
+from naysay.checks import check_whole, public, raise_invalid, shown
+from naysay.detectors import _minhash as minhash
+from naysay.detectors import _text_hash as text_hash
+from naysay.detectors._slots import as_suspicion, check_asked
+from naysay.detectors._text_tables import KnownRows, Table, references, text_table, vector_table
+from naysay.detectors._threshold import on_its_side
+from naysay.kernels import duplicates as duplicates
+from naysay.kernels.threads import in_rows
+from naysay.pools._slots import check_ids
+from naysay.positives import Positives
+from naysay.samplers._numbers import check_number
+from naysay.types import Array, Negatives, Query
+
+REASONS = ("none", "positive", "anchor", "same text", "near text", "near vector", "transitive")
+Found = NDArray[np.float64]
+
+
+@final
+@public
+class Duplicates:
+    """Exact and near duplicates of a row's positives, of its anchor, and the positives of its neighbours.
+
+    Any part may be left out; what is given is looked at. Suspicion is the largest of
+
+        1         the id is that of a positive or the anchor; or their text, once folded: Unicode NFKC, case, spaces,
+                  invisible marks, punctuation ("Paris." is "paris") but what makes another number (-5 or .5 is not 5)
+                  or name (# % & * / @ and backslash: C# is not C)
+        s(v, l)   logit s = 2 (logit v - logit l), v the estimated Jaccard similarity of runs of words, or the cosine,
+                  to the nearest positive or the anchor, l its line: 0.5 at v = l, 1 at v = 1, 0 at v = 0 and below
+        transitive   where that holds
+
+    An empty text, and one of spaces or invisible marks, is like nothing, not even like another. `reasons` says which of
+    `reason_names` a slot's suspicion came from. Texts are not kept: 8 bytes and 4 * signature for each are.
+
+    Cost: making one, a pass over the texts and `signature` hashes for each word. Asking, for each slot and each
+    positive of its row: `signature` comparisons, and d products; transitive: the positives of the candidate's anchors.
+
+    Args:
+        item_texts: Texts of the items, by id.
+        anchor_texts: Texts of the anchors, by id: strings or bytes.
+        item_vectors: (n_items, d) any encoder's.
+        anchor_vectors: (n_anchors, d) in the same space.
+        positives: Positives: all that is known of an anchor. Without it a row has the one of the query.
+        shared_ids: Whether anchors and items are one set, as in a graph or in pairs of sentences: then the anchor
+            is a candidate of itself, and its text and vector are the item's.
+        jaccard: The line of near texts, in (0, 1); None: only equal texts are looked for.
+        cosine: The line of near vectors, in (0, 1).
+        transitive: None, or the suspicion, in [0, 1], of a positive of another anchor that shares a positive (q - p
+            - q' - item). In questions and answers such an item is nearly always right; in clicks, where every item
+            has many users, it says little: leave it None there.
+        punctuation: Whether punctuation is folded; pass False for code.
+        shingle: Words in a run, for near texts.
+        signature: Hash functions.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> duplicates = Duplicates(item_texts=["Paris.", "paris", "Rome"], anchor_texts=["capital of France?"])
+        >>> query = ns.Query([0], positives=[0])
+        >>> duplicates.suspicion(query, ns.Negatives(np.array([[1, 2, -1]])))
+        array([[1., 0., 0.]])
+    """
+
+    reason_names = REASONS
+
+    def __init__(
+        self,
+        *,
+        item_texts: Any = None,
+        anchor_texts: Any = None,
+        item_vectors: Any = None,
+        anchor_vectors: Any = None,
+        positives: Positives | None = None,
+        shared_ids: bool = False,
+        jaccard: float | None = 0.8,
+        cosine: float = 0.98,
+        transitive: float | None = None,
+        punctuation: bool = True,
+        shingle: int = 3,
+        signature: int = 128,
+    ) -> None:
+        """Fold and hash the texts, scale the vectors, and turn the positives round."""
+        for name, flag in (("shared_ids", shared_ids), ("punctuation", punctuation)):
+            if not isinstance(flag, bool | np.bool_):
+                raise_invalid(name, "True or False", shown(flag))
+        if positives is not None and not isinstance(positives, Positives):
+            raise_invalid("positives", "Positives", type(positives).__name__)
+        if item_texts is None and item_vectors is None and positives is None and not shared_ids:
+            advice = "Or pass item_vectors, positives, or shared_ids=True."
+            raise_invalid("item_texts", "given, or something else to tell duplicates by", None, advice)
+        for name, given, items in (("texts", anchor_texts, item_texts), ("vectors", anchor_vectors, item_vectors)):
+            if given is not None and (items is None or shared_ids):
+                rule = f"given beside item_{name}, and without shared_ids"
+                raise_invalid(f"anchor_{name}", rule, "shared_ids=True" if shared_ids else f"no item_{name}")
+        between = "a number above 0 and below 1"
+        self.jaccard = jaccard
+        if jaccard is not None:
+            check_number("jaccard", jaccard, f"{between}, or None", lambda line: 0 < line < 1)
+        self.cosine = check_number("cosine", cosine, between, lambda line: 0 < line < 1)
+        self.transitive = transitive
+        if transitive is not None:
+            check_number("transitive", transitive, "a number from 0 to 1, or None", lambda share: 0 <= share <= 1)
+            if positives is None:
+                raise_invalid("positives", "given, to find transitive ones", None)
+        check_whole("shingle", shingle, 1)
+        check_whole("signature", signature, 1)
+        self.shared_ids = bool(shared_ids)
+        self._texts: Table | None = None
+        self._vectors: Table | None = None
+        if item_vectors is not None:
+            self._vectors = vector_table(item_vectors, anchor_vectors, shared=self.shared_ids)
+        if item_texts is not None:
+            texts = text_hash.read_texts("item_texts", item_texts)
+            others = [] if anchor_texts is None else text_hash.read_texts("anchor_texts", anchor_texts)
+            self._check_sizes(len(texts), len(others), positives)
+            size = None if jaccard is None else signature
+            self._texts = text_table(
+                texts, others, shared=self.shared_ids, punctuation=bool(punctuation), shingle=shingle, size=size
+            )
+        self.n_items, self.n_anchors = self._check_sizes(0, 0, positives)
+        self._known = None
+        if positives is not None:
+            self._known = KnownRows(positives, self.n_anchors or 0, both_ways=transitive is not None)
+            self.n_anchors = self._known.n_anchors
+
+    def _check_sizes(self, n_texts: int, n_anchor_texts: int, positives: Positives | None) -> tuple[int | None, ...]:
+        """How many items and anchors there are, None if nobody says; parts that disagree are refused."""
+        found: list[int | None] = []
+        tables = (self._texts, self._vectors)
+        for what, sizes in (
+            ("item", [n_texts, *(table.n_items for table in tables if table is not None)]),
+            ("anchor", [n_anchor_texts, *(table.n_anchors for table in tables if table is not None)]),
+        ):
+            given = sorted({size for size in sizes if size})
+            if len(given) > 1:
+                raise_invalid(f"{what}_texts", f"as many as {what}_vectors", f"{given[0]} and {given[1]}")
+            found.append(given[0] if given else None)
+        if self.shared_ids:
+            found[1] = found[0]
+        if positives is not None:
+            for what, size, known in (("item", found[0], positives.n_items), ("anchor", found[1], positives.n_anchors)):
+                if size is not None and known > size:
+                    raise_invalid("positives", f"of at most {size} {what}s, like the texts or vectors", known)
+        return tuple(found)
+
+    def suspicion(self, query: Query, negatives: Negatives) -> Array:
+        """(B, K) in [0, 1], as the class says."""
+        return as_suspicion(self._judge(query, negatives)[0], negatives)
+
+    def reasons(self, query: Query, negatives: Negatives) -> Array:
+        """(B, K) int8: which of `reason_names` the suspicion of a slot comes from, 0 where there is none of it.
+
+        Of two reasons for an equal suspicion it is the one that is named earlier.
+        """
+        found = self._judge(query, negatives)[1]
+        return to_torch(found, negatives.ids.device) if is_torch(negatives.ids) else found
+
+    def _judge(self, query: Query, negatives: Negatives) -> tuple[Found, NDArray[np.int8]]:
+        """Suspicion and reason of each slot."""
+        check_asked(query, negatives)
+        anchors = query.ids()
+        if anchors.ndim != 1:
+            raise_invalid("query.anchors", "of shape (B,)", "triples")
+        check_ids("query.anchors", anchors, self.n_anchors, "anchors")
+        ids = np.ascontiguousarray(to_numpy(negatives.ids))
+        check_ids("negatives.ids", ids, self.n_items, "items", least=-1)
+        positives = None if query.positives is None else query.positive_ids()
+        if positives is not None:
+            check_ids("query.positives", positives, self.n_items, "items")
+        elif self._known is None and not self.shared_ids and not any(t and t.n_anchors for t in self._tables):
+            query.positive_ids()  # there is nothing to be a duplicate of: it refuses
+        best, reason = np.zeros(ids.shape), np.zeros(ids.shape, np.int8)
+        for name, values in self._parts(frozen(anchors), frozen(ids), positives):
+            better = (values > best) & (ids >= 0)
+            best, reason = np.where(better, values, best), np.where(better, np.int8(REASONS.index(name)), reason)
+        return best, reason
+
+    @property
+    def _tables(self) -> tuple[Table | None, Table | None]:
+        return self._texts, self._vectors
+
+    def _parts(
+        self, anchors: NDArray[np.int64], ids: NDArray[np.int64], positives: NDArray[np.int64] | None
+    ) -> list[tuple[str, Found]]:
+        """What each part says of the slots, in the order of `reason_names`."""
+        indptr, others = references(self._known, anchors, positives)
+        rows, pairs = len(ids), (len(ids) + len(others)) * ids.shape[1]
+        keys = frozen(np.empty(0, np.uint64)) if self._texts is None else self._texts.values
+        same = np.empty(ids.shape, np.int8)
+        in_rows(duplicates.same, rows, 2 * pairs, ids, indptr, others, keys, same)
+        found = [("positive", 1.0 * (same == duplicates.ITSELF)), ("same text", 1.0 * (same == duplicates.SAME_KEY))]
+        its_own = (ids == anchors[:, None]) & self.shared_ids
+        if self._texts is not None:
+            own = frozen(self._texts.own(anchors))
+            key = np.where(own >= 0, keys[own], 0)[:, None]
+            its_own |= (keys[ids] == key) & (key != 0)
+            if self._texts.signed is not None and self.jaccard is not None:
+                alike, signed = np.empty(ids.shape), self._texts.signed
+                steps = pairs * signed.shape[1] // 4
+                in_rows(minhash.most_alike, rows, steps, ids, own, indptr, others, keys, signed, alike)
+                found.append(("near text", by_similarity(alike, self.jaccard)))
+        found.insert(1, ("anchor", 1.0 * its_own))
+        if self._vectors is not None:
+            own, vectors = frozen(self._vectors.own(anchors)), self._vectors.values
+            alike = np.empty(ids.shape)
+            in_rows(duplicates.closest, rows, pairs * vectors.shape[1], ids, own, indptr, others, vectors, alike)
+            found.append(("near vector", by_similarity(alike, self.cosine)))
+        if self.transitive is not None and self._known is not None:
+            known, met = self._known, np.empty(ids.shape, np.bool_)
+            arrays = (known.indptr, known.indices, known.filter, known.item_indptr, known.item_anchors)
+            in_rows(duplicates.vouched, rows, 16 * ids.size, anchors, ids, *arrays, met)
+            found.append(("transitive", self.transitive * met))
+        return found
+
+    def __repr__(self) -> str:
+        """What duplicates are told by, and the lines."""
+        told = [name for name, table in zip(("texts", "vectors"), self._tables, strict=True) if table is not None]
+        by = [*told, *(["positives"] if self._known else []), *(["shared ids"] if self.shared_ids else [])]
+        return (
+            f"Duplicates({', '.join(by)}; jaccard={self.jaccard}, cosine={self.cosine}, transitive={self.transitive})"
+        )
+
+
+def by_similarity(values: Found, line: float) -> Found:
+    """Suspicion s with logit s = 2 (logit v - logit line), for v in [0, 1]: 0.5 at the line, 0 at 0, 1 at 1."""
+    ahead, behind = (values * (1 - line)) ** 2, (line * (1 - values)) ** 2
+    return on_its_side(ahead / (ahead + behind), values >= line)

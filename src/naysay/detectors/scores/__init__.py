@@ -1,1 +1,0 @@
-"""Scores in, from arrays, files and streams: read, counted, ordered and sketched in bounded memory."""

@@ -1,1 +1,0 @@
-"""What `naysay thresholds` prints, draws and writes."""

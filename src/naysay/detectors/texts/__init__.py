@@ -1,1 +1,0 @@
-"""What `Twins` compares: folded texts, their hashes, and tables of them."""

@@ -1,0 +1,84 @@
+"""Texts as one Arrow array, each distinct text once: they are compared, hashed and gathered without Python objects."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import raise_invalid, shown
+
+Ids = NDArray[np.int64]
+
+
+def text_array(parameter: str, texts: Any) -> Any:
+    """Strings as an Arrow array of large_string, from a list, an array, or an Arrow column; anything else is refused.
+
+    A column of Arrow is not copied if it is of that type and in one piece.
+    """
+    import pyarrow as pa
+
+    if isinstance(texts, pa.ChunkedArray | pa.Array):
+        kind = texts.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            raise_invalid(parameter, "strings", f"an Arrow column of {kind}")
+        wide = texts.cast(pa.large_string())
+        found = wide.combine_chunks() if isinstance(wide, pa.ChunkedArray) else wide
+    else:
+        found = _of_list(parameter, texts)
+    if found.null_count:
+        rows = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))
+        raise_invalid(parameter, "strings", f"None at row {rows[0]} ({len(rows)} such row{'s' * (len(rows) > 1)})")
+    return found
+
+
+def _of_list(parameter: str, texts: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(texts, str | bytes) or not hasattr(texts, "__len__"):
+        raise_invalid(parameter, "a sequence of strings", shown(texts))
+    listed = texts.tolist() if isinstance(texts, np.ndarray) else list(texts)
+    if not {*map(type, listed)} <= {str, type(None)}:
+        bad = [row for row, text in enumerate(listed) if not isinstance(text, str)]
+        if bad:
+            got = f"{shown(listed[bad[0]])} at row {bad[0]} ({len(bad)} such row{'s' * (len(bad) > 1)})"
+            raise_invalid(parameter, "strings", got)
+    try:
+        return pa.array(listed, pa.large_string())
+    except UnicodeEncodeError as error:
+        row = next(row for row, text in enumerate(listed) if text is not None and _is_broken(text))
+        raise_invalid(parameter, "text that UTF-8 can hold", f"{shown(listed[row])} at row {row} ({error.reason})")
+
+
+def _is_broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def distinct(texts: Any) -> tuple[Any, Ids]:
+    """Each text once, in the order in which they are met, and for each of `texts` its place among them."""
+    coded = texts.dictionary_encode()
+    return coded.dictionary, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def add_texts(digest: Any, texts: Any) -> None:
+    """Feed an Arrow array of distinct texts, which begins at its buffers' beginning, to a hash: lengths, then bytes."""
+    _, ends, data = texts.buffers()
+    count = len(texts)
+    edges = np.frombuffer(ends, np.int64, count + 1) if count else np.zeros(1, np.int64)
+    digest.update(np.diff(edges).astype("<i8").tobytes())
+    if edges[-1]:
+        digest.update(memoryview(data)[: edges[-1]])
+
+
+def texts_hash(texts: Any, rows: Ids) -> str:
+    """64 hexadecimal digits of a list of texts: the distinct ones, and which of them stands in each row."""
+    digest = hashlib.sha256(len(texts).to_bytes(8, "little"))
+    add_texts(digest, texts)
+    digest.update(rows.astype("<i8").tobytes())
+    return digest.hexdigest()

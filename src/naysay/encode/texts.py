@@ -1,0 +1,239 @@
+"""encode_texts: texts in, a file of vectors out; kept for the next run, and resumed after a kill."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_one_of, check_whole, public, raise_invalid, shown
+from naysay.encode._files import sound, vector_file, write_rows
+from naysay.encode._inputs import Ids, distinct, text_array, texts_hash
+from naysay.encode.model import settings_of, weights_hash
+from naysay.search._vector_files import npy
+
+BLOCK = 2048  # texts that are encoded, and written, at a time: what a kill can cost
+_FORMAT = 1
+
+
+@public
+def encode_texts(
+    model: Any,
+    texts: Any,
+    *,
+    folder: str | Path,
+    batch_size: int = 32,
+    prompt: str | None = None,
+    prompt_name: str | None = None,
+    side: str | None = None,
+    processes: bool | list[str] = False,
+    cache: bool = True,
+    show: bool = True,
+) -> Path:
+    """Encode texts and answer with the .npy file of their vectors, (n, d) float32, as `mine` and `search` read it.
+
+    Vectors are as the model gives them: nothing is normalised, the metric of a search does that. **The file is found
+    again by what it was made of**: weights (`weights_hash`), class, layers, settings and tokenizer of the model, its
+    packages, prompt, side, and all texts. Train one step, and it is another file. A model without weights needs a
+    `cache_key`; without one a warning says that nothing is kept.
+
+    A block of 2,048 texts is written at a time, so a run that was killed goes on where it was. Every file carries a
+    checksum of its bytes in its name, which is read before it is used again: what is cut off or damaged is made anew.
+    The answer is there whole, or not at all. Memory: the texts, their rows, and a block of vectors.
+
+    Args:
+        model: Anything with encode(texts, batch_size=, convert_to_numpy=, show_progress_bar=) -> (n, d), such as a
+            SentenceTransformer (`load_model`); prompt, prompt_name and pool are handed on where they are given.
+        texts: A list, an array or an Arrow column of strings; each distinct text is encoded once.
+        folder: Where the file goes; made if it is not there. One run at a time for the same texts and model.
+        prompt: Put before each text, as the model does it.
+        prompt_name: Put before each text, as the model does it.
+        side: "query" or "document": encode_query or encode_document of a model that has them.
+        processes: True, or a list of devices: encoded by `start_multi_process_pool` of the model.
+        cache: False: encode whatever the folder holds; the file gets a name of its own.
+        show: A progress bar with the time left on standard error, if that is a terminal.
+    """
+    check_whole("batch_size", batch_size, 1)
+    if side is not None:
+        check_one_of("side", side, ("query", "document"))
+    check_encoder(model)
+    given = text_array("texts", texts)
+    if len(given) == 0:
+        raise_invalid("texts", "at least one text", "none")
+    once, rows = distinct(given)
+    target = _made_folder(folder)
+    key = _key(model, once, rows, (prompt, prompt_name, side)) if cache else None
+    if cache and key is None:
+        text = f"{type(model).__name__} has no weights and no cache_key, so its vectors are not kept."
+        warnings.warn(text, stacklevel=2)
+    stem = f"vectors-{key or secrets.token_hex(8)}"
+    found = sound(target, stem) if key else None
+    if found is not None:
+        return found
+    options: dict[str, Any] = {"prompt": prompt, "prompt_name": prompt_name}
+    options = {name: value for name, value in options.items() if value is not None}
+    options |= {"batch_size": batch_size, "convert_to_numpy": True, "show_progress_bar": False}
+    method = model.encode if side is None else getattr(model, f"encode_{side}", model.encode)
+    with (
+        _files(target, stem, kept=key is not None) as files,
+        pool_of(model, processes) as pool,
+        _bar(len(once), show=show) as advance,
+    ):
+        blocks = _blocks(partial(method, **options, **pool), once, files, advance)
+        return _assembled(blocks, len(once), rows, files)
+
+
+def check_encoder(model: Any) -> None:
+    """Refuse what cannot encode texts; a name, which can encode itself, is not yet a model."""
+    if isinstance(model, str | bytes | Path):
+        raise_invalid("model", "a model, not its name", shown(model), "Pass load_model(name).")
+    if not callable(getattr(model, "encode", None)):
+        raise_invalid("model", "an object with a method encode(texts)", type(model).__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Where vectors go.
+
+    Args:
+        target: The folder of the answer, and the beginning of its name.
+        stem: The folder of the answer, and the beginning of its name.
+        parts: The folder of blocks and drafts.
+        kept: Whether another run may find them.
+    """
+
+    target: Path
+    stem: str
+    parts: Path
+    kept: bool
+
+
+@contextmanager
+def _files(target: Path, stem: str, *, kept: bool) -> Iterator[_Files]:
+    """A folder for blocks, gone once the answer is there; after a failure it stays if another run can go on with it."""
+    parts = target / f"{stem}.parts"
+    parts.mkdir(exist_ok=True)
+    try:
+        yield _Files(target, stem, parts, kept)
+    except BaseException:
+        if not kept:
+            shutil.rmtree(parts, ignore_errors=True)
+        raise
+    shutil.rmtree(parts, ignore_errors=True)
+
+
+def _made_folder(folder: str | Path) -> Path:
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise_invalid("folder", "a folder that can be written", f"{shown(str(target))} ({error.strerror})")
+    return target
+
+
+def _key(model: Any, texts: Any, rows: Ids, how: tuple[Any, ...]) -> str | None:
+    """32 hexadecimal digits of all that the vectors depend on, or None if the model cannot be told from another."""
+    weights = weights_hash(model)
+    if weights is None:
+        return None
+    whole = [_FORMAT, weights, settings_of(model), texts_hash(texts, rows), *how]
+    return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:32]
+
+
+def _blocks(encode: Any, texts: Any, files: _Files, advance: Any) -> Iterator[NDArray[np.float32]]:
+    """The vectors of each block of texts, read where they are kept and encoded where they are not."""
+    width = None
+    for start in range(0, len(texts), BLOCK):
+        stem = f"{start:012d}"
+        there = sound(files.parts, stem) if files.kept else None
+        if there is not None:
+            file = npy("folder", there)
+            rows = file.read(0, file.n)
+        else:
+            block = texts.slice(start, BLOCK).to_pylist()
+            rows = _checked(encode(block), block, start, width)
+            if files.kept:
+                write_rows(files.parts, stem, rows)
+        width = rows.shape[1]
+        advance(len(rows))
+        yield rows
+
+
+def _checked(answer: Any, block: list[str], start: int, width: int | None) -> NDArray[np.float32]:
+    """(block, d) float32, refused unless it is a finite vector for each text."""
+    array = as_array("model", to_numpy(answer))
+    rule = f"a model that answers with ({len(block)}, {width or 'd'}) numbers for {len(block)} texts"
+    if array.ndim != 2 or len(array) != len(block) or array.shape[1] != (width or max(1, array.shape[1])):
+        raise_invalid("model", rule, f"shape {array.shape}")
+    if array.dtype.kind not in "fiu":
+        raise_invalid("model", rule, f"dtype {array.dtype}")
+    rows = array.astype(np.float32, copy=False)
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if len(bad):
+        got = f"NaN or infinity for {shown(block[bad[0]])}, distinct text {start + bad[0]}, and {len(bad) - 1} others"
+        raise_invalid("model", "a model that answers with finite numbers", got)
+    return rows
+
+
+def _assembled(blocks: Iterator[NDArray[np.float32]], n: int, rows: Ids, files: _Files) -> Path:
+    """All blocks in one file; then, where texts were there twice, the rows of that in the order of all texts."""
+    first, twice = next(blocks), len(rows) > n
+    target, width = files.parts if twice else files.target, first.shape[1]
+    with vector_file(target, files.stem, (n, width), files.parts, durable=files.kept) as (stream, made):
+        for block in chain([first], blocks):
+            stream.write(block.tobytes())
+    if not twice:
+        return made[0]
+    source = npy("folder", made[0])
+    with vector_file(files.target, files.stem, (len(rows), width), files.parts, durable=files.kept) as (stream, made):
+        for start in range(0, len(rows), BLOCK):
+            wanted, places = np.unique(rows[start : start + BLOCK], return_inverse=True)
+            stream.write(source.take(wanted)[places].tobytes())
+    return made[0]
+
+
+@contextmanager
+def pool_of(model: Any, processes: Any) -> Iterator[dict[str, Any]]:
+    """{"pool": the model's pool of processes} while it runs, or nothing."""
+    if not processes:
+        yield {}
+        return
+    pool = model.start_multi_process_pool(target_devices=None if isinstance(processes, bool) else processes)
+    try:
+        yield {"pool": pool}
+    finally:
+        model.stop_multi_process_pool(pool)
+
+
+@contextmanager
+def _bar(total: int, *, show: bool) -> Iterator[Any]:
+    """A function that moves the bar on."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (TextColumn("Encoding"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not (show and console.is_terminal)) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda count: progress.advance(task, count)

@@ -1,0 +1,21 @@
+"""FORMATS: training files of other libraries, runs and BEIR, read and written."""
+
+from naysay.formats._table import FORMATS
+from naysay.formats.beir import Beir, read_beir
+from naysay.formats.read_negatives import read_negatives
+from naysay.formats.runs import Run, read_run, write_run
+from naysay.formats.training_file import TrainingFile
+from naysay.formats.write_negatives import Written, write_negatives
+
+__all__ = [
+    "FORMATS",
+    "Beir",
+    "Run",
+    "TrainingFile",
+    "Written",
+    "read_beir",
+    "read_negatives",
+    "read_run",
+    "write_negatives",
+    "write_run",
+]

@@ -1,0 +1,136 @@
+"""What the rows of one side are called: names, texts and titles, gathered a block at a time.
+
+Texts are data: nothing here assumes that they are clean. A lone surrogate, which is what a byte of broken UTF-8 becomes
+when a file is read, passes through lists; only Arrow, and so Parquet, cannot hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import raise_invalid, shown
+from naysay.vocabulary import Vocabulary
+
+Gather = Callable[[NDArray[np.int64]], list[str]]
+_BLOCK = 4096
+
+
+@final
+class Labels:
+    """The rows of the queries, or of the corpus.
+
+    names    their string ids, or None: then a row is called by its number
+
+    Args:
+        n: How many rows there are.
+        texts: Their texts, or None.
+        titles: The titles of documents, or None.
+    """
+
+    def __init__(self, side: str, n: int | None, *, ids: Any = None, texts: Any = None, titles: Any = None) -> None:
+        """Take what users hand in; refuse other lengths than `n`, other things than strings, and ids that repeat."""
+        given = {f"{side}_ids": ids, f"{side}_texts": texts, f"{side}_titles": titles}
+        sizes = {name: sized(name, values) for name, values in given.items() if values is not None}
+        self.n = n if n is not None else next(iter(sizes.values()), 0)
+        for name, size in sizes.items():
+            if size != self.n:
+                raise_invalid(name, f"of {self.n} strings, one for each row", size)
+        self.names, self.texts, self.titles = (_gather(*pair) for pair in given.items())
+        if self.names is not None and not isinstance(ids, Vocabulary):
+            check_distinct(f"{side}_ids", self.names(np.arange(self.n)))
+
+    def called(self, rows: NDArray[np.int64]) -> list[str]:
+        """The ids of rows as strings: their names, or else their numbers."""
+        return self.names(rows) if self.names is not None else [str(row) for row in rows.tolist()]
+
+    def ids(self, rows: NDArray[np.int64]) -> list[Any]:
+        """The ids of rows: names where there are some, otherwise whole numbers."""
+        return self.names(rows) if self.names is not None else rows.tolist()
+
+    def values(self, rows: NDArray[np.int64]) -> list[Any]:
+        """What stands in a training file: the texts where there are some, otherwise the ids."""
+        return self.texts(rows) if self.texts is not None else self.ids(rows)
+
+    def kind(self, *, of_ids: bool = False) -> str:
+        """The type of such a column: "text" or "number"."""
+        return "text" if self.names is not None or (self.texts is not None and not of_ids) else "number"
+
+    def check_utf8(self, side: str) -> None:
+        """Refuse strings that UTF-8 cannot hold, for files that must be UTF-8."""
+        for name, gather in (("ids", self.names), ("texts", self.texts), ("titles", self.titles)):
+            for start in range(0, self.n if gather is not None else 0, _BLOCK):
+                _check_block(f"{side}_{name}", gather, start, min(start + _BLOCK, self.n))
+
+
+def sized(parameter: str, values: Any) -> int:
+    """How many strings were given; a single string is not a list of them."""
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise_invalid(parameter, "a sequence of strings", shown(values))
+    return len(values)
+
+
+def strings(parameter: str, values: Any) -> list[str]:
+    """A list of strings from a list, an array, an Arrow array or a vocabulary."""
+    size = sized(parameter, values)
+    gather = _gather(parameter, values)
+    return gather(np.arange(size)) if gather is not None else []
+
+
+def _gather(parameter: str, values: Any) -> Gather | None:
+    """The function that gathers strings by row; anything but strings is refused with its first row."""
+    if values is None:
+        return None
+    if isinstance(values, Vocabulary):
+        return values.names
+    if type(values).__module__.partition(".")[0] == "pyarrow":
+        return _from_arrow(parameter, values)
+    listed = values.tolist() if isinstance(values, np.ndarray) else values if isinstance(values, list) else list(values)
+    if not {*map(type, listed)} <= {str}:
+        bad = [place for place, value in enumerate(listed) if not isinstance(value, str)]
+        if bad:
+            got = f"{shown(listed[bad[0]])} at row {bad[0]} ({len(bad)} such row{'s' if len(bad) > 1 else ''})"
+            raise_invalid(parameter, "strings", got)
+    return lambda rows: list(map(listed.__getitem__, rows.tolist()))
+
+
+def _from_arrow(parameter: str, values: Any) -> Gather:
+    """The same for an Arrow array, which is not copied."""
+    import pyarrow as pa
+
+    if not isinstance(values, pa.Array | pa.ChunkedArray) or values.null_count:
+        got = type(values).__name__ if not hasattr(values, "null_count") else f"{values.null_count} nulls"
+        raise_invalid(parameter, "an Arrow column without nulls", got)
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        raise_invalid(parameter, "strings", f"an Arrow column of {values.type}")
+    return lambda rows: values.take(pa.array(rows)).to_pylist()
+
+
+def check_distinct(parameter: str, names: Sequence[str]) -> None:
+    """Refuse an id that is there twice, with both rows."""
+    if len({*names}) == len(names):
+        return
+    first: dict[str, int] = {}
+    row = next(row for row, name in enumerate(names) if first.setdefault(name, row) != row)
+    raise_invalid(parameter, "distinct", f"{shown(names[row])} at rows {first[names[row]]} and {row}")
+
+
+def _check_block(parameter: str, gather: Any, start: int, stop: int) -> None:
+    block = gather(np.arange(start, stop))
+    try:
+        "".join(block).encode()
+    except UnicodeEncodeError:
+        row = next(place for place, text in enumerate(block) if not _is_utf8(text))
+        advice = "Parquet holds UTF-8 only; .jsonl can escape what is broken."
+        raise_invalid(parameter, "text that UTF-8 can hold", f"{shown(block[row])} at row {start + row}", advice)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,149 @@
+"""BEIR's folders: a corpus, queries and judgements, as the benchmarks of retrieval are given out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from naysay.checks import check_whole, public, raise_invalid, shown
+from naysay.formats._text_lines import decoded, json_blocks, line_blocks
+from naysay.positives import Positives
+from naysay.vocabulary import Vocabulary
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Beir:
+    """A task of BEIR.
+
+    Args:
+        query_ids: The queries that the split judges, in the order of their file.
+        query_texts: The queries that the split judges, in the order of their file.
+        corpus_ids: All documents; an empty title is "".
+        corpus_titles: All documents; an empty title is "".
+        corpus_texts: All documents; an empty title is "".
+        positives: Pairs with a grade of at least `least`; their vocabularies are the ids.
+        dropped: {"grade below 1": judgements}: judged, and not positive.
+    """
+
+    query_ids: list[str]
+    query_texts: list[str]
+    corpus_ids: list[str]
+    corpus_titles: list[str]
+    corpus_texts: list[str]
+    positives: Positives
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    def documents(self) -> list[str]:
+        """Title and text joined by a space, as BEIR's own models read them."""
+        return [f"{title} {text}".strip() for title, text in zip(self.corpus_titles, self.corpus_texts, strict=True)]
+
+
+@public
+def read_beir(folder: str | Path, split: str = "test", *, least: int = 1) -> Beir:
+    """Read corpus.jsonl, queries.jsonl and qrels/{split}.tsv of a folder; each may be compressed, .gz or .xz.
+
+    Queries that the split does not judge are left out, as BEIR does. A malformed line, an id that is there twice, and
+    a judgement of an unknown id are refused with their line.
+
+    Args:
+        least: The lowest grade that makes a document a positive.
+    """
+    root = Path(folder)
+    check_whole("least", least, 1)
+    if not root.is_dir():
+        raise_invalid("folder", "an existing folder", repr(str(root)))
+    judged = _file(root / "qrels", f"{split}.tsv", "split")
+    corpus_ids, documents = _records(_file(root, "corpus.jsonl", "folder"), ("title",))
+    query_ids, queries = _records(_file(root, "queries.jsonl", "folder"), ())
+    anchors, items, grades = _judgements(judged, query_ids, corpus_ids)
+    used = np.unique(anchors)
+    positive = grades >= least
+    names = list(query_ids)
+    positives = Positives.from_pairs(
+        np.searchsorted(used, anchors[positive]),
+        items[positive],
+        len(used),
+        len(corpus_ids),
+        anchor_names=Vocabulary([names[row] for row in used.tolist()]),
+        item_names=Vocabulary(list(corpus_ids)),
+    )
+    below = int((~positive).sum())
+    return Beir(
+        query_ids=[names[row] for row in used.tolist()],
+        query_texts=[queries["text"][row] for row in used.tolist()],
+        corpus_ids=list(corpus_ids),
+        corpus_titles=documents["title"],
+        corpus_texts=documents["text"],
+        positives=positives,
+        dropped={f"grade below {least}": below} if below else {},
+    )
+
+
+def _file(folder: Path, name: str, parameter: str) -> Path:
+    """A file of that name, plain or compressed."""
+    for suffix in ("", ".gz", ".xz"):
+        if (folder / f"{name}{suffix}").is_file():
+            return folder / f"{name}{suffix}"
+    there = sorted(file.name for file in folder.glob("*")) if folder.is_dir() else []
+    rule = f"one with {folder.name}/{name}, also .gz or .xz"
+    raise_invalid(parameter, rule, f"{shown(', '.join(there)) if there else 'no such folder, or nothing in it'}")
+
+
+def _records(path: Path, optional: tuple[str, ...]) -> tuple[dict[str, int], dict[str, list[str]]]:
+    """{id: row} and the columns of a file of objects with _id and text."""
+    rows: dict[str, int] = {}
+    columns: dict[str, list[str]] = {name: [] for name in (*optional, "text")}
+    for numbers, values in json_blocks(path):
+        for number, value in zip(numbers, values, strict=True):
+            name, text = _parts(path, number, value)
+            if rows.setdefault(name, len(rows)) != len(rows) - 1:
+                raise_invalid(
+                    "folder", "one in which every id is there once", f"{shown(name)} again {_at(path, number)}"
+                )
+            columns["text"].append(text)
+            for extra in optional:
+                columns[extra].append(value.get(extra) or "")
+    return rows, columns
+
+
+def _parts(path: Path, number: int, value: Any) -> tuple[str, str]:
+    """The id and the text of a record."""
+    if isinstance(value, dict):
+        name, text, title = value.get("_id"), value.get("text"), value.get("title")
+        name = str(name) if type(name) is int else name
+        if isinstance(name, str) and isinstance(text, str) and isinstance(title, str | None):
+            return name, text
+    rule = "one with an object of _id and text, both strings, in every line"
+    raise_invalid("folder", rule, f"{shown(value)} {_at(path, number)}")
+
+
+def _judgements(path: Path, queries: dict[str, int], corpus: dict[str, int]) -> tuple[Any, Any, Any]:
+    """(queries, documents, grades) as rows; the first line is a header."""
+    found: list[tuple[int, int, int]] = []
+    head = True
+    for numbers, lines in line_blocks(path):
+        for number, line in zip(numbers, lines, strict=True):
+            fields = decoded(line).rstrip("\r\n").split("\t")
+            if head:
+                head = False
+                continue
+            if len(fields) != 3 or not fields[2].lstrip("-").isdecimal():
+                rule = "one whose judgements are query, document and a whole number, with tabs between"
+                raise_invalid("split", rule, f"{shown(fields)} {_at(path, number)}")
+            for what, name, known in (("queries", fields[0], queries), ("documents", fields[1], corpus)):
+                if name not in known:
+                    raise_invalid(
+                        "split", f"one that judges {what} of the folder", f"{shown(name)} {_at(path, number)}"
+                    )
+            found.append((queries[fields[0]], corpus[fields[1]], int(fields[2])))
+    table = np.array(found, np.int64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+def _at(path: Path, number: int) -> str:
+    return f"in line {number} of {path.name}"

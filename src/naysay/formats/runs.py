@@ -1,0 +1,215 @@
+"""Runs in TREC's form, in and out: `query Q0 document rank score tag`, one candidate a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
+from naysay.formats import _whole_files as whole_files
+from naysay.formats._labels import Labels, check_distinct, strings
+from naysay.formats._text_lines import decoded, encoded, line_blocks
+from naysay.search.found import Found
+from naysay.vocabulary import Vocabulary
+
+Ids = NDArray[np.int64]
+_FIELDS = "lines of six fields (query Q0 document rank score tag)"
+_SPACE = re.compile(r"[ \t\n\r\x0b\x0c]|^$")  # what ends a field, or is none
+_BLOCK = 4096
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """What a run file says.
+
+    Args:
+        found: The candidates of each query: score descending, id ascending.
+        tag: The name in the last field of the first line.
+        lines: How many candidates the file has.
+        dropped: {"reason": lines} that are not in `found`.
+    """
+
+    found: Found
+    tag: str
+    lines: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+@public
+def read_run(
+    path: str | Path,
+    query_ids: Sequence[str] | Vocabulary | int,
+    corpus_ids: Sequence[str] | Vocabulary | int,
+    *,
+    depth: int | None = None,
+    unknown: str = "raise",
+) -> Run:
+    """Read a run file; .gz and .xz are read as they are.
+
+    Candidates are ranked by their scores, as trec_eval does; the ranks in the file are not looked at. A document that
+    is there twice for a query is refused: the file would not say which score it has.
+
+    Args:
+        query_ids: The names of the rows, in order; or how many there are, if the file has row numbers.
+        corpus_ids: The names of the rows, in order; or how many there are, if the file has row numbers.
+        depth: At most so many candidates a query; None keeps all.
+        unknown: What becomes of lines with a name that is not among them: "raise", or "drop", counted.
+    """
+    check_one_of("unknown", unknown, ("raise", "drop"))
+    width = None if depth is None else check_whole("depth", depth, 1)
+    queries, documents = _index("query_ids", query_ids), _index("corpus_ids", corpus_ids)
+    parts, tag = [], ""
+    for numbers, fields in _lines(Path(path)):
+        tag = tag or decoded(fields[5][0])
+        anchors, items = _codes(fields[0], queries), _codes(fields[2], documents)
+        if unknown == "raise":
+            _check_names("query_ids", numbers, fields[0], anchors)
+            _check_names("corpus_ids", numbers, fields[2], items)
+        parts.append((np.array(numbers), anchors, items, _numbers(numbers, fields[4])))
+    if not parts:
+        parts.append((np.empty(0, np.int64),) * 3 + (np.empty(0, np.float32),))
+    lines, anchors, items, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
+    reasons = {"unknown query": anchors < 0, "unknown document": (anchors >= 0) & (items < 0)}
+    kept = (anchors >= 0) & (items >= 0)
+    anchors, items, scores, where = anchors[kept], items[kept], scores[kept], lines[kept]
+    _check_once(anchors, items, where)
+    found, below = _ranked(anchors, items, scores, len(queries), width)
+    dropped = {reason: int(those.sum()) for reason, those in reasons.items() if those.any()}
+    dropped |= {"below depth": below} if below else {}
+    return Run(found, tag, len(lines), dropped)
+
+
+def write_run(
+    path: str | Path, found: Found, *, query_ids: Any = None, corpus_ids: Any = None, tag: str = "naysay"
+) -> int:
+    """Write candidates as a run, ranked from 1 by score, then by row; the number of lines.
+
+    Args:
+        query_ids: The names of the rows; None calls them by number. A name holds no white space.
+        corpus_ids: The names of the rows; None calls them by number. A name holds no white space.
+    """
+    target = Path(path)
+    whole_files.check_place(target)
+    queries = Labels("query", len(found.ids), ids=query_ids)
+    size = int(found.ids.max(initial=-1)) + 1 if corpus_ids is None else len(corpus_ids)
+    corpus = Labels("corpus", size, ids=corpus_ids)
+    return write_lines(target, found.ids, found.scores, queries, corpus, tag)
+
+
+def write_lines(target: Path, ids: Ids, scores: NDArray[np.float32], queries: Labels, corpus: Labels, tag: str) -> int:
+    """The lines of a run, a block of queries at a time, to a draft that takes the place of `target`."""
+    for parameter, labels in (("query_ids", queries), ("corpus_ids", corpus)):
+        if labels.names is not None:
+            blocks = (np.arange(start, min(start + _BLOCK, labels.n)) for start in range(0, labels.n, _BLOCK))
+            check_fields(parameter, map(labels.names, blocks))
+    check_fields("tag", [[tag]])
+    end, lines = b" " + encoded(tag) + b"\n", 0
+    with whole_files.draft_of(target) as draft, draft.open("wb", buffering=1 << 20) as stream:
+        for start in range(0, len(ids), _BLOCK):
+            block, numbers = ids[start : start + _BLOCK], scores[start : start + _BLOCK]
+            rows, places = np.nonzero(block >= 0)
+            items, values = block[rows, places], numbers[rows, places]
+            order = np.lexsort((items, -values, rows))
+            rows, items, values = rows[order], items[order], values[order]
+            ranks = np.arange(len(rows)) - np.searchsorted(rows, rows) + 1
+            names = map(encoded, queries.called(rows + start)), map(encoded, corpus.called(items))
+            ranked = map(str.encode, ranks.astype(np.str_).tolist()), map(str.encode, values.astype(np.str_).tolist())
+            stream.writelines(
+                b" ".join((query, b"Q0", *rest)) + end for query, *rest in zip(*names, *ranked, strict=True)
+            )
+            lines += len(rows)
+    return lines
+
+
+def check_fields(parameter: str, blocks: Iterable[Sequence[str]]) -> None:
+    """Refuse names that would be two fields, none, or no bytes."""
+    for row, name in enumerate(chain.from_iterable(blocks)):
+        if not isinstance(name, str) or _SPACE.search(name):
+            raise_invalid(parameter, "without white space, and not empty", f"{shown(name)} at row {row}")
+
+
+def _index(parameter: str, names: Sequence[str] | Vocabulary | int) -> dict[bytes, int]:
+    """{name: row} in bytes, as the file has them."""
+    if isinstance(names, int | np.integer):
+        size = check_whole(parameter, names, 0)
+        return {str(row).encode(): row for row in range(size)}
+    listed = strings(parameter, names)
+    check_distinct(parameter, listed)
+    return {encoded(name): row for row, name in enumerate(listed)}
+
+
+def _lines(path: Path) -> Iterator[tuple[list[int], list[tuple[bytes, ...]]]]:
+    """Blocks of (line numbers, six columns)."""
+    for numbers, lines in line_blocks(path):
+        fields = list(map(bytes.split, lines))
+        if {*map(len, fields)} != {6}:
+            place = next(place for place, found in enumerate(fields) if len(found) != 6)
+            got = f"{len(fields[place])} fields in line {numbers[place]}: {shown(decoded(lines[place].rstrip()))}"
+            raise_invalid("path", _FIELDS, got)
+        yield numbers, list(zip(*fields, strict=True))
+
+
+def _codes(names: Sequence[bytes], index: dict[bytes, int]) -> Ids:
+    return np.fromiter(map(index.get, names, repeat(-1)), np.int64, len(names))
+
+
+def _check_names(parameter: str, numbers: list[int], names: Sequence[bytes], codes: Ids) -> None:
+    bad = np.flatnonzero(codes < 0)
+    if len(bad):
+        got = f"{shown(decoded(names[bad[0]]))} in line {numbers[bad[0]]}"
+        raise_invalid(parameter, "all the names in the run", f"no {got}", "unknown='drop' leaves such lines out.")
+
+
+def _numbers(numbers: list[int], column: Sequence[bytes]) -> NDArray[np.float32]:
+    """Scores, rounded to float32; the first that is no finite number is refused."""
+    try:
+        exact = np.array(column).astype(np.float64)
+    except ValueError:
+        exact = np.array([_number(text) for text in column])
+    with np.errstate(over="ignore"):  # too large for float32 is refused below
+        scores = exact.astype(np.float32)
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if len(bad):
+        got = f"{shown(decoded(column[bad[0]]))} in line {numbers[bad[0]]}"
+        raise_invalid("path", "a run with finite scores", got)
+    return scores
+
+
+def _number(text: bytes) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _check_once(anchors: Ids, items: Ids, lines: Ids) -> None:
+    """Refuse a document that is there twice for one query."""
+    order = np.lexsort((lines, items, anchors))
+    again = (np.diff(anchors[order]) == 0) & (np.diff(items[order]) == 0)
+    if again.any():
+        later = order[1:][again]
+        first = int(np.argmin(lines[later]))
+        got = f"it again in line {lines[later[first]]} ({len(later)} such line{'s' if len(later) > 1 else ''})"
+        raise_invalid("path", "a run with a document once for each query", got)
+
+
+def _ranked(anchors: Ids, items: Ids, scores: NDArray[np.float32], n: int, depth: int | None) -> tuple[Found, int]:
+    """The candidates as rows in canonical order, and how many were below `depth`."""
+    order = np.lexsort((items, -scores, anchors))
+    anchors, items, scores = anchors[order], items[order], scores[order]
+    places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
+    width = int(places.max(initial=-1)) + 1 if depth is None else depth
+    kept = places < width
+    ids = np.full((n, width), -1, np.int64)
+    ids[anchors[kept], places[kept]] = items[kept]
+    found = np.full((n, width), -np.inf, np.float32)
+    found[anchors[kept], places[kept]] = scores[kept]
+    return Found(ids, found), int((~kept).sum())

@@ -1,0 +1,217 @@
+"""What a job reads besides vectors: pairs, queries and documents, as row numbers and as texts on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_range, raise_invalid, shown
+from naysay.formats._table_files import batches, chosen_column, column_names
+from naysay.jobs._keys import Keys, distinct, first_repeat, keys_of, places_of, read_keys, write_keys
+from naysay.jobs._texts import Texts, write_texts
+
+Ids = NDArray[np.int64]
+_MOST = 1 << 63  # a larger whole number is the name of something, no row
+_ID = ("id", "_id", "docid", "doc_id", "query_id", "qid")
+_TEXT = ("text", "contents", "passage", "document", "query", "question", "title")
+_ANCHOR = ("anchor", "query", "question", "query_id", "query-id")
+_POSITIVE = ("positive", "pos", "document", "answer", "corpus_id", "corpus-id", "doc_id")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """One column of a file of pairs.
+
+    Args:
+        option: What the file is called in a refusal.
+        path: The file and the column.
+        name: The file and the column.
+        numbers: (p,) where all values are whole numbers, else None.
+        keys: (p, 2) of the values as strings.
+    """
+
+    option: str
+    path: Path
+    name: str
+    numbers: Ids | None
+    keys: Keys
+
+    def blocks(self) -> Iterator[list[str]]:
+        """The values again, as strings."""
+        for (values,) in batches(self.option, self.path, [self.name]):
+            yield list(map(str, values))
+
+    def value(self, row: int) -> str:
+        """One of them, to be shown."""
+        start = 0
+        for block in self.blocks():
+            if row < start + len(block):
+                return shown(block[row - start])
+            start += len(block)
+        return "nothing"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """The queries, or the documents.
+
+    Args:
+        n: How many there are.
+        ids: Where their strings are on disk, or None.
+        texts: Where their strings are on disk, or None.
+        keys: The file of the keys of the ids.
+        broken: {"ids" or "texts": the first row that UTF-8 cannot hold}.
+    """
+
+    n: int
+    ids: Texts | None
+    texts: Texts | None
+    keys: Path
+    broken: dict[str, int]
+
+
+def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Column, Column]:
+    """Both columns of a file of pairs."""
+    names = column_names(option, path)
+    found = []
+    for place, (setting, given, usual) in enumerate(
+        (("--anchor-column", anchor, _ANCHOR), ("--positive-column", positive, _POSITIVE))
+    ):
+        name = chosen_column(setting, names, given, usual, place)
+        if name is None:
+            raise_invalid(setting, "given for these columns", ", ".join(map(repr, names)) or "none")
+        found.append(name)
+    if found[0] == found[1]:
+        raise_invalid("--positive-column", "another than --anchor-column", repr(found[1]))
+    keys: list[list[Keys]] = [[np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]]
+    numbers: list[list[Ids]] = [[np.empty(0, np.int64)], [np.empty(0, np.int64)]]
+    whole, rows = [True, True], 0
+    for batch in batches(option, path, found):
+        for side, values in enumerate(batch):
+            kinds = {*map(type, values)}
+            if not kinds <= {int, str}:
+                odd = next(place for place, value in enumerate(values) if type(value) not in (str, int))
+                got = f"{shown(values[odd])} at row {rows + odd}"
+                raise_invalid(option, f"a file with strings or whole numbers in {found[side]!r}", got)
+            whole[side] = whole[side] and kinds <= {int} and all(-_MOST <= value < _MOST for value in values)
+            keys[side].append(keys_of(list(map(str, values))))
+            if whole[side]:
+                numbers[side].append(np.array(values, np.int64))
+        rows += len(batch[0])
+    if rows == 0:
+        raise_invalid(option, "a file with at least one pair", f"none in {str(path)!r}")
+    made = [
+        Column(option, path, name, np.concatenate(numbers[side]) if whole[side] else None, np.concatenate(keys[side]))
+        for side, name in enumerate(found)
+    ]
+    return made[0], made[1]
+
+
+def write_side(
+    option: str, path: Path, folder: Path, name: str, id_column: str, text_column: str, title_column: str
+) -> dict[str, int]:
+    """Put the ids and texts of a file of queries or documents on disk; what comes back are rows that are no UTF-8.
+
+    An id that stands in two rows is refused, whoever names it: it would not say which of them is meant.
+    """
+    names, of = column_names(option, path), "--query" if name == "query" else "-"
+    key = chosen_column(f"{of}-id-column", names, id_column, _ID)
+    text = chosen_column(f"{of}-text-column", names, text_column, _TEXT)
+    if title_column:
+        chosen_column("--title-column", names, title_column, ())
+    if key is None and text is None:
+        advice = f"Name them with {of}-id-column and {of}-text-column."
+        raise_invalid(option, "a file with a column of ids or of texts", ", ".join(map(repr, names)) or "none", advice)
+    broken = {}
+    if key is not None:
+        place = folder / f"{name}_ids"
+        broken["ids"] = write_texts(place, _strings(option, path, [key], of_ids=True))
+        _check_once(option, key, Texts(place), _keys_file(folder, name))
+    if text is not None:
+        wanted = [title_column, text] if title_column else [text]
+        blocks = _strings(option, path, wanted, of_ids=False)
+        broken["texts"] = write_texts(folder / f"{name}_texts", blocks)
+    return {part: row for part, row in broken.items() if row >= 0}
+
+
+def _check_once(option: str, column: str, ids: Texts, path: Path) -> None:
+    """Put the keys of ids on disk, and refuse an id that stands twice."""
+    write_keys(path, ids.blocks())
+    twice = first_repeat(path)
+    if twice is not None:
+        got = f"{shown(ids[twice[0]])} at rows {twice[0]} and {twice[1]}"
+        raise_invalid(option, f"a file with each id of {column!r} once", got)
+
+
+def _strings(option: str, path: Path, columns: list[str], *, of_ids: bool) -> Iterator[list[str]]:
+    """The strings of a column, those of several joined by a space; ids may be whole numbers."""
+    start, kinds = 0, {str, int} if of_ids else {str}
+    for batch in batches(option, path, columns):
+        for name, values in zip(columns, batch, strict=True):
+            if not {*map(type, values)} <= kinds:
+                odd = next(place for place, value in enumerate(values) if type(value) not in kinds)
+                got = f"{shown(values[odd])} at row {start + odd}"
+                raise_invalid(option, f"a file with strings in {name!r}", got)
+        start += len(batch[0])
+        yield [" ".join(map(str, row)).strip() if len(row) > 1 else str(row[0]) for row in zip(*batch, strict=True)]
+
+
+def write_distinct(column: Column, folder: Path, name: str) -> dict[str, int]:
+    """Put the distinct values of a column on disk, in the order of their first appearance."""
+    first = distinct(column.keys).first
+
+    def firsts() -> Iterator[list[str]]:
+        start = 0
+        for block in column.blocks():
+            here = first[np.searchsorted(first, start) : np.searchsorted(first, start + len(block))] - start
+            yield list(map(block.__getitem__, here.tolist()))
+            start += len(block)
+
+    broken = write_texts(folder / f"{name}_texts", firsts())
+    return {"texts": broken} if broken >= 0 else {}
+
+
+def open_side(folder: Path, name: str, n: int, broken: dict[str, int]) -> Side:
+    """What `write_side` or `write_distinct` left."""
+    parts = [folder / f"{name}_{part}" for part in ("ids", "texts")]
+    ids, texts = (Texts(part) if part.with_name(f"{part.name}.starts").is_file() else None for part in parts)
+    size = n if ids is None and texts is None else len(ids if ids is not None else texts or ())
+    return Side(size, ids, texts, _keys_file(folder, name), broken)
+
+
+def _keys_file(folder: Path, name: str) -> Path:
+    return folder / f"{name}_ids.keys"
+
+
+def rows_in(column: Column, side: Side, what: str) -> Ids:
+    """(p,) the row that each value of a column means: by the ids of a side, by its texts, or as a number."""
+    if side.ids is None and column.numbers is not None:
+        check_range(column.option, column.numbers, side.n, what)
+        return column.numbers
+    known = distinct(column.keys)
+    rows = np.full(len(known.first), -1, np.int64)
+    if side.ids is not None:
+        rows = places_of(known.keys, read_keys(side.keys))
+    if side.texts is not None and not (rows >= 0).any():
+        rows = places_of(known.keys, map(keys_of, side.texts.blocks()))
+    missing = rows[known.which] < 0
+    if missing.any():
+        bad = np.flatnonzero(missing)
+        got = f"{column.value(int(bad[0]))} at row {bad[0]} ({len(bad)} such row{'s' if len(bad) > 1 else ''})"
+        raise_invalid(column.option, f"of {column.name!r} that stand among the {side.n:,} {what}", got)
+    return rows[known.which]
+
+
+def strings_of(side: Any) -> Any:
+    """All texts of a side in memory, as an encoder takes them."""
+    import pyarrow as pa
+
+    parts = [pa.array(block, pa.large_string()) for block in side.blocks()]
+    return pa.chunked_array(parts, pa.large_string())

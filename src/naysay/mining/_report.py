@@ -1,0 +1,275 @@
+"""Mined negatives as a report: what to do, where the scores lie, a line to move, counts, and examples."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import check_whole, public, raise_invalid
+from naysay.detectors.share import Share
+from naysay.files import check_page
+from naysay.mining._report_examples import Labels, examples_of, one_positive_each, positive_scores
+from naysay.mining._report_parts import charts_of, fates, thresholds_of
+from naysay.mining.candidates import Candidates
+from naysay.mining.judge import was_suspicious
+from naysay.mining.select import NOT_SELECTED
+from naysay.quantity.estimate import Estimate
+from naysay.report._plain_text import share
+from naysay.report._sampled import Decided, rate_of, sample_of, share_of
+from naysay.report.contents import Contents
+from naysay.report.html import write_report
+from naysay.report.scores import Sample, Scores
+from naysay.rng import rng_for
+
+_SLOTS = 1 << 22  # candidates that are looked at, in whole anchors
+_MUCH = 0.05  # false negatives from which on a reader is told to look first
+
+
+@public
+def report_mined(
+    mined: Any,
+    path: str | Path,
+    *,
+    title: str = "",
+    numbers: Mapping[str, str] | None = None,
+    query_texts: Any = None,
+    corpus_texts: Any = None,
+    query_ids: Any = None,
+    corpus_ids: Any = None,
+    provenance: Mapping[str, str] | None = None,
+    background: Any = None,
+    run: Estimate | None = None,
+    one_positive: Any = None,
+    of_anchors: int | None = None,
+    seed: int = 0,
+) -> Path:
+    """Write what was mined as one HTML file; see `write_report`.
+
+    Of more than 4,194,304 candidates a sample of anchors is looked at, which a note says; counts are of all.
+
+    Args:
+        mined: A `Mined`.
+        numbers: {what: figure} for the headline, beside the report's own; the same name replaces it.
+        query_texts: Anything with len() and [row]; only the rows that are shown are asked for. None: ids.
+        corpus_texts: Anything with len() and [row]; only the rows that are shown are asked for. None: ids.
+        query_ids: The same, of names.
+        corpus_ids: The same, of names.
+        provenance: {what: value} beside versions and settings: arguments, seed, hashes of the input.
+        background: (s,) scores of random pairs that are not known. With them the tables of thresholds are about all
+            pairs, and the number of negatives can be estimated; without, the tables are about what was found.
+        run: Of `quantity.estimate`, by the AUCs of a run: its k is shown in place of one from the background.
+        one_positive: (n,) the score of one known positive of each anchor, NaN without one, where they were drawn
+            before; None: drawn by the seed. All estimates of false negatives rest on them.
+        of_anchors: How many anchors there are, if `mined` holds a part of them.
+        seed: Of what is drawn: anchors, if there are many, and examples.
+    """
+    if not isinstance(getattr(mined, "candidates", None), Candidates):
+        raise_invalid("mined", "a Mined", type(mined).__name__)
+    check_page("path", Path(path))
+    if not isinstance(run, Estimate | None):
+        raise_invalid("run", "an Estimate, of quantity.estimate, or None", type(run).__name__)
+    n, depth = mined.candidates.ids.shape
+    total = n if of_anchors is None else check_whole("of_anchors", of_anchors, n)
+    queries = Labels("query", query_texts, query_ids, n)
+    corpus = Labels("corpus", corpus_texts, corpus_ids, mined.known.n_items)
+    rng = rng_for(seed)  # step 0, which chose the positives of the judge for the same seed
+    positives = one_positive_each(mined, rng) if one_positive is None else np.asarray(one_positive, np.float32)
+    if positives.shape != (n,):
+        raise_invalid("one_positive", f"of shape ({n},), one for each anchor", f"shape {positives.shape}")
+    rows = np.sort(rng.permutation(n)[: max(1, _SLOTS // max(1, depth))])
+    part = _rows(mined.candidates, rows)
+    sample, rate, notes = _sample(mined, part, rows, positives, total, rng_for(seed, 1))
+    if len(rows) < n:
+        notes += (f"Distributions, difficulty and examples are of {len(rows):,} anchors, drawn by chance.",)
+    random_scores = None if background is None else np.asarray(getattr(background, "scores", background), np.float64)
+    charts, told = charts_of(mined, part, positives, random_scores, run)
+    given = {str(name): str(value) for name, value in (numbers or {}).items()}
+    own = _numbers(mined, rate, total, given)
+    if total > n:
+        notes = (f"This page looks at {n:,} of {total:,} anchors; the counts of fates are of these.", *notes)
+    contents = Contents(
+        title=title or "Mined negatives",
+        advice=_advice(mined, rate, given.get("negatives", "") if total > n else f"{int(mined.mask.sum()):,}"),
+        numbers=given | {name: text for name, text in own.items() if name not in given} if total > n else own | given,
+        scores=_scores(mined, part, sample),
+        tables=(*fates(mined), *thresholds_of(mined, part, random_scores)),
+        charts=charts,
+        examples=examples_of(mined, part, rows, queries, corpus, rng_for(seed, 2)),
+        provenance=_provenance(mined) | dict(provenance or {}),
+        notes=(*mined.notes, *notes, *told),
+    )
+    return write_report(path, contents)
+
+
+def _rows(candidates: Candidates, rows: NDArray[np.int64]) -> Candidates:
+    """The candidates of some anchors, without what was counted outside of them."""
+    names = ("ids", "scores", "rank", "source", "suspicion", "why", "kept_by", "positive_scores")
+    return replace(candidates, **{name: getattr(candidates, name)[rows] for name in names}, outside={})
+
+
+def _sample(
+    mined: Any,
+    part: Candidates,
+    rows: NDArray[np.int64],
+    positives: NDArray[np.float32],
+    total: int,
+    rng: np.random.Generator,
+) -> tuple[Sample | None, Share | None, tuple[str, ...]]:
+    """The sample on which the line can be moved, the share of false negatives at the line, and what to know of both."""
+    decided = part.filled & (part.rank > 0)
+    decided &= (part.why == 0) | was_suspicious(part) | part.dropped_for([NOT_SELECTED, "short anchor"])
+    holes = np.zeros(len(rows), np.bool_)
+    for reason, counts in mined.candidates.outside.items():
+        if reason.startswith("suspicious"):
+            holes |= counts[rows] > 0
+    notes: tuple[str, ...] = ()
+    if holes.any():
+        notes = (
+            f"{int(holes.sum()):,} anchors were searched past their suspects, which are not at hand; the line cannot "
+            "be moved for them, and their part of the page's figures is taken from the others.",
+        )
+    ways = [name for place, name in enumerate(mined.kept_names) if name != "top" and (mined.kept_by == place).any()]
+    if ways:
+        notes += (
+            f"Some negatives were taken by other rules than the highest score: {', '.join(ways)}. The figures beside "
+            "the line, and the share of false negatives, are of the highest scores below it.",
+        )
+    line = _line(mined, part, decided)
+    lowest = np.where(part.filled, part.scores, np.inf).min(axis=1, initial=np.inf)
+    there = ~holes
+    given = Decided(
+        part.scores[there],
+        decided[there],
+        mined.counts[rows][there],
+        positives[rows][there],
+        (positives[rows] >= lowest)[there],
+        suspicion=part.suspicion[there] if line is None else None,
+    )
+    at, all_of = (mined.line if line is None else line), share_of(given)
+    bands = "mined.rethreshold(judge=naysay.detectors.Bands(LINE, LINE))"
+    command = "mined.rethreshold(LINE)" if line is None else bands
+    sample = sample_of(
+        given,
+        at,
+        rng=rng,
+        share=np.nan if all_of is None else all_of.estimate,
+        of_anchors=total,
+        command=command if total == len(mined.ids) else "",  # a part of a job cannot be judged anew
+    )
+    if sample is None:
+        notes += ("The line cannot be moved in this page: there are no candidates that it decides about.",)
+    return sample, rate_of(given, at), notes
+
+
+def _line(mined: Any, part: Candidates, decided: NDArray[np.bool_]) -> float | None:
+    """The score from which on all anchors' candidates were suspected; infinity: nothing was; None: no such line."""
+    if mined.judge is None:
+        return float(np.inf)
+    scores, flagged = part.scores[decided].astype(np.float64), part.suspicion[decided] >= np.float32(mined.line)
+    lines = mined.thresholds
+    if len(lines) and np.isfinite(lines).all() and np.ptp(lines) == 0:
+        near = np.float32(lines[0])  # judges differ in the precision they compare in, and in what they do at the line
+        tried = [float(lines[0]), float(near), float(np.nextafter(near, np.float32(np.inf)))]
+    else:
+        tried = [float(scores[flagged].min(initial=np.inf))]  # a line that was moved, if it parts the scores
+    return next((line for line in tried if np.array_equal(scores >= line, flagged)), None)
+
+
+def _scores(mined: Any, part: Candidates, sample: Sample | None) -> Scores:
+    """The three kinds; the lines are those of all anchors, or none."""
+    lost = part.filled & (part.why != 0)
+    lines = mined.thresholds[np.isfinite(mined.thresholds)]
+    low = getattr(mined.judge, "low", np.nan)
+    return Scores(
+        positives=positive_scores(mined),
+        kept=mined.scores[mined.mask],
+        dropped=part.scores[lost],
+        why=part.why[lost] - 1,
+        reasons=part.reasons,
+        low=float(low) if np.ndim(low) == 0 and np.isfinite(low) else np.nan,
+        high=float(lines[0]) if len(lines) and np.ptp(lines) == 0 else np.nan,
+        sample=sample,
+    )
+
+
+def _advice(mined: Any, rate: Share | None, count: str) -> tuple[str, ...]:
+    """What to do first, by how many of the negatives may be false; then why.
+
+    Args:
+        count: How many negatives there are in all, or nothing where that is not known.
+    """
+    these = f"these {count} negatives" if count else "these negatives"
+    if not mined.mask.any():
+        first = "There is nothing to train on: no negatives were found. The counts below say what became of them."
+    elif mined.judge is None:
+        first = "Do not train on these yet: nothing was suspected, so the nearest are taken whatever they are."
+        if rate is not None:
+            first += f" Up to {share(rate.estimate)} of them may be positives that nobody labelled."
+        first += " Move the line below to see what a judge would do, or mine again with judge='auto'."
+    elif rate is None or (rate.notes and rate.estimate <= _MUCH):
+        first = (
+            f"Look at the most suspect examples before you train on {these}: how many of them are "
+            "false cannot be told from the scores."
+        )
+    elif rate.estimate > _MUCH:
+        first = (
+            f"Look before you train: up to {share(rate.estimate)} of {these} may be positives that "
+            "nobody labelled. Move the line down to see what that costs."
+        )
+    else:
+        first = f"Train on {these}: at most {share(rate.estimate)} of them are estimated to be false."
+    others = [mined.rule]
+    if rate is not None:
+        others.append(
+            f"With {rate.confidence:.0%} confidence at most {share(rate.high)} of the negatives are false, if "
+            + ", and ".join(rate.assumptions)
+            + "."
+        )
+        others += [f"About that share: {note}." for note in rate.notes]
+    if mined.short.any():
+        part = f"{int(mined.short.sum()) / int(mined.counts.sum()):.1%} of the slots"
+        rows = f"{(mined.short > 0).mean():.1%} of the anchors"
+        others.append(f"{part} are empty, in {rows}: search deeper, or draw the line higher.")
+    return (first, *others)
+
+
+def _numbers(mined: Any, rate: Share | None, total: int, given: Mapping[str, str]) -> dict[str, str]:
+    """The headline, counts only where all anchors are at hand; no second figure for one that was given."""
+    kept = mined.scores[mined.mask]
+    whole = total == len(mined.ids)
+    found = {"anchors": f"{total:,}"} | ({"negatives": f"{len(kept):,}"} if whole else {})
+    if not any("false negatives" in name for name in given):
+        found["false negatives, upper estimate"] = "unknown" if rate is None else share(rate.estimate)
+    found["mean score of the negatives"] = f"{kept.mean(dtype=np.float64):.4g}" if len(kept) else "none"
+    if not whole:
+        return found
+    suspected = sum(int(each.sum()) for reason, each in mined.dropped.items() if reason.startswith("suspicious"))
+    return found | {"suspected candidates": f"{suspected:,}", "empty slots": f"{int(mined.short.sum()):,}"}
+
+
+def _provenance(mined: Any) -> dict[str, str]:
+    """Versions, what was searched and how, and a hash of the answer."""
+    found = {"Python": platform.python_version()}
+    for name in ("naysay", "numpy", "numba", "vl-convert-python"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found | {
+        "metric": mined.metric,
+        "depth": f"{mined.depth:,}",
+        "judge": repr(mined.judge),
+        "rule": mined.rule,
+        "suspicion from which on candidates are dropped": f"{mined.line:g}",
+        "anchors x corpus": f"{len(mined.ids):,} x {mined.known.n_items:,}",
+        "known pairs": f"{len(mined.known.indices):,}",
+        "negatives, sha256 of the ids": hashlib.sha256(np.ascontiguousarray(mined.ids).tobytes()).hexdigest(),
+    }

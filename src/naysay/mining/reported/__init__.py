@@ -1,1 +1,0 @@
-"""Mined negatives for readers: the report, its examples and tables, and the notes."""

@@ -1,0 +1,91 @@
+"""What a query asks of a pool: its anchors, how many slots each row has, and what is said when some stay empty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay._rows import frozen
+from naysay.arrays import to_numpy
+from naysay.checks import check_range, check_whole, first_bad, raise_invalid, shown, whole_numbers
+from naysay.errors import NaysayError
+from naysay.kernels.threads import in_rows
+from naysay.types import Query, check_query
+
+ON_SHORT = ("pad", "raise")
+EXHAUSTED = "exhausted"
+
+
+def check_distinct(distinct: object) -> bool:
+    """`distinct` as a bool; "no" and 0 are refused, of which one would mean yes."""
+    if not isinstance(distinct, bool | np.bool_):
+        raise_invalid("distinct", "True or False", shown(distinct))
+    return bool(distinct)
+
+
+def check_ids(parameter: str, ids: NDArray[np.int64], size: int | None, what: str, *, least: int = 0) -> None:
+    """Refuse ids outside [least, size), where the size is known."""
+    if size is not None:
+        check_range(parameter, ids, size, what, least=least)
+    elif ids.size and ids.min() < least:
+        raise_invalid(parameter, f"at least {least}", first_bad(ids, ids < least))
+
+
+def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray[np.int64]:
+    """The anchors of a query (B,), each below `size` if it is known, in the one form that compiled loops know."""
+    check_query(query)
+    anchors = query.ids()
+    if anchors.ndim != 1:
+        raise_invalid("query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
+    check_ids("anchors", anchors, size, what)
+    return frozen(np.ascontiguousarray(anchors))
+
+
+def asked(n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
+    """The slots of each row (B,) and the widest: n is one number for all or one per row."""
+    n = to_numpy(n)
+    if np.ndim(n) == 0:
+        width = check_whole("n", n.item() if isinstance(n, np.ndarray) else n, 0)
+        return frozen(np.full(rows, width, np.int64)), width
+    counts = whole_numbers("n", n).astype(np.int64, copy=False)
+    if len(counts) != rows:
+        raise_invalid("n", f"one number, or one for each of the {rows} rows", f"{len(counts)} numbers")
+    if counts.size and counts.min() < 0:
+        raise_invalid("n", "at least 0", int(counts.min()))
+    return frozen(np.ascontiguousarray(counts)), int(counts.max(initial=0))
+
+
+def logs(chance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logarithms of chances, in place. NumPy takes several at a time, which a compiled loop does not."""
+    in_rows(_take_logs, len(chance), chance.size, chance)
+    return chance
+
+
+def _take_logs(start: int, stop: int, chance: NDArray[np.float64]) -> None:
+    np.log(chance[start:stop], out=chance[start:stop])
+
+
+def all_filled(ids: NDArray[np.int64]) -> bool:
+    """Whether no slot is empty; rows fill from the left, so the last column tells."""
+    return ids.size == 0 or bool(ids[:, -1].min() >= 0)
+
+
+def shortfall(on_short: str, ids: NDArray[np.int64], counts: NDArray[np.int64]) -> dict[str, int]:
+    """{"exhausted": empty slots that were asked for}, or a refusal if rows may not be short."""
+    if all_filled(ids):
+        return {}
+    missing = int(counts.sum()) - int(np.count_nonzero(ids >= 0))
+    if missing == 0:
+        return {}
+    if on_short == "raise":
+        filled = np.count_nonzero(ids >= 0, axis=1)
+        short = np.flatnonzero(filled < counts)
+        row = int(short[0])
+        message = (
+            f"row {row} has {filled[row]} candidates left of the {counts[row]} asked for "
+            f"({len(short)} such row{'s' if len(short) > 1 else ''}). Ask for fewer, or pass on_short='pad'."
+        )
+        raise NaysayError(message)
+    return {EXHAUSTED: missing}

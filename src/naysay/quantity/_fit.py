@@ -1,0 +1,206 @@
+"""The learning curve of a run, fitted to its probes: mu'(t) = start + (end - start)(1 - e^(-t / tau)).
+
+An AUC that is worth c comparisons is treated as c coin tosses with chance Phi(mu'(t) / sqrt 2), and the curve is the
+one of largest likelihood. Least squares on the separations sqrt(2) Phi^-1(AUC) would be nearly the same where AUCs are
+moderate, and undefined where a probe has an AUC of 1, which small probes of good models have.
+
+With t in units of the last probe, u = t / last, the curve is written start + rise g(u), where
+
+    g(u) = (1 - e^(-rate u)) / (1 - e^(-rate))        rate = last / tau
+
+so rise is what was seen and rate how much it has slowed down. rate 0 is a straight line, where end and tau are infinite
+but nothing is singular; at rate 1 the last probe is at tau, and 63 % of the way was seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from naysay.quantity._weight import Floats
+
+MOST = 8.0  # of a separation: beyond it an AUC differs from 1 by less than 1e-8
+_RATES = (-16.0, -4.0, -1.0, *np.geomspace(0.1, 300, 30).tolist())  # the search begins at the best of them
+_GAIN = 6.63  # of the deviance, by a start that is not 0: chance exceeds it once in a hundred curves
+_ALIKE = 2.33  # standard deviations: chance puts neighbours on the same side so often once in a hundred curves
+_TRIES = 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """A fitted curve and its error.
+
+    start, rise, rate   its three numbers, also as `numbers`; the start is 0 unless the probes speak against it
+
+    Args:
+        last: The step of the last probe.
+        covariance: (3, 3) of the three.
+        scatter: How many times the probes scatter as much as their errors say (a variance), at least 1; the
+            covariance has it in.
+        bent: How far the probes bend away from the curve, as a share of its rise; 0 if scatter explains it.
+    """
+
+    numbers: Floats
+    last: float
+    covariance: Floats
+    scatter: float
+    bent: float
+
+    @property
+    def start(self) -> float:
+        """The separation at step 0."""
+        return float(self.numbers[0])
+
+    @property
+    def tau(self) -> float:
+        """The steps in which the distance to the end falls to 37 %."""
+        return float(tau_of(self.numbers, self.last))
+
+    @property
+    def end(self) -> float:
+        """What mu' tends to."""
+        return float(end_of(self.numbers))
+
+    def drawn(self, normals: Floats) -> Floats:
+        """The fit, and (draws, 3) others that the probes leave open, from (draws, 3) standard normal numbers."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        spread = normals @ (vectors * np.sqrt(np.maximum(values, 0))).T
+        drawn = np.vstack([self.numbers, self.numbers + spread])
+        drawn[:, 2] = np.maximum(drawn[:, 2], 1e-3)  # an end there must be, be it out of sight
+        return drawn
+
+    def sure(self, which: int, least: float, errors: float) -> bool:
+        """Whether number `which` is above `least` by more than so many standard errors."""
+        return bool(self.numbers[which] - least > errors * np.sqrt(self.covariance[which, which]))
+
+
+def end_of(numbers: Floats) -> Floats:
+    """The ends of curves (..., 3), none beyond what an AUC can tell."""
+    return np.minimum(numbers[..., 0] - numbers[..., 1] / np.expm1(-numbers[..., 2]), MOST)
+
+
+def tau_of(numbers: Floats, last: float) -> Floats:
+    """The time constants of curves (..., 3)."""
+    return np.asarray(last / numbers[..., 2])
+
+
+def reached(numbers: Floats, share: Floats) -> Floats:
+    """What curves (..., 3) have reached at shares (..., points) of the last step."""
+    rate = np.where(numbers[..., 2] == 0, 1e-9, numbers[..., 2])[..., None]
+    growth = np.expm1(-rate * share) / np.expm1(-rate)
+    return np.asarray(np.clip(numbers[..., :1] + numbers[..., 1:2] * growth, -MOST, MOST))
+
+
+def fit(steps: Floats, auc: Floats, comparisons: Floats, *, same_pairs: bool = False) -> Fit:
+    """The curve through probes (P,) at `steps`, of which the last is above 0.
+
+    The start is 0, chance, unless a start that is fitted lowers the deviance by more than 6.63 times the scatter.
+
+    Args:
+        same_pairs: Whether all probes scored the same pairs; their errors then move together, and a common shift by
+            one standard error is added to the covariance. Whatever the correlation, from none to full, the sum of
+            both is enough.
+    """
+    last = float(steps.max())
+    probes = (steps / last, auc, comparisons)
+    zero, free = (_climb(probes, columns) for columns in ([1, 2], [0, 1, 2]))
+    lost_by_zero, lost_by_free = _deviance(np.stack([zero, free]), probes).tolist()
+    gain = (lost_by_zero - lost_by_free) / max(1.0, lost_by_free / (len(steps) - 3))
+    if gain > _GAIN and free[0] > 0:
+        numbers, lost, columns = free, lost_by_free, [0, 1, 2]
+    else:
+        numbers, lost, columns = zero, lost_by_zero, [1, 2]
+    scatter = max(1.0, lost / (len(steps) - len(columns)))
+    slopes, weight, gaps = _local(numbers, probes)
+    slopes = slopes[:, columns]
+    inverse = _inverse(slopes.T @ (weight[:, None] * slopes))
+    part = scatter * inverse
+    if same_pairs:
+        shift = inverse @ (slopes.T @ np.sqrt(weight))
+        part = part + np.multiply.outer(shift, shift)
+    covariance = np.zeros((3, 3))
+    covariance[np.ix_(columns, columns)] = part
+    return Fit(numbers, last, covariance, scatter, _bent(weight, gaps, scatter) / max(abs(numbers[1]), 1e-9))
+
+
+def _climb(probes: tuple[Floats, Floats, Floats], columns: list[int]) -> Floats:
+    """The numbers of largest likelihood among `columns`, the others 0: Fisher scoring, damped where it overshoots."""
+    numbers = _begin(probes, columns)
+    best, damping = float(_deviance(numbers, probes)), 1e-4
+    for _ in range(_TRIES):
+        slopes, weight, gaps = _local(numbers, probes)
+        slopes = slopes[:, columns]
+        information = slopes.T @ (weight[:, None] * slopes)
+        step = _inverse(information + damping * np.diag(np.diag(information))) @ (slopes.T @ (weight * gaps))
+        trial = numbers.copy()
+        trial[columns] += step
+        trial = np.clip(trial, (-MOST, -MOST, -50.0), (MOST, MOST, 500.0))
+        deviance = float(_deviance(trial, probes))
+        if deviance > best:
+            damping *= 10
+            if damping > 1e8:  # no step is short enough: this is the top, as far as a float64 can tell
+                break
+            continue
+        moved = np.abs(trial - numbers).max()
+        numbers, best, damping = trial, deviance, damping / 10
+        if moved < 1e-8:
+            break
+    return numbers
+
+
+def _begin(probes: tuple[Floats, Floats, Floats], columns: list[int]) -> Floats:
+    """Start and rise by least squares on the separations, for the best of some rates; 1 is taken half a toss below."""
+    from scipy.special import ndtri
+
+    share, auc, comparisons = probes
+    half = 0.5 / comparisons
+    wanted = np.sqrt(2) * ndtri(np.clip(auc, half, 1 - half))
+    trials = np.tile([0.0, 1.0, 0.0], (len(_RATES), 1))
+    trials[:, 2] = _RATES
+    growth = reached(trials, share)
+    centre = growth.mean(axis=1) if 0 in columns else np.zeros(len(_RATES))
+    around = growth - centre[:, None]
+    trials[:, 1] = around @ wanted / (around**2).sum(axis=1)
+    trials[:, 0] = wanted.mean() - trials[:, 1] * centre if 0 in columns else 0.0
+    return np.asarray(trials[_deviance(trials, probes).argmin()])
+
+
+def _deviance(numbers: Floats, probes: tuple[Floats, Floats, Floats]) -> Floats:
+    """Twice the log-likelihood that curves (..., 3) lose against the probes' own AUCs."""
+    from scipy.special import log_ndtr, xlogy
+
+    share, auc, comparisons = probes
+    x = reached(numbers, share) / np.sqrt(2)
+    lost = xlogy(auc, auc) + xlogy(1 - auc, 1 - auc) - auc * log_ndtr(x) - (1 - auc) * log_ndtr(-x)
+    return np.asarray(2 * (comparisons * lost).sum(axis=-1))
+
+
+def _local(numbers: Floats, probes: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats, Floats]:
+    """At a curve: d mu' / d numbers (P, 3), the information (P,) of each probe on mu', and its distance (P,) in mu'."""
+    from scipy.special import ndtr
+
+    share, auc, comparisons = probes
+    small = 1e-5 * np.eye(3)
+    slopes = (reached(numbers + small, share) - reached(numbers - small, share)).T / 2e-5
+    x = reached(numbers, share) / np.sqrt(2)
+    chance, density = ndtr(x), np.exp(-0.5 * x**2) / np.sqrt(4 * np.pi)
+    return slopes, comparisons * density**2 / (chance * ndtr(-x)), (auc - chance) / density
+
+
+def _bent(weight: Floats, gaps: Floats, scatter: float) -> float:
+    """How far, in separation, the probes leave the curve together; 0 if neighbours agree no more than by chance.
+
+    Independent errors have products of neighbours that average 0, whatever their size; a curve of another shape leaves
+    long stretches on one side.
+    """
+    pulls = np.sqrt(weight) * gaps
+    together = float((pulls[1:] * pulls[:-1]).sum())
+    if together <= _ALIKE * scatter * np.sqrt(len(pulls)):
+        return 0.0
+    return float(np.sqrt(together / np.sqrt(weight[1:] * weight[:-1]).sum()))
+
+
+def _inverse(information: Floats) -> Floats:
+    """The inverse; where the probes say nothing, the variance is huge instead of infinite."""
+    return np.asarray(np.linalg.inv(information + 1e-9 * np.eye(len(information))), np.float64)

@@ -1,0 +1,146 @@
+"""Vectors of anchors and items: what samplers that mix in embedding space share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
+from naysay.checks import first_bad, public, raise_invalid, shown
+from naysay.quantity.schedules import at_step
+from naysay.samplers._choose import gather
+from naysay.types import Array, Query
+
+Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d) or (..., layers, d), in the array type of the ids
+
+
+def check_embed(parameter: str, embed: object) -> None:
+    """Refuse what cannot be called."""
+    if not callable(embed):
+        raise_invalid(parameter, "a function of ids that answers with vectors", type(embed).__name__)
+
+
+def share_at(parameter: str, value: Any, step: int) -> tuple[float, float]:
+    """The interval (low, high) within [0, 1] that a mixing share is drawn from, at a step."""
+    interval = at_step(value, step)
+    if not isinstance(interval, tuple | list) or len(interval) != 2:
+        raise_invalid(parameter, "a pair (low, high)", shown(interval))
+    numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in interval)
+    if not numbers or not 0 <= interval[0] <= interval[1] <= 1:
+        raise_invalid(parameter, "a pair of rising numbers between 0.0 and 1.0", shown(interval))
+    return float(interval[0]), float(interval[1])
+
+
+def anchor_vectors(query: Query, embed_anchors: Embed | None) -> Array:
+    """(B, d) the query's own vectors, or what `embed_anchors` makes of its anchors, in the query's array type."""
+    if query.vectors is not None:
+        vectors = query.vectors
+        if is_torch(query.anchors) and not is_torch(vectors):
+            vectors = to_torch(vectors, query.device)
+        elif is_torch(vectors) and not is_torch(query.anchors):
+            vectors = to_numpy(vectors)
+    elif embed_anchors is None:
+        advice = "Pass Query(anchors, vectors=...), or embed_anchors to the sampler."
+        raise_invalid("query.vectors", "given", None, advice)
+    else:
+        vectors = embed_anchors(query.anchors)
+    return checked("query.vectors", vectors, query.anchors, (len(query),), 2)
+
+
+def item_vectors(embed: Embed, ids: Array, *, layers: bool) -> Array:
+    """embed(ids), (..., d) or, with `layers`, (..., layers, d), of which (..., d) is one layer; -1 is shown as 0."""
+    found = embed(ids.clamp(min=0) if is_torch(ids) else np.maximum(ids, 0))
+    if layers and hasattr(found, "ndim") and found.ndim == ids.ndim + 1:
+        found = found[..., None, :]
+    return checked("embed", found, ids, tuple(ids.shape), ids.ndim + (2 if layers else 1))
+
+
+def checked(parameter: str, found: Any, like: Array, shape: tuple[int, ...], ndim: int) -> Array:
+    """Vectors of a user's function, refused if they are of another array type or shape, or not finite."""
+    kind = "a tensor" if is_torch(like) else "a NumPy array"
+    if is_torch(found) != is_torch(like) or not hasattr(found, "shape"):
+        raise_invalid(parameter, f"vectors in {kind}, like the query", f"a {type(found).__name__}")
+    beyond = "layers, d" if ndim == len(shape) + 2 else "d"
+    if found.ndim != ndim or tuple(found.shape[: len(shape)]) != shape:
+        wanted = ", ".join([*map(str, shape), beyond])
+        raise_invalid(parameter, f"vectors of shape ({wanted})", f"shape {tuple(found.shape)}")
+    floating = found.is_floating_point() if is_torch(found) else found.dtype.kind == "f"
+    if not floating:
+        raise_invalid(parameter, "vectors of floating numbers", f"dtype {found.dtype}")
+    finite = found.isfinite() if is_torch(found) else np.isfinite(found)
+    if not finite.all():
+        bad = ~np.asarray(to_numpy(finite)).reshape(len(found), -1)
+        values = np.asarray(to_numpy(found)).reshape(len(found), -1)
+        raise_invalid(parameter, "finite", first_bad(values[np.arange(len(bad)), bad.argmax(axis=1)], bad))
+    return found
+
+
+def check_width(anchors: Array, width: int) -> None:
+    """Refuse anchors' vectors of another dimension than the items'."""
+    if anchors.shape[1] != width:
+        raise_invalid("query.vectors", f"of dimension {width}, like the items'", anchors.shape[1])
+
+
+@public
+def uniform(shape: tuple[int, ...], key: np.uint64, like: Array, interval: tuple[float, float] = (0.0, 1.0)) -> Array:
+    """Uniform numbers in [low, high) in the array type, kind and device of `like`; low itself if both are one.
+
+    On a processor they are NumPy's, whatever the array type, so that both draw the same; a device has its own.
+    """
+    low, high = interval
+    if is_torch(like) and like.device.type != "cpu":
+        torch = need_torch()
+        generator = torch.Generator(device=like.device).manual_seed(int(key) & ((1 << 63) - 1))
+        return low + (high - low) * torch.rand(shape, generator=generator, device=like.device, dtype=like.dtype)
+    drawn: Any = low + (high - low) * np.random.Generator(np.random.Philox(key=int(key))).random(shape)
+    return of_kind(to_torch(drawn) if is_torch(like) else drawn, like)
+
+
+def like_query(array: Any, query: Query) -> Array:
+    """An array, NumPy or torch, in the array type of a query's anchors, on their device."""
+    return to_torch(array, query.device) if is_torch(query.anchors) else to_numpy(array)
+
+
+def of_kind(array: Array, like: Array) -> Array:
+    """An array in the number type of `like`, which is of the same array type."""
+    return array.to(like.dtype) if is_torch(array) else array.astype(like.dtype, copy=False)
+
+
+def stack_last(first: Array, second: Array) -> Array:
+    """(B, K, 2) of two (B, K)."""
+    return need_torch().stack([first, second], dim=2) if is_torch(first) else np.stack([first, second], axis=2)
+
+
+def two_places(first: Array, second: Array, counts: Array) -> tuple[Array, Array]:
+    """Two different places among 0 ... counts - 1, from two uniform numbers (B, K) each and counts (B, 1).
+
+    The second is the first one moved on by 1 ... counts - 1; of one place or none, both are 0.
+    """
+    if is_torch(first):
+        one = (first * counts).long().minimum((counts - 1).clamp(min=0))
+        move = 1 + (second * (counts - 1)).long().minimum((counts - 2).clamp(min=0))
+        return one, (one + move) % counts.clamp(min=1)
+    one = np.minimum((first * counts).astype(np.int64), np.maximum(counts - 1, 0))
+    move = 1 + np.minimum((second * (counts - 1)).astype(np.int64), np.maximum(counts - 2, 0))
+    return one, (one + move) % np.maximum(counts, 1)
+
+
+def rows_of(vectors: Array, order: Array) -> Array:
+    """vectors[row, order[row]], (B, K, d): from (B, n, d), or from (n, d) that all rows share."""
+    return vectors[order] if vectors.ndim == 2 else gather(vectors, order)
+
+
+def products(anchors: Array, vectors: Array) -> Array:
+    """(B, n) dot products of anchors (B, d) with (B, n, d), or with (n, d) that all rows share."""
+    if vectors.ndim == 2:
+        return anchors @ vectors.T
+    return (vectors @ anchors[:, :, None])[:, :, 0]
+
+
+def unit(vectors: Array) -> Array:
+    """Vectors of length 1 along the last axis; a zero vector stays zero."""
+    squares = (vectors * vectors).sum(-1)[..., None]
+    lengths = squares.sqrt() if is_torch(vectors) else np.sqrt(squares)
+    return vectors / (lengths + (lengths == 0))

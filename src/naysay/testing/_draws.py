@@ -1,0 +1,175 @@
+"""What pools and samplers promise alike: (B,) in, (B, n) out, nothing known, the same for the same generator."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.kernels.threads import set_threads, threads
+from naysay.testing._trials import LARGE, MANY, Trial, differs, equal, place_keys
+from naysay.testing.promises import moved_generator
+from naysay.types import Negatives, Query
+
+_TRIES = 32
+_EXHAUSTED = "exhausted"
+
+
+def on_short(trial: Trial) -> str | None:
+    """A row with nothing left is padded with -1, never refused."""
+    try:
+        trial.ask(trial.batches.roomiest())
+    except Exception:  # refused for another reason, which `shape` will name
+        return None
+    for slots in (trial.slots, trial.most):
+        try:
+            trial.ask(trial.batches.emptiest(), slots)
+        except Exception as error:
+            return f"raised {type(error).__name__} where rows are to be padded: {error}"
+    return None
+
+
+def shape(trial: Trial) -> str | None:
+    """(B,) in, (B, n) out, for B = 0, 1 and many."""
+    for size in (0, 1, MANY):
+        answer = trial.ask(trial.batches.mixed(size))
+        if answer.shape != (size, trial.slots):
+            return f"answered with shape {answer.shape} where ({size}, {trial.slots}) was asked for"
+    return None
+
+
+def in_range(trial: Trial) -> str | None:
+    """Ids are from 0 to n_items - 1, or -1 in an empty slot."""
+    for query, drawn in trial.answers():
+        limits = trial.batches.limits(drawn)
+        bad = drawn.ids < -1
+        if limits is not None:
+            bad |= drawn.ids >= limits
+        if bad.any():
+            allowed = "not below -1" if limits is None else f"within -1 ... {limits[bad][0] - 1}"
+            return f"returned {_first(query, drawn, bad)}, but an id is {allowed} ({_slots(bad)})"
+    return None
+
+
+def exclusion(trial: Trial) -> str | None:
+    """A known pair, positive or ignored, never comes back."""
+    for query, drawn in trial.answers():
+        bad = trial.batches.forbidden(query, drawn)
+        if bad.any():
+            return f"returned {_first(query, drawn, bad)}, which is known ({_slots(bad)})"
+    return None
+
+
+def distinct(trial: Trial) -> str | None:
+    """A part with `distinct = True` returns an id, or a (side, id), at most once in a row."""
+    if getattr(trial.part, "distinct", None) is not True:
+        return None
+    for query, drawn in trial.answers():
+        keys = place_keys(drawn)
+        order = np.argsort(keys, axis=1, kind="stable")
+        ordered = np.take_along_axis(keys, order, axis=1)
+        again = np.zeros(drawn.shape, bool)
+        np.put_along_axis(again, order[:, 1:], (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0), axis=1)
+        if again.any():
+            return f"returned {_first(query, drawn, again)} twice in its row ({_slots(again)})"
+    return None
+
+
+def counted(trial: Trial) -> str | None:
+    """Every empty slot that was asked for is counted in `dropped`; one that was not asked for is -1 and is not."""
+    uneven: tuple[Query, Any] = trial.batches.mixed(MANY), trial.uneven()
+    for query, slots in (*trial.questions(), uneven):
+        answer = trial.ask(query, copy.copy(slots))
+        complaint = layout(answer, slots)
+        if complaint is not None:
+            return complaint
+        asked = int(np.broadcast_to(slots, len(query)).sum())
+        empty = asked - int(np.count_nonzero(to_numpy(answer.ids) >= 0))
+        # Other reasons may count candidates that left no slot empty, so their sum is a bound.
+        if not answer.dropped.get(_EXHAUSTED, 0) <= empty <= sum(answer.dropped.values()):
+            return f"left {empty} of {asked} slots empty and counted dropped={dict(answer.dropped)}"
+    return None
+
+
+def layout(answer: Negatives, slots: Any) -> str | None:
+    """What is wrong with the form of an answer to `slots`, one number or one for each row."""
+    rows, width = answer.shape
+    widest = int(np.max(slots, initial=0))
+    if width != widest:
+        return f"answered {width} slots wide where the widest row asked for {widest}"
+    beyond = np.arange(width) >= np.broadcast_to(slots, rows)[:, None]
+    used = beyond & (to_numpy(answer.ids) != -1)
+    return f"filled slots past the last that their row asked for ({_slots(used)})" if used.any() else None
+
+
+def frozen(trial: Trial) -> str | None:
+    """The query and the slots are left as they were."""
+    query, slots = trial.batches.mixed(MANY), trial.uneven()
+    given = {"anchors": query.anchors, "positives": query.positives, "vectors": query.vectors, "slots": slots}
+    before = copy.deepcopy(given)
+    trial.ask(query)
+    trial.ask(query, slots)
+    changed = [name for name, value in given.items() if not equal(before[name], value)]
+    return f"changed the {changed[0]} it was given" if changed else None
+
+
+def determinism(trial: Trial) -> str | None:
+    """An equal generator gives an equal answer."""
+    query = trial.batches.mixed(MANY)
+    difference = differs(trial.ask(query), trial.ask(query))
+    return None if difference is None else f"gave other {difference} for an equal generator"
+
+
+def in_threads(trial: Trial) -> str | None:
+    """The number of threads changes nothing."""
+    query, slots = trial.batches.mixed(LARGE), max(trial.slots, min(trial.most, 16))
+    before, answers = threads(), []
+    try:
+        for count in (1, 2, 4):
+            set_threads(count)
+            answers.append(trial.ask(query, slots))
+    finally:
+        set_threads(before)
+    for count, answer in zip((2, 4), answers[1:], strict=True):
+        difference = differs(answers[0], answer)
+        if difference is not None:
+            return f"gave other {difference} with {count} threads than with 1"
+    return None
+
+
+def randomness(trial: Trial) -> str | None:
+    """Another generator gives another answer, where there is a choice."""
+    query = trial.batches.mixed(MANY)
+    first = trial.ask(query).numpy()
+    filled = first.ids >= 0
+    if first.log_q is None:
+        choice = bool(filled.any()) and trial.batches.has_choice(query, trial.slots)
+    else:
+        choice = bool((first.log_q[filled] < -1e-9).any())
+    if not choice:
+        return None
+    keys = place_keys(first)
+    for step in range(1, _TRIES):
+        if not equal(keys, place_keys(trial.ask(query, step=step))):
+            return None
+    return f"gave the same ids for {_TRIES} different generators"
+
+
+def global_state(trial: Trial) -> str | None:
+    """No global generator moves."""
+    query = trial.batches.mixed(MANY)
+    return moved_generator(lambda: trial.ask(query))
+
+
+def _first(query: Query, drawn: Negatives, bad: NDArray[np.bool_]) -> str:
+    """'item 7 for anchor 3': the first offending slot."""
+    row, slot = np.argwhere(bad)[0]
+    return f"item {drawn.ids[row, slot]} for anchor {query.ids()[row].tolist()}"
+
+
+def _slots(bad: NDArray[np.bool_]) -> str:
+    count = int(np.count_nonzero(bad))
+    return f"{count} such slot{'s' if count > 1 else ''}"

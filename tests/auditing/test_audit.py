@@ -1,0 +1,288 @@
+"""The whole audit: findings on planted worlds and on sets made by hand, JSON, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from plain_audit import a_set
+
+import naysay as ns
+from naysay.auditing import Audit, audit, report_audit
+from naysay.auditing.report import contents_of
+from naysay.formats import read_negatives, write_negatives
+
+WORLD = ns.planted_world(200, 500, per_anchor=4, known_share=0.25, noise=0.1, spread=1.0)
+SIDES = {"query_vectors": WORLD.anchor_vectors, "corpus_vectors": WORLD.item_vectors}
+NEAREST = ns.mine(WORLD.anchor_vectors, WORLD.item_vectors, WORLD.known, 8, judge=None)
+FOUND = audit(NEAREST, **SIDES)
+TEXTS = {
+    "query_texts": [f"question {row}" for row in range(200)],
+    "corpus_texts": [f"document number {row} about {row % 7} things and {row % 31} more" for row in range(500)],
+}
+
+
+def refusal(call, *arguments, **options):
+    with pytest.raises(ns.NaysayError) as caught:
+        call(*arguments, **options)
+    return str(caught.value)
+
+
+# ---- findings -------------------------------------------------------------------------------------------------------
+
+
+def test_nearest_negatives_are_suspected_and_the_truth_is_in_the_interval():
+    truth = WORLD.false_negative_rate(np.arange(200), NEAREST.ids)
+    assert FOUND.false.low <= truth <= FOUND.false.high
+    assert (FOUND.anchors, FOUND.negatives, FOUND.documents, FOUND.proven) == (200, 1600, 500, 0)
+    line = FOUND.thresholds["calibrated"]
+    by_score = int((NEAREST.scores >= np.float32(line)).sum())
+    assert by_score > 300
+    assert FOUND.suspected == sum(FOUND.suspected_by.values()) >= by_score
+    assert FOUND.rule.startswith(f"Suspected from {line:.4g} on, number 10 from below of 200 labelled positives")
+    assert FOUND.advice[0].startswith("Look at the worst rows, then drop or ignore ")
+    assert FOUND.pulls.counts["suspected"] == FOUND.suspected
+    assert sum(FOUND.pulls.counts.values()) == 1600
+    assert FOUND.pulls.masses["suspected"] > 0.5
+
+
+def test_most_worst_rows_are_false_in_truth():
+    pairs = np.array([(each.anchor, each.negative) for each in FOUND.worst])
+    assert WORLD.is_false_negative(pairs[:, 0], pairs[:, 1:]).sum() >= 8
+    assert len(set(pairs[:, 0].tolist())) == len(pairs) == 10
+
+
+def test_uniform_negatives_are_too_easy():
+    drawn = ns.pools.Everything(WORLD.known).draw(ns.Query(np.arange(200)), 8, rng=ns.rng_for(0)).ids
+    anchors, items = WORLD.known.pairs()
+    easy = audit(a_set(drawn, list(zip(anchors, items, strict=True)), n_items=500), **SIDES)
+    assert easy.pulls.counts["easy"] > 0.5 * 1600
+    assert any("teach nothing at temperature 0.05" in sentence for sentence in easy.advice)
+    assert easy.false.estimate < 0.05 < FOUND.false.estimate
+
+
+def test_the_corpus_may_be_larger_than_the_set_and_in_another_order(tmp_path):
+    NEAREST.write(tmp_path / "train.jsonl", "n-tuple", **TEXTS)
+    read = read_negatives(tmp_path / "train.jsonl")
+    assert len(read.corpus_texts) < 500
+    rng = np.random.default_rng(0)
+    mixed = [rng.permutation(200), rng.permutation(500)]
+    found = audit(
+        tmp_path / "train.jsonl",
+        query_vectors=WORLD.anchor_vectors[mixed[0]],
+        corpus_vectors=WORLD.item_vectors[mixed[1]],
+        query_ids=[TEXTS["query_texts"][row] for row in mixed[0]],
+        corpus_ids=[TEXTS["corpus_texts"][row] for row in mixed[1]],
+    )
+    assert (found.negatives, found.documents, found.duplicates) == (1600, 500, 0)
+    assert found.thresholds["calibrated"] == FOUND.thresholds["calibrated"]
+    assert found.pulls.masses["suspected"] == pytest.approx(FOUND.pulls.masses["suspected"], abs=0.02)
+    assert found.quantity.auc == pytest.approx(FOUND.quantity.auc, abs=1e-6)
+    assert found.worst[0].negative_text == TEXTS["corpus_texts"][FOUND.worst[0].negative]
+
+
+def test_scores_alone():
+    alone = audit(NEAREST)
+    assert alone.suspected == FOUND.suspected
+    assert alone.pulls == FOUND.pulls
+    assert alone.quantity.verdict == "cannot be told"
+    assert set(alone.thresholds) == {"calibrated"}
+    given = audit(
+        a_set(NEAREST.ids, list(zip(*WORLD.known.pairs(), strict=True)), n_items=500),
+        scores=NEAREST.scores,
+        positive_scores=NEAREST.known_scores,
+    )
+    assert (given.suspected, given.false) == (alone.suspected, alone.false)
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("triplet", "parquet"), ("labelled-list", "jsonl"), ("ids", "parquet")])
+def test_scores_in_the_file(tmp_path, name, suffix):
+    path = tmp_path / f"train.{suffix}"
+    write_negatives(
+        path,
+        name,
+        ids=NEAREST.ids,
+        positives=WORLD.known,
+        scores=NEAREST.scores,
+        positive_scores=NEAREST.known_scores,
+        with_scores=True,
+    )
+    found = audit(path)
+    alone = audit(NEAREST)
+    assert (found.suspected, found.thresholds) == (alone.suspected, alone.thresholds)
+    assert found.pulls.masses == pytest.approx(alone.pulls.masses)
+    assert found.quantity.verdict == "cannot be told"
+
+
+def test_few_labels_give_a_line_by_shares_and_say_so():
+    few = a_set(NEAREST.ids, list(zip(*WORLD.known.pairs(), strict=True))[:10], n_items=500)
+    found = audit(few, **SIDES)
+    assert "a guess about the data, because 10 anchors with a scored positive cannot hold" in found.rule
+    assert "0.1% of uniform pairs are" in found.rule
+    assert set(found.thresholds) == {"low", "high"}
+    alone = audit(few, scores=NEAREST.scores)
+    assert "0.1% of the set's own pairs are" in alone.rule
+    assert alone.pulls is None
+    equal = audit(few, scores=np.ones(NEAREST.ids.shape))
+    assert (equal.rule, equal.suspected_by.get("score")) == ("Nothing is suspected: all scores are equal.", None)
+
+
+def test_neither_scores_nor_vectors():
+    found = audit(
+        a_set([[0, 1], [2, -1]], [(0, 0), (1, 3)], query_texts=["a", "b"], corpus_texts=["p", "q", "B.", "r"])
+    )
+    assert (found.proven, found.suspected_by) == (2, {"positive": 1, "anchor": 1})
+    assert (found.false.low, found.false.estimate, found.false.high) == (2 / 3, 2 / 3, 1.0)
+    assert found.advice == ("Take out 2 negatives, the anchor or a known positive: false for sure.",)
+    assert found.pulls is None
+    assert found.thresholds == {}
+    assert "cannot be told without scores" in str(found)
+    clean = audit(a_set([[1]], [(0, 0)], n_items=3))
+    assert clean.advice == (
+        "Nothing stands out among copies and repetitions. Vectors, or scores, would show the rest.",
+    )
+
+
+RNG = np.random.default_rng(0)
+EDGE = np.stack([RNG.permutation(50)[:3] for _ in range(30)])
+EDGE_SIDES = {"query_vectors": RNG.normal(size=(30, 4)), "corpus_vectors": RNG.normal(size=(50, 4))}
+OWN = [(row, row) for row in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "pairs", "n_items", "options"),
+    [
+        (EDGE, [], 50, EDGE_SIDES),
+        (EDGE, [], 50, {"scores": RNG.normal(size=(30, 3))}),
+        ([[1, 2]], [(0, 0)], 50, EDGE_SIDES | {"query_vectors": RNG.normal(size=(1, 4))}),
+        ([[0]], [(0, 0)], 1, {"query_vectors": [[1.0, 2.0]], "corpus_vectors": [[2.0, 1.0]]}),
+        ([[0], [1]], [(0, 0), (0, 1), (1, 0)], 2, {"query_vectors": np.eye(2), "corpus_vectors": np.eye(2)}),
+        (np.where(np.arange(30)[:, None] % 2, EDGE, -1), OWN, 50, EDGE_SIDES),
+        (EDGE, OWN, 50, {"query_vectors": np.ones((30, 4)), "corpus_vectors": np.ones((50, 4))}),
+        (EDGE, OWN, 50, EDGE_SIDES | {"corpus_vectors": np.zeros((50, 4)), "metric": "l2"}),
+        (EDGE, OWN, 50, EDGE_SIDES | {"top": 0}),
+        ([[(row + 1) % 30] for row in range(30)], OWN, 30, {"query_vectors": np.eye(30), "corpus_vectors": np.eye(30)}),
+    ],
+)
+def test_odd_sets_are_answered(ids, pairs, n_items, options):
+    found = audit(a_set(ids, pairs, n_items=n_items), **options)
+    assert found.negatives == (np.array(ids) >= 0).sum()
+    assert 0 <= found.false.low <= found.false.estimate <= found.false.high <= 1
+    assert json.loads(found.to_json(), parse_constant=pytest.fail)["anchors"] == found.anchors
+    assert str(found)
+    assert contents_of(found).advice[: len(found.advice)] == found.advice
+
+
+def test_a_report_of_each_kind(tmp_path):
+    page = report_audit(FOUND, tmp_path / "a.html", title="<b>my</b> set").read_text()
+    for part in ("&lt;b&gt;my&lt;/b&gt; set", "Pull", "The upper line", "best"):
+        assert part in page
+    plain = contents_of(audit(a_set([[1]], [(0, 0)], n_items=3)))
+    assert (plain.scores, plain.charts, plain.examples) == (None, (), ())
+    whole = contents_of(FOUND)
+    assert len(whole.scores.kept) + len(whole.scores.dropped) == 1600
+    assert len(whole.scores.dropped) == FOUND.suspected
+    assert whole.scores.high == FOUND.thresholds["calibrated"]
+    message = "report_audit: `found` must be an Audit, got int."
+    assert refusal(report_audit, 3, tmp_path / "b.html") == message
+
+
+def test_hubs_are_named():
+    ids = np.stack([np.zeros(200, np.int64), np.arange(200) + 300], axis=1)
+    found = audit(a_set(ids, list(zip(*WORLD.known.pairs(), strict=True)), n_items=500))
+    assert found.repeats.most[0][:2] == (0, 200)
+    assert any(sentence.startswith("Look at 1 document with more than ") for sentence in found.advice)
+
+
+def test_the_same_seed_gives_the_same_audit_and_metrics_differ():
+    assert audit(NEAREST, **SIDES).to_json() == FOUND.to_json()
+    for metric in ("dot", "l2"):
+        other = audit(NEAREST, **SIDES, metric=metric)
+        assert other.settings["metric"] == metric
+        assert other.quantity.auc == pytest.approx(FOUND.quantity.auc, abs=1e-3)  # unit vectors: the same order
+
+
+def test_commands_are_quoted_and_name_the_files(tmp_path):
+    folder = tmp_path / "my 'sets'"
+    folder.mkdir()
+    NEAREST.write(folder / "train.parquet", "triplet")
+    for name, vectors in SIDES.items():
+        np.save(folder / f"{name}.npy", vectors)
+    files = {name: folder / f"{name}.npy" for name in SIDES}
+    mine, again, howmany = audit(folder / "train.parquet", **files, metric="dot").commands
+    assert mine.startswith("naysay mine '/")
+    assert "'\"'\"'sets'\"'\"'" in mine
+    assert "--metric dot -k " in mine
+    assert "train-mined.parquet" in again
+    assert howmany.startswith("naysay howmany --separation ")
+    odd = folder / "a\x1b[31m.parquet"
+    (folder / "train.parquet").rename(odd)
+    assert all("\x1b" not in command for command in audit(odd, **files).commands)
+
+
+# ---- as text and as JSON --------------------------------------------------------------------------------------------
+
+
+def test_text_has_a_line_for_each_finding():
+    lines = str(FOUND).splitlines()
+    assert lines[0] == "1,600 negatives of 200 anchors, 500 documents"
+    names = ["false", "suspected", "too easy", "pull", "duplicates", "repeated", "k", "thresholds"]
+    assert [line.split("  ")[0] for line in lines[1:9]] == names
+    assert tuple(lines[9:]) == FOUND.advice
+
+
+def test_json_holds_all_of_it(tmp_path):
+    kept = json.loads(FOUND.write(tmp_path / "out.json").read_text(), parse_constant=pytest.fail)
+    assert kept["false"]["estimate"] == FOUND.false.estimate
+    assert kept["pulls"]["masses"] == FOUND.pulls.masses
+    assert kept["quantity"]["verdict"] == FOUND.quantity.verdict
+    assert kept["repeats"]["most"] == [list(each) for each in FOUND.repeats.most]
+    assert kept["worst"][0]["anchor_text"] == FOUND.worst[0].anchor_text
+    assert kept["settings"] == {"metric": "cosine", "temperature": 0.05, "alpha": 0.05, "seed": 0}
+    assert (kept["commands"], kept["notes"], kept["advice"]) == (
+        list(FOUND.commands),
+        list(FOUND.notes),
+        list(FOUND.advice),
+    )
+    assert not [name for name in kept if name.startswith("_")]
+    odd = audit(a_set([[1]], [(0, 0)], query_texts=["\ud800"], corpus_texts=["\x00", "b"]))
+    assert json.loads(odd.to_json())["negatives"] == 1
+    assert refusal(FOUND.write, tmp_path / "no" / "out.json").startswith("Audit.write: `path` must be in an existing")
+    assert isinstance(FOUND, Audit)
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "cosin"}, "`metric` must be one of 'dot', 'cosine', 'l2', got 'cosin'. Did you mean 'cosine'?"),
+        ({"temperature": 0}, "`temperature` must be above 0 and finite, got 0.0."),
+        ({"temperature": "warm"}, "`temperature` must be one number, got 'warm'."),
+        ({"alpha": 1}, "`alpha` must be above 0 and below 1, got 1.0."),
+        ({"top": -1}, "`top` must be at least 0, got -1."),
+        ({"seed": -1}, "`seed` must be at least 0, got -1."),
+        ({"query_vectors": [[1.0]]}, "`corpus_vectors` must be given along with the other vectors, got None."),
+        ({"corpus_vectors": [[1.0]]}, "`query_vectors` must be given along with the other vectors, got None."),
+        (SIDES | {"scores": [[1.0]]}, "`scores` must be None where there are vectors, got both."),
+        ({"query_ids": ["a"]}, "`query_ids` must be None without vectors, got names."),
+        ({"positive_scores": [1.0]}, "`positive_scores` must be given along with scores, got no scores."),
+        ({"scores": [[1.0]]}, "`scores` must be of shape (200, 8), like the set, got shape (1, 1)."),
+        ({"scores": np.full((200, 8), "a")}, "`scores` must be numbers, got dtype <U1."),
+        ({"scores": np.full((200, 8), np.nan)}, "`scores` must be finite, got nan at row 0 (200 such rows)."),
+        (
+            SIDES | {"query_vectors": np.ones((200, 3))},
+            "`query_vectors` must be of width 32, like corpus_vectors, got 3.",
+        ),
+        (
+            SIDES | {"query_vectors": np.ones((20, 32))},
+            "`query_vectors` must be of at least 200 rows, like the set, got 20.",
+        ),
+        (
+            SIDES | {"corpus_vectors": WORLD.item_vectors * np.nan},
+            "`corpus_vectors` must be finite, got nan at row 0 (500",
+        ),
+    ],
+)
+def test_what_is_refused(options, message):
+    assert refusal(audit, NEAREST, **options).startswith(f"audit: {message}")

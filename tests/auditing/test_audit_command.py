@@ -1,0 +1,219 @@
+"""The command `audit`: what it prints and writes, when it fails, and what it refuses before it starts."""
+
+import io
+import json
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import naysay as ns
+from naysay.auditing._names_file import read_names
+from naysay.auditing._terminal_safe import harmless
+from naysay.auditing.command import audit_command
+
+WORLD = ns.planted_world(200, 500, per_anchor=4, known_share=0.25, noise=0.1, spread=1.0)
+NASTY = "\x1b[31mred\x1b[0m \u202eleft\u202c \u0007 line\nend \ud800 [bold]not markup[/bold] 你好"
+QUERIES = [f"{NASTY} {row}" for row in range(200)]
+CORPUS = [f"document number {row} about {row % 7} things and {row % 31} more" for row in range(500)]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A training set of nearest negatives with texts, one by ids, and the vectors."""
+    folder = tmp_path_factory.mktemp("sets")
+    mined = ns.mine(WORLD.anchor_vectors, WORLD.item_vectors, WORLD.known, 8, judge=None)
+    mined.write(folder / "train.jsonl", "triplet", query_texts=QUERIES, corpus_texts=CORPUS)
+    mined.write(folder / "train.parquet", "ids")
+    np.save(folder / "q.npy", WORLD.anchor_vectors)
+    np.save(folder / "c.npy", WORLD.item_vectors)
+    (folder / "c.txt").write_text("\n".join(CORPUS) + "\n")
+    return folder
+
+
+def vectors(files):
+    return {"query_vectors": files / "q.npy", "corpus_vectors": files / "c.npy"}
+
+
+def printed(path, width=80, encoding="utf-8", **options):
+    """Whether the set passes, and the text of a call."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    passes = audit_command(path, **options, console=Console(file=out, width=width))
+    out.flush()
+    return passes, out.buffer.getvalue().decode(encoding)
+
+
+def refusal(call, *arguments, **options):
+    with pytest.raises(ns.NaysayError) as caught:
+        call(*arguments, **options)
+    return str(caught.value)
+
+
+# ---- what is printed and written ------------------------------------------------------------------------------------
+
+
+def test_what_to_do_the_findings_the_worst_rows_and_the_next_lines(files, tmp_path, capsys):
+    passes, text = printed(files / "train.parquet", **vectors(files), json=tmp_path / "out.json", width=100)
+    kept = json.loads((tmp_path / "out.json").read_text(), parse_constant=pytest.fail)
+    lines = text.splitlines()
+    assert passes
+    assert " ".join(text.split()).startswith(kept["advice"][0])
+    joined = " ".join(text.split())
+    for part in ("1,600 negatives of 200 anchors", "The 10 worst rows:", kept["rule"], *kept["notes"]):
+        assert part in joined
+    assert lines[-len(kept["commands"]) :] == [f"  {command}" for command in kept["commands"]]
+    assert max(len(line) for line in lines if not line.startswith("  naysay")) <= 100
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
+def test_texts_of_others_do_nothing_to_the_terminal(files, encoding):
+    _, text = printed(files / "train.jsonl", width=60, encoding=encoding, top=3)
+    assert not [each for each in text if each != "\n" and not each.isprintable()]
+    assert text.count("   anchor    ") == 0  # neither scores nor copies: nothing to show
+    _, text = printed(
+        files / "train.jsonl",
+        width=100,
+        encoding=encoding,
+        top=3,
+        query_vectors=files / "q.npy",
+        corpus_vectors=files / "c.npy",
+        corpus_ids=files / "c.txt",
+    )
+    assert not [each for each in text if each != "\n" and not each.isprintable()]
+    assert text.count("   anchor    ") == 3
+    assert "[bold]not markup" in text
+
+
+def test_a_report_is_written(files, tmp_path):
+    printed(files / "train.parquet", **vectors(files), report=tmp_path / "out.html")
+    page = (tmp_path / "out.html").read_text()
+    for part in ("Audit of ", "false, at most about", "The worst rows", "InfoNCE", "SHA-256 of the set"):
+        assert part in page
+    assert len(page) < 2_000_000
+
+
+def test_a_model_encodes_the_texts_in_the_order_of_the_set(files, tmp_path, monkeypatch):
+    asked = []
+
+    def encode_texts(model, texts, *, folder, prompt=None, **others):
+        asked.append((model, len(texts), folder, prompt))
+        side, names = (WORLD.anchor_vectors, QUERIES) if len(texts) == 200 else (WORLD.item_vectors, CORPUS)
+        rows = {name.encode("utf-8", "replace"): row for row, name in enumerate(names)}
+        np.save(tmp_path / f"{len(texts)}.npy", side[[rows[text.encode("utf-8", "replace")] for text in texts]])
+        return tmp_path / f"{len(texts)}.npy"
+
+    for name, function in (("encode_texts", encode_texts), ("model", lambda name: f"model {name}")):
+        module = ModuleType(f"naysay.mining.encode.{name}")
+        setattr(module, "load_model" if name == "model" else name, function)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    _, text = printed(files / "train.jsonl", model="M", query_prompt="q: ")
+    assert asked[0] == ("model M", 200, files / ".train.jsonl.vectors", "q: ")
+    assert asked[1][0] == "model M"
+    assert asked[1][3] is None
+    assert "Suspected from 0." in text
+    message = "audit: `--model` must be left out where the set has no texts of queries, got 'M'. Pass vectors."
+    assert refusal(printed, files / "train.parquet", model="M") == message
+
+
+# ---- the gate -------------------------------------------------------------------------------------------------------
+
+
+def test_it_fails_above_the_limit_and_not_at_it(files, tmp_path):
+    printed(files / "train.parquet", **vectors(files), json=tmp_path / "out.json")
+    estimate = json.loads((tmp_path / "out.json").read_text())["false"]["estimate"]
+    assert 0.05 < estimate < 1
+    for limit, expected in (("2%", False), ("0.02", False), (repr(estimate), True), ("100 %", True)):
+        passes, text = printed(files / "train.parquet", **vectors(files), fail_above=limit)
+        assert passes is expected
+        assert f"It {'passes' if expected else 'fails'}: " in text.splitlines()[-1]
+
+
+def test_a_gate_that_would_know_nothing_is_refused(files):
+    rule = "`--fail-above` must be left out where only proven false negatives can be counted, got 2.0 %. Pass vectors"
+    assert rule in refusal(printed, files / "train.jsonl", fail_above="2%")
+
+
+def test_nothing_is_written_over_what_is_read(files, tmp_path):
+    before = (files / "train.parquet").read_bytes()
+    message = refusal(printed, files / "train.parquet", json=files / "train.parquet")
+    assert message.startswith("audit: `--json` must be another file than negatives, got ")
+    same = {"json": tmp_path / "a.html", "report": tmp_path / "a.html"}
+    assert "`--report` must be another file than --json" in refusal(printed, files / "train.parquet", **same)
+    message = refusal(printed, files / "train.parquet", report=tmp_path / "a.pdf")
+    assert message.startswith("audit: `--report` must be a file that ends in .html, got ")
+    assert (files / "train.parquet").read_bytes() == before
+
+
+@pytest.mark.parametrize("limit", ["", "2 per cent", "-1", "101%", "1.5", "%", "nan"])
+def test_limits_that_are_no_share(files, limit):
+    message = f"audit: `--fail-above` must be a share from 0 to 1, or 0% to 100%, got {limit!r}."
+    assert refusal(printed, files / "train.parquet", fail_above=limit) == message
+
+
+# ---- parts ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "encoding", "shown"),
+    [
+        ("plain", 10, "utf-8", "plain"),
+        ("  two\n lines\t", 20, "utf-8", "two lines"),
+        ("abcdefghij", 5, "utf-8", "abcd…"),
+        ("abcdefghij", 5, "ascii", "ab..."),
+        ("你好你好", 5, "utf-8", "你好…"),
+        ("a\x1b[2Jb\u202ec\ud800", 20, "utf-8", "a\ufffd[2Jb\ufffdc\ufffd"),
+        ("é\u200b", 9, "ascii", "??"),
+        ("x" * 1_000_000, 4, "utf-8", "xxx…"),
+        ("", 4, "utf-8", ""),
+    ],
+)
+def test_harmless(text, width, encoding, shown):
+    assert harmless(text, width, encoding) == shown
+
+
+def test_names(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    text, table, two = tmp_path / "a.txt", tmp_path / "a.parquet", tmp_path / "b.parquet"
+    text.write_bytes(b"a\r\nb c\n\xff\n")
+    assert read_names("--query-ids", text) == ["a", "b c", "\udcff"]
+    pq.write_table(pa.table({"id": [1, 2]}), table)
+    assert read_names("--query-ids", table) == ["1", "2"]
+    pq.write_table(pa.table({"a": [1], "b": [2]}), two)
+    (tmp_path / "c.parquet").write_bytes(b"no")
+    (tmp_path / "a.jsonl").write_text('{"name": "x"}\n{"name": "y"}\n')
+    assert read_names("--query-ids", tmp_path / "a.jsonl") == ["x", "y"]
+    for path, message in (
+        (tmp_path / "lost.txt", "an existing file"),
+        (tmp_path / "lost.parquet", "an existing file"),
+        (two, "a file with one column, got 2 in"),
+        (tmp_path / "c.parquet", "a file that can be read to its end, got"),
+        (tmp_path / "a.npy", "a"),
+    ):
+        assert refusal(read_names, "audit", "--query-ids", path).startswith(f"audit: `--query-ids` must be {message}")
+
+
+def test_refusals_come_before_anything_is_printed_or_written(files, tmp_path):
+    out = io.StringIO()
+    console, target = Console(file=out), tmp_path / "out.json"
+    for options, message in (
+        ({"model": "M", **vectors(files)}, "`--model` must be left out where vectors are given, got 'M'."),
+        ({"query_prompt": "q"}, "`--query-prompt` must be left out without --model, got 'q'."),
+        ({"json": tmp_path}, f"`--json` must be a file, got the folder {str(tmp_path)!r}."),
+        ({"report": tmp_path / "no" / "a.html"}, "`--report` must be in an existing folder, got "),
+        (
+            {"query_vectors": files / "q.npy"},
+            "`--corpus-vectors` must be given along with the other vectors, got nothing.",
+        ),
+        ({"alpha": 2.0}, "`--alpha` must be above 0 and below 1, got 2.0."),
+        ({"metric": "foo"}, "`--metric` must be one of 'dot', 'cosine', 'l2', got 'foo'."),
+        ({"corpus_ids": files / "x.txt"}, "`--corpus-ids` must be left out without vectors, got names."),
+    ):
+        told = refusal(audit_command, files / "train.parquet", **({"json": target} | options), console=console)
+        assert told.startswith(f"audit: {message}")
+    assert out.getvalue() == ""
+    assert not target.exists()

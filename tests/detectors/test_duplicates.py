@@ -1,0 +1,427 @@
+"""Duplicates: the positive and the anchor under another id, whatever tells them apart."""
+
+import importlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.arrays import to_numpy
+from naysay.detectors._slots import LINE
+from naysay.detectors._text_hash import Folding, fold
+from naysay.detectors.duplicates import REASONS, Duplicates, by_similarity
+from naysay.errors import NaysayError
+from naysay.testing import check_detector
+
+TEXTS = ["Paris.", "paris", "Rome", "", " \u200f", "the eternal city", "What is the capital of France?", "ROME!"]
+ASKED = ["what is the capital of france", "Where is the Colosseum", ""]
+
+
+def names(duplicates, query, negatives):
+    return [[REASONS[reason] for reason in row] for row in to_numpy(duplicates.reasons(query, negatives)).tolist()]
+
+
+# ---- what the peers get wrong ---------------------------------------------------------------------------
+
+
+def test_the_anchor_is_not_its_own_negative_in_symmetric_data():
+    """sentence-transformers 6.2.0 mines the triplet (A, B, A) from the pairs (A, B), (C, A), (D, E)."""
+    anchors, items = ["A sentence", "C another", "D third"], ["B one", "A sentence", "E last"]
+    known = ns.Positives.from_pairs([0, 1, 2], [0, 1, 2])
+    pool = ns.pools.Everything(known)
+    query = ns.Query([0, 1, 2], positives=[0, 1, 2])
+    negatives = ns.samplers.Static(pool).sample(query, 2, rng=ns.rng_for(0))
+    duplicates = Duplicates(item_texts=items, anchor_texts=anchors)
+    found = duplicates.suspicion(query, negatives)
+    assert (found == (negatives.ids == 1) * (np.arange(3) == 0)[:, None]).all()
+    assert found.sum() == 1
+    assert "anchor" in names(duplicates, query, negatives)[0]
+
+
+def test_the_anchor_is_found_by_its_id_where_ids_are_shared():
+    duplicates = Duplicates(shared_ids=True)
+    query, negatives = ns.Query([3, 4]), ns.Negatives(np.array([[3, 4, -1], [3, 4, 9]]))
+    assert duplicates.suspicion(query, negatives).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert names(duplicates, query, negatives) == [["anchor", "none", "none"], ["none", "anchor", "none"]]
+
+
+def test_a_spelling_of_the_positive_is_not_the_top_negative():
+    """sentence-transformers 6.2.0 returns "paris" as the top negative where "Paris." is the positive."""
+    duplicates = Duplicates(item_texts=TEXTS, anchor_texts=ASKED)
+    query, negatives = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1, 2, 6, 0, 3, -1]]))
+    assert duplicates.suspicion(query, negatives).tolist() == [[1, 0, 1, 1, 0, 0]]
+    assert names(duplicates, query, negatives) == [["same text", "none", "anchor", "positive", "none", "none"]]
+
+
+# ---- texts ----------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_equal_texts_as_in_loops(data):
+    word = st.sampled_from(["Paris", "paris.", "PARIS!", "Rome", "rome", "", "\u200b", "x\ud800"])
+    items = data.draw(st.lists(word, min_size=1, max_size=8))
+    anchors = data.draw(st.lists(word, min_size=3, max_size=3))
+    some = st.integers(0, len(items) - 1)
+    pairs = data.draw(st.lists(st.tuples(st.integers(0, 2), some), max_size=6))
+    known = ns.Positives.from_pairs([a for a, _ in pairs], [i for _, i in pairs], 3, len(items))
+    rows = data.draw(st.lists(st.integers(0, 2), max_size=4))
+    own = data.draw(st.none() | st.lists(some, min_size=len(rows), max_size=len(rows)))
+    ids = np.array([[data.draw(st.integers(-1, len(items) - 1)) for _ in range(3)] for _ in rows], np.int64)
+    query, negatives = ns.Query(np.array(rows, np.int64), positives=own), ns.Negatives(ids.reshape(len(rows), 3))
+    duplicates = Duplicates(item_texts=items, anchor_texts=anchors, positives=known, jaccard=None)
+    found, why = duplicates.suspicion(query, negatives), names(duplicates, query, negatives)
+    plain = Folding(punctuation=True)
+    for row, anchor in enumerate(rows):
+        positives = [item for a, item in pairs if a == anchor] + ([] if own is None else [own[row]])
+        for slot in range(3):
+            item = ids[row, slot]
+            text = "" if item < 0 else fold(items[item], plain)
+            reason = "none"
+            if item in positives:
+                reason = "positive"
+            elif text and text == fold(anchors[anchor], plain):
+                reason = "anchor"
+            elif text and text in [fold(items[p], plain) for p in positives]:
+                reason = "same text"
+            assert why[row][slot] == reason
+            assert found[row, slot] == (reason != "none")
+
+
+def varied(rng, text, share):
+    """The same text with some words replaced."""
+    words = text.split()
+    for place in rng.choice(len(words), round(share * len(words)), replace=False):
+        words[place] = f"new{place}"
+    return " ".join(words)
+
+
+def test_near_texts_are_found_in_a_planted_corpus():
+    rng = np.random.default_rng(0)
+    originals = [" ".join(f"w{word}" for word in rng.integers(0, 3000, 150)) for _ in range(100)]
+    copies = [text.upper().replace(" ", ",  ", 20) + "." for text in originals]
+    edited = [varied(rng, text, 0.01) for text in originals]  # 1 of 75 words: Jaccard about 0.95
+    distant = [varied(rng, text, 0.3) for text in originals]  # Jaccard about 0.2
+    duplicates = Duplicates(item_texts=[*originals, *copies, *edited, *distant])
+    rows = np.arange(100)
+    others = (rows + 1) % 100
+    ids = np.stack([100 + rows, 200 + rows, 300 + rows, others, 100 + others, 200 + others], 1)
+    query = ns.Query(rows, positives=rows)
+    flagged = duplicates.suspicion(query, ns.Negatives(ids)) >= LINE
+    assert flagged[:, :2].all()
+    assert not flagged[:, 2:].any()
+    assert {reason for row in names(duplicates, query, ns.Negatives(ids[:, 1:2])) for reason in row} == {"near text"}
+
+
+def test_near_the_anchors_text_counts_too():
+    text = " ".join(f"w{i}" for i in range(200))
+    duplicates = Duplicates(item_texts=[f"{text} end", "other"], anchor_texts=[text])
+    assert duplicates.suspicion(ns.Query([0]), ns.Negatives(np.array([[0, 1]])))[0, 0] > 0.9
+
+
+def test_jaccard_none_looks_for_equal_texts_only():
+    text = " ".join(f"w{i}" for i in range(200))
+    asked = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1, 2]]))
+    assert Duplicates(item_texts=[text, f"{text} end", text], jaccard=None).suspicion(*asked).tolist() == [[0, 1]]
+    assert Duplicates(item_texts=[text, f"{text} end", text]).suspicion(*asked)[0, 0] > 0.9
+
+
+def test_scripts_without_spaces_have_near_texts_too():
+    text = "".join(chr(0x4E00 + i * 7) for i in range(120))
+    duplicates = Duplicates(item_texts=[text, f"{text}新", text[:20]])
+    found = duplicates.suspicion(ns.Query([0], positives=[0]), ns.Negatives(np.array([[1, 2]])))
+    assert found[0, 0] >= LINE > found[0, 1]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("a dose of .5 mg", "a dose of 5 mg", False),
+        ("a dose of .5 mg", "A dose of 0.5 mg.", True),
+        ("-.5", "5", False),
+        ("-.5", ".5", False),
+        ("-.5", "-0.5", True),
+        ("\u20135 °C", "5 °C", False),
+        ("\u22125 °C", "5 °C", False),
+        ("\u20135 °C", "-5 °C", True),
+        ("\u22125 °C", "-5 °C", True),
+        ("pages 3-5", "pages 3\u20135", True),
+        ("x - 5", "x 5", True),  # a dash, like any other punctuation
+        ("see p.12", "see p. 12", True),
+    ],
+)
+def test_numbers_keep_what_makes_them(one, other, alike):
+    duplicates = Duplicates(item_texts=[one, other])
+    query, negatives = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1]]))
+    assert (names(duplicates, query, negatives) == [["same text"]]) == alike
+    assert (duplicates.suspicion(query, negatives)[0, 0] >= 0.5) == alike
+
+
+def test_punctuation_may_matter():
+    code = Duplicates(item_texts=["a.b()", "a b"], punctuation=False)
+    asked = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1]]))
+    assert code.suspicion(*asked).tolist() == [[0]]
+    assert Duplicates(item_texts=["a.b()", "a b"]).suspicion(*asked).tolist() == [[1]]
+
+
+def test_strange_texts_are_texts():
+    texts = ["\ud83d", b"\xff\xfe broken", "x" * 1_000_000, "\u202eabc\u202c", "abc", ""]
+    duplicates = Duplicates(item_texts=texts)
+    found = duplicates.suspicion(ns.Query([0, 1], positives=[3, 5]), ns.Negatives(np.array([[4, 0, 2], [5, 1, 2]])))
+    assert found.tolist() == [[1, 0, 0], [1, 0, 0]]  # an empty text is its own positive by id alone
+
+
+def test_empty_texts_are_like_nothing():
+    duplicates = Duplicates(item_texts=["", "  ", "\u200f", "a"], anchor_texts=[""])
+    query, negatives = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1, 2, 3]]))
+    assert duplicates.suspicion(query, negatives).tolist() == [[0, 0, 0]]
+
+
+# ---- vectors --------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_the_nearest_vector_as_in_loops(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 10_000)))
+    items, anchors = rng.standard_normal((6, 3)), rng.standard_normal((2, 3)) * 100
+    items[1] = items[0] * 7 + rng.standard_normal(3) * 0.1
+    pairs = rng.integers(0, [2, 6], (data.draw(st.integers(0, 4)), 2))
+    known = ns.Positives.from_pairs(pairs[:, 0], pairs[:, 1], 2, 6)
+    with_anchors = data.draw(st.booleans())
+    duplicates = Duplicates(
+        item_vectors=items, anchor_vectors=anchors if with_anchors else None, positives=known, cosine=0.9
+    )
+    rows, ids = rng.integers(0, 2, 4), rng.integers(-1, 6, (4, 3))
+    found = duplicates.suspicion(ns.Query(rows), ns.Negatives(ids))
+    for row, anchor in enumerate(rows):
+        others = [items[item] for a, item in pairs if a == anchor] + ([anchors[anchor]] if with_anchors else [])
+        for slot, item in enumerate(ids[row]):
+            if item < 0:
+                assert found[row, slot] == 0
+                continue
+            cosines = [items[item] @ o / np.linalg.norm(items[item]) / np.linalg.norm(o) for o in others]
+            v = max([0.0, *cosines])
+            expected = 1.0 if (anchor, item) in set(map(tuple, pairs)) else formula(v, 0.9)
+            assert found[row, slot] == pytest.approx(expected, abs=1e-5)
+
+
+def formula(value, line):
+    if value <= 0 or value >= 1:
+        return float(value >= 1)
+    logit = 2 * (np.log(value / (1 - value)) - np.log(line / (1 - line)))
+    return 1 / (1 + np.exp(-logit))
+
+
+@given(st.just(0.0) | st.floats(1e-9, 1), st.floats(0.01, 0.99))
+def test_suspicion_by_similarity(value, line):
+    found = float(by_similarity(np.array(value), line))
+    assert found == pytest.approx(formula(value, line), abs=1e-6)
+    assert (found >= LINE) == (value >= line)
+    assert float(by_similarity(np.array(line), line)) == LINE
+    assert float(by_similarity(np.array(min(value + 0.01, 1.0)), line)) >= found
+
+
+def test_shared_vectors_find_the_anchor():
+    vectors = np.array([[1.0, 0], [0.999, 0.001], [0, 1]])
+    duplicates = Duplicates(item_vectors=torch.from_numpy(vectors), shared_ids=True)
+    query, negatives = ns.Query([0]), ns.Negatives(np.array([[0, 1, 2]]))
+    assert names(duplicates, query, negatives) == [["anchor", "near vector", "none"]]
+
+
+def test_vectors_of_any_size_keep_their_direction():
+    vectors = np.array([[1e300, 1e300], [1e-300, 1e-300], [1e300, -1e300]])
+    found = Duplicates(item_vectors=vectors).suspicion(ns.Query([0], positives=[0]), ns.Negatives(np.array([[1, 2]])))
+    assert found[0].tolist() == pytest.approx([1, 0])
+
+
+# ---- what is known --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=1, max_size=14), st.booleans())
+def test_transitive_positives_as_in_loops(pairs, ignore):
+    known = ns.Positives.from_pairs([a for a, _ in pairs], [i for _, i in pairs], 5, 7)
+    if ignore:  # a pair to ignore is no positive, and links nothing
+        known = known.with_ignored([0, 1, 2], [6, 6, 6])
+    duplicates = Duplicates(positives=known, transitive=0.75)
+    ids = np.tile(np.arange(7), (5, 1))
+    found = duplicates.suspicion(ns.Query(np.arange(5)), ns.Negatives(ids))
+    rows = {a: {i for b, i in pairs if b == a} for a in range(5)}
+    for anchor in range(5):
+        for item in range(7):
+            if item in rows[anchor]:
+                assert found[anchor, item] == 1
+            else:
+                linked = any(item in other and other & rows[anchor] for other in rows.values())
+                assert found[anchor, item] == (0.75 if linked else 0)
+
+
+def test_all_known_positives_count_not_only_the_querys():
+    known = ns.Positives.from_pairs([0, 0], [0, 2])
+    duplicates = Duplicates(item_texts=["Paris", "rome.", "Rome"], positives=known)
+    asked = ns.Query([0], positives=[0]), ns.Negatives(np.array([[1]]))
+    assert duplicates.suspicion(*asked).tolist() == [[1]]
+    assert Duplicates(item_texts=["Paris", "rome.", "Rome"]).suspicion(*asked).tolist() == [[0]]
+
+
+def test_anchors_of_which_nothing_is_known_have_no_positives():
+    known = ns.Positives.from_pairs([0], [0])
+    duplicates = Duplicates(item_texts=["a", "b"], anchor_texts=["x", "y", "B"], positives=known)
+    assert duplicates.suspicion(ns.Query([2, 1]), ns.Negatives(np.array([[1, 0], [1, 0]]))).tolist() == [[1, 0], [0, 0]]
+
+
+# ---- the contract ---------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(3)
+VECTORS = RNG.standard_normal((len(TEXTS), 4))
+KNOWN = ns.Positives.from_pairs([0, 1, 1], [0, 2, 5], 3, len(TEXTS))
+KINDS = {
+    "texts": {"item_texts": TEXTS},
+    "both texts": {"item_texts": TEXTS, "anchor_texts": ASKED},
+    "vectors": {"item_vectors": VECTORS, "anchor_vectors": VECTORS[:3]},
+    "known": {"positives": KNOWN, "transitive": 0.6},
+    "shared": {"shared_ids": True, "item_texts": TEXTS, "item_vectors": VECTORS},
+    "all": {"item_texts": TEXTS, "anchor_texts": ASKED, "item_vectors": VECTORS, "positives": KNOWN, "transitive": 1},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_a_detector(kind):
+    duplicates = Duplicates(**KINDS[kind])
+    query = ns.Query([0, 1, 2, 0], positives=[0, 2, 4, 1])
+    negatives = ns.Negatives(RNG.integers(-1, len(TEXTS), (4, 5)))
+    check_detector(duplicates, query, negatives)
+    in_torch = ns.Query(torch.tensor([0, 1, 2, 0]), positives=torch.tensor([0, 2, 4, 1]))
+    check_detector(duplicates, in_torch, negatives.to("cpu"))
+    found = duplicates.suspicion(in_torch, negatives.to("cpu"))
+    assert isinstance(found, torch.Tensor)
+    assert np.array_equal(found.numpy(), duplicates.suspicion(query, negatives))
+    why = duplicates.reasons(in_torch, negatives.to("cpu"))
+    assert why.dtype == torch.int8
+    assert np.array_equal(why.numpy(), duplicates.reasons(query, negatives))
+    assert ((why.numpy() > 0) == (found.numpy() > 0)).all()
+    assert repr(duplicates).startswith("Duplicates(")
+
+
+def test_no_torch_is_loaded_by_the_module():
+    assert not hasattr(importlib.import_module("naysay.detectors.duplicates"), "torch")
+
+
+# ---- refusals -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {},
+            r"^Duplicates: `item_texts` must be given, or something else to tell duplicates by, got None\. Or pass item_vec",
+        ),
+        ({"item_texts": []}, r"^Duplicates: `item_texts` must be at least one text, got none\.$"),
+        ({"item_texts": TEXTS, "shared_ids": 1}, r"^Duplicates: `shared_ids` must be True or False, got 1\.$"),
+        ({"item_texts": TEXTS, "punctuation": "no"}, r"^Duplicates: `punctuation` must be True or False, got 'no'\.$"),
+        ({"item_texts": TEXTS, "positives": [1]}, r"^Duplicates: `positives` must be Positives, got list\.$"),
+        (
+            {"item_vectors": VECTORS, "anchor_texts": ASKED},
+            r"`anchor_texts` must be given beside item_texts, .* no item_t",
+        ),
+        (
+            {"item_texts": TEXTS, "anchor_texts": ASKED, "shared_ids": True},
+            r"`anchor_texts` must be given beside item_texts, and without shared_ids, got shared_ids=True\.$",
+        ),
+        (
+            {"item_texts": TEXTS, "jaccard": 1.0},
+            r"^Duplicates: `jaccard` must be a number above 0 and below 1, or None, got 1",
+        ),
+        (
+            {"item_texts": TEXTS, "cosine": float("nan")},
+            r"^Duplicates: `cosine` must be a number above 0 and below 1, got nan",
+        ),
+        (
+            {"item_texts": TEXTS, "transitive": 0.5},
+            r"^Duplicates: `positives` must be given, to find transitive ones, got None",
+        ),
+        (
+            {"positives": KNOWN, "transitive": 2},
+            r"^Duplicates: `transitive` must be a number from 0 to 1, or None, got 2\.$",
+        ),
+        ({"item_texts": TEXTS, "shingle": 0}, r"^Duplicates: `shingle` must be at least 1, got 0\.$"),
+        ({"item_texts": TEXTS, "signature": 1.5}, r"^Duplicates: `signature` must be a whole number, got 1\.5\.$"),
+        (
+            {"item_texts": TEXTS, "item_vectors": VECTORS[:3]},
+            r"^Duplicates: `item_texts` must be as many as item_vectors, got 3",
+        ),
+        (
+            {"item_texts": TEXTS[:2], "positives": KNOWN},
+            r"^Duplicates: `positives` must be of at most 2 items, like the texts",
+        ),
+        (
+            {"item_texts": TEXTS, "anchor_texts": ["a"], "positives": KNOWN},
+            r"^Duplicates: `positives` must be of at most 1 anchors, like the texts or vectors, got 3\.$",
+        ),
+        (
+            {"item_vectors": np.zeros(3)},
+            r"^Duplicates: `item_vectors` must be numbers of shape \(n, d\), n at least 1, got shape",
+        ),
+        (
+            {"item_vectors": [[1.0, 0], [0, 0]]},
+            r"^Duplicates: `item_vectors` must be vectors with a direction, got 0\.0 at row 1",
+        ),
+        (
+            {"item_vectors": [[1.0, np.nan]]},
+            r"^Duplicates: `item_vectors` must be finite, got nan at row 0 \(1 such row\)\.$",
+        ),
+        (
+            {"item_vectors": VECTORS, "anchor_vectors": VECTORS[:, :2]},
+            r"^Duplicates: `anchor_vectors` must be of dimension 4, like item_vectors, got 2\.$",
+        ),
+    ],
+)
+def test_settings_that_are_refused(settings, message):
+    with pytest.raises(NaysayError, match=message):
+        Duplicates(**settings)
+
+
+def test_questions_that_are_refused():
+    duplicates = Duplicates(item_texts=TEXTS, anchor_texts=ASKED)
+    negatives = ns.Negatives(np.array([[1, 2]]))
+    for query, asked, message in (
+        ([0], negatives, r"^Duplicates\.suspicion: `query` must be a Query, got list"),
+        (ns.Query([0]), negatives.ids, r"^Duplicates\.suspicion: `negatives` must be Negatives, got ndarray"),
+        (
+            ns.Query([0, 1]),
+            negatives,
+            r"^Duplicates\.suspicion: `negatives` must be of 2 rows, like the query, got 1 rows",
+        ),
+        (
+            ns.Query([3]),
+            negatives,
+            r"^Duplicates\.suspicion: `query.anchors` must be between 0 and 2 \(3 anchors\), got 3",
+        ),
+        (
+            ns.Query([[0, 0, 0]]),
+            negatives,
+            r"^Duplicates\.suspicion: `query.anchors` must be of shape \(B,\), got triples",
+        ),
+        (
+            ns.Query([0], positives=[-1]),
+            negatives,
+            r"^Duplicates\.suspicion: `query.positives` must be between 0 and 7 \(8 items\), got -1 at row 0",
+        ),
+        (
+            ns.Query([0]),
+            replace(negatives, ids=np.array([[8, 1]])),
+            r"^Duplicates\.suspicion: `negatives.ids` must be between -1 and 7 \(8 items\), got \[8, 1\] at row 0",
+        ),
+    ):
+        with pytest.raises(NaysayError, match=message):
+            duplicates.suspicion(query, asked)
+    with pytest.raises(
+        NaysayError, match=r"^Duplicates\.reasons: `query.positives` must be given, got None\. Pass Query\("
+    ):
+        Duplicates(item_texts=TEXTS).reasons(ns.Query([0]), negatives)

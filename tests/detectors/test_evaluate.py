@@ -1,0 +1,380 @@
+"""How good a detector is: every figure against plain loops, and intervals that hold as often as they say."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import naysay as ns
+from naysay.detectors._intervals import effective_size, exact_interval, moments
+from naysay.detectors.evaluate import Evaluation, Scoreboard, evaluate
+from naysay.errors import NaysayError
+from naysay.testing import planted_world
+
+WORLD = planted_world(300, 200, per_anchor=10, noise=0.5)
+
+
+class Says:
+    """A detector that says what it was told, row by row of the ids."""
+
+    def __init__(self, suspicion):
+        self.told = suspicion
+
+    def suspicion(self, query, negatives):
+        return self.told
+
+
+class Close:
+    """Suspect what is close."""
+
+    def suspicion(self, query, negatives):
+        found = np.clip(WORLD.scores(query.ids(), negatives.numpy().ids), 0, 1).astype(float)
+        return torch.tensor(found) if isinstance(negatives.ids, torch.Tensor) else found
+
+
+def plain(suspicion, false, known, line, bins):
+    """All figures by loops over slots."""
+    rates, kept_rates, flagged, hits, total_false, slots, anchors = [], [], 0, 0, 0, 0, 0
+    by_bin = [[] for _ in range(bins)]
+    for row in range(len(suspicion)):
+        found, missed, wrong, kept = 0, 0, 0, 0
+        for slot in range(len(suspicion[row])):
+            if not known[row][slot]:
+                continue
+            value, is_false = float(suspicion[row][slot]), bool(false[row][slot])
+            by_bin[min(int(value * bins), bins - 1)].append((value, is_false))
+            if value >= line:
+                found, wrong = found + is_false, wrong + (not is_false)
+            else:
+                missed, kept = missed + is_false, kept + (not is_false)
+        anchors += found + missed + wrong + kept > 0
+        slots += found + missed + wrong + kept
+        flagged, hits, total_false = flagged + found + wrong, hits + found, total_false + found + missed
+        if found + missed:
+            rates.append(found / (found + missed))
+        if wrong + kept:
+            kept_rates.append(kept / (wrong + kept))
+    mean = lambda values: sum(values) / len(values) if values else math.nan  # noqa: E731
+    off = sum(abs(sum(v for v, _ in part) - sum(f for _, f in part)) for part in by_bin)
+    return {
+        "mtpr": mean(rates),
+        "mtnr": mean(kept_rates),
+        "precision": hits / flagged if flagged else math.nan,
+        "recall": hits / total_false if total_false else math.nan,
+        "anchors": anchors,
+        "anchors_with_false": len(rates),
+        "anchors_with_true": len(kept_rates),
+        "slots": slots,
+        "false_negatives": total_false,
+        "flagged": flagged,
+        "count": [len(part) for part in by_bin],
+        "suspicion": [mean([v for v, _ in part]) for part in by_bin],
+        "observed": [mean([f for _, f in part]) for part in by_bin],
+        "error": off / slots,
+    }
+
+
+def check(found, expected):
+    for name, value in expected.items():
+        given_value = getattr(found, name, None) if hasattr(found, name) else getattr(found.reliability, name)
+        assert np.allclose(given_value, value, rtol=1e-12, atol=1e-12, equal_nan=True), name
+
+
+def random_batch(rng, rows, slots, samples=30):
+    anchors = rng.integers(0, samples, rows)
+    ids = rng.integers(-1, samples, (rows, slots))
+    suspicion = rng.choice([0.0, 0.1, 0.25, 0.5, 0.7, 0.999, 1.0], (rows, slots)) * (ids >= 0)
+    return ns.Query(anchors), ns.Negatives(ids), suspicion
+
+
+@given(st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 6), st.sampled_from([0.1, 0.5, 1.0]), st.integers(1, 7))
+@settings(max_examples=60, deadline=None)
+def test_all_figures_agree_with_plain_loops(seed, rows, slots, line, bins):
+    rng = np.random.default_rng(seed)
+    query, negatives, suspicion = random_batch(rng, rows, slots)
+    false = rng.random((rows, slots)) < 0.4
+    known = negatives.ids >= 0
+    if not known.any():
+        with pytest.raises(ns.NaysayError, match="at least one that was judged"):
+            evaluate(Says(suspicion), query, negatives, false)
+        return
+    found = evaluate(Says(suspicion), query, negatives, false, line=line, bins=bins)
+    check(found, plain(suspicion, false, known, line, bins))
+    for name in ("mtpr", "mtnr", "precision", "recall"):
+        low, high = getattr(found, f"{name}_interval")
+        share = getattr(found, name)
+        assert 0 <= low <= high <= 1
+        assert math.isnan(share) or low - 1e-12 <= share <= high + 1e-12
+
+
+def test_a_table_a_function_and_classes_say_the_same():
+    rng = np.random.default_rng(0)
+    query, negatives, suspicion = random_batch(rng, 40, 6)
+    labels = rng.integers(0, 4, 30)
+    false = (labels[query.anchors][:, None] == labels[negatives.ids]) & (negatives.ids >= 0)
+
+    def told(anchors, ids):
+        assert (ids >= 0).all()  # an empty slot is never asked about
+        return labels[anchors][:, None] == labels[ids]
+
+    expected = plain(suspicion, false, negatives.ids >= 0, 0.5, 10)
+    for truth in (false, told, labels, labels.tolist(), torch.tensor(labels), torch.tensor(false)):
+        check(evaluate(Says(suspicion), query, negatives, truth), expected)
+
+
+def test_a_sample_without_a_class_is_not_judged():
+    labels = np.array([0, 0, 1, -1])
+    query, negatives = ns.Query([0, 3]), ns.Negatives(np.array([[1, 2, 3], [1, 2, 3]]))
+    found = evaluate(Says(np.full((2, 3), 0.9)), query, negatives, labels)
+    assert (found.slots, found.anchors, found.false_negatives) == (2, 1, 1)
+    assert (found.mtpr, found.mtnr, found.precision) == (1.0, 0.0, 0.5)
+
+
+def test_no_detection_is_0_and_1_and_the_truth_is_1_and_1():
+    query = ns.Query(np.arange(300))
+    drawn = ns.pools.Everything(WORLD.known).draw(query, 30, rng=ns.rng_for(0))
+    false = WORLD.is_false_negative(query.anchors, drawn.ids)
+    none = evaluate(Says(np.zeros(drawn.shape)), query, drawn, WORLD.is_false_negative)
+    assert (none.mtpr, none.mtnr, none.recall) == (0.0, 1.0, 0.0)
+    assert math.isnan(none.precision)
+    assert none.precision_interval == (0.0, 1.0)
+    assert none.mtpr_interval[0] == 0.0
+    assert none.mtnr_interval[1] == 1.0
+    perfect = evaluate(Says(false.astype(float)), query, drawn, false)
+    assert (perfect.mtpr, perfect.mtnr, perfect.precision, perfect.recall) == (1.0, 1.0, 1.0, 1.0)
+    assert perfect.reliability.error == 0.0
+
+
+def test_batches_add_up_to_the_whole_in_sums_of_one_size():
+    query = ns.Query(np.arange(300))
+    drawn = ns.pools.Everything(WORLD.known).draw(query, 20, rng=ns.rng_for(0))
+    whole = evaluate(Close(), query, drawn, WORLD.is_false_negative, line=0.3)
+    board = Scoreboard(line=0.3)
+    for start, stop in ((0, 1), (1, 100), (100, 100), (100, 300)):  # a batch of one, and one of none
+        part = ns.Query(np.arange(start, stop)), ns.Negatives(drawn.ids[start:stop])
+        board.add(Close(), *part, WORLD.is_false_negative)
+        kept = [value for value in vars(board).values() if isinstance(value, np.ndarray)]
+        assert sum(value.size for value in kept) == 4 * 6 + 4 + 3 * 10
+    found = board.result()
+    for name in Evaluation.__slots__:
+        if name == "reliability":
+            assert np.array_equal(found.reliability.count, whole.reliability.count)
+            assert found.reliability.observed == pytest.approx(whole.reliability.observed, nan_ok=True)
+            assert found.reliability.suspicion == pytest.approx(whole.reliability.suspicion, nan_ok=True)
+        else:
+            assert getattr(found, name) == pytest.approx(getattr(whole, name)), name
+
+
+def test_torch_is_asked_in_torch():
+    query, ids = ns.Query(torch.arange(50)), torch.randint(0, 200, (50, 8), generator=torch.Generator().manual_seed(0))
+    found = evaluate(Close(), query, ns.Negatives(ids), WORLD.is_false_negative, line=0.3)
+    same = evaluate(Close(), ns.Query(np.arange(50)), ns.Negatives(ids.numpy()), WORLD.is_false_negative, line=0.3)
+    assert (found.mtpr, found.mtnr, found.flagged) == (same.mtpr, same.mtnr, same.flagged)
+
+
+def test_a_calibrated_suspicion_has_no_error_and_a_boast_has():
+    rng = np.random.default_rng(0)
+    chance = rng.choice([0.05, 0.25, 0.45, 0.65, 0.95], (4000, 10))
+    false = rng.random(chance.shape) < chance
+    query, negatives = ns.Query(np.arange(4000)), ns.Negatives(np.ones((4000, 10), np.int64))
+    fair = evaluate(Says(chance), query, negatives, false).reliability
+    assert fair.error < 0.01
+    assert fair.count[[0, 2, 4, 6, 9]].sum() == 40_000
+    assert np.isnan(fair.observed[[1, 3, 5, 7, 8]]).all()
+    boast = evaluate(Says(np.sqrt(chance)), query, negatives, false).reliability
+    assert boast.error == pytest.approx((np.sqrt(chance) - chance).mean(), abs=0.01)
+
+
+# ---- intervals ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "low", "high"),
+    [(0, 10, 0.0, 0.3085), (5, 10, 0.1871, 0.8129), (10, 10, 0.6915, 1), (1, 50, 0.0005, 0.1065)],
+)
+def test_exact_interval(hits, n, low, high):
+    assert exact_interval(hits, n, 0.95) == pytest.approx((low, high), abs=5e-5)
+    told = stats.binomtest(hits, n).proportion_ci(0.95, "exact")
+    assert exact_interval(hits, n, 0.95) == pytest.approx((told.low, told.high), abs=1e-12)
+
+
+def test_what_anchors_are_worth():
+    rng = np.random.default_rng(0)
+    alike = np.repeat(rng.random((5000, 1)) < 0.3, 8, axis=1)  # all slots of an anchor agree
+    apart = rng.random((5000, 8)) < 0.3  # slots have nothing to do with each other
+    whole = np.full(5000, 8)
+    assert effective_size(moments(alike.sum(1), whole), 40_000, 0.025) == pytest.approx(5000, rel=0.01)
+    assert effective_size(moments(apart.sum(1), whole), 40_000, 0.025) == pytest.approx(40_000, rel=0.05)
+    assert effective_size(moments(np.zeros(50), whole[:50]), 400, 0.025) == pytest.approx(50, rel=0.1)  # no hit at all
+    assert effective_size(moments(np.full(50, 4), whole[:50]), 400, 0.025) == pytest.approx(400, rel=0.1)
+    assert effective_size(moments(np.ones(1), np.ones(1)), 1, 0.025) == 0
+    few = effective_size(moments(alike.sum(1)[:5], whole[:5]), 40, 0.025)
+    assert few == pytest.approx(5 * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, 4)) ** 2, rel=0.3)
+
+
+def test_intervals_hold_as_often_as_they_say():
+    """Anchors with rates of their own, 0.5 to 1 and 0.8 to 1: the mean rates are 0.75 and 0.9."""
+    runs, hits = 400, np.zeros(4)
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        false = rng.random((60, 12)) < rng.random((60, 1))
+        found_rate, kept_rate = rng.uniform(0.5, 1, (60, 1)), rng.uniform(0.8, 1, (60, 1))
+        flagged = rng.random((60, 12)) < np.where(false, found_rate, 1 - kept_rate)
+        ids = np.ones((60, 12), np.int64)
+        found = evaluate(Says(flagged.astype(float)), ns.Query(np.arange(60)), ns.Negatives(ids), false)
+        precision = 0.5 * 0.75 / (0.5 * 0.75 + 0.5 * 0.1)
+        for place, (name, truth) in enumerate(
+            (("mtpr", 0.75), ("mtnr", 0.9), ("precision", precision), ("recall", 0.75))
+        ):
+            low, high = getattr(found, f"{name}_interval")
+            hits[place] += low <= truth <= high
+            assert high - low < 0.25
+    assert (hits / runs > 0.93).all(), hits / runs
+
+
+def test_more_confidence_is_a_wider_interval():
+    query, ids = ns.Query(np.arange(300)), ns.pools.Everything(WORLD.known)
+    drawn = ids.draw(query, 20, rng=ns.rng_for(0))
+    half, most = (
+        evaluate(Close(), query, drawn, WORLD.is_false_negative, line=0.3, confidence=level) for level in (0.5, 0.99)
+    )
+    for name in ("mtpr_interval", "mtnr_interval", "precision_interval", "recall_interval"):
+        (low, high), (lower, higher) = getattr(half, name), getattr(most, name)
+        assert lower < low < high < higher
+
+
+# ---- words ----------------------------------------------------------------------------------------------------------
+
+
+def test_it_says_all_of_it_in_one_paragraph():
+    suspicion = np.array([[0.9, 0.2], [0.6, 0.1]])
+    found = evaluate(
+        Says(suspicion), ns.Query([0, 1]), ns.Negatives(np.ones((2, 2), np.int64)), np.array([[1, 0], [0, 0]], bool)
+    )
+    assert str(found) == (
+        "4 candidates of 2 anchors, 1 of them false negatives; 2 flagged at a suspicion of 0.5 or more. MTPR 100.0 % "
+        "(0.0 to 100.0), MTNR 75.0 % (0.0 to 100.0); over all slots precision 50.0 % (0.0 to 100.0), recall 100.0 % "
+        "(0.0 to 100.0); intervals of 95%. As a probability, suspicion is off by 0.250 on average."
+    )
+    assert str(found.reliability).splitlines() == [
+        "from   to     slots  suspicion  observed",
+        "0.10 0.20         1     0.100     0.000",
+        "0.20 0.30         1     0.200     0.000",
+        "0.60 0.70         1     0.600     0.000",
+        "0.90 1.00         1     0.900     1.000",
+    ]
+
+
+def test_it_says_what_is_not_defined():
+    none = evaluate(
+        Says(np.zeros((1, 2))), ns.Query([0]), ns.Negatives(np.ones((1, 2), np.int64)), np.zeros((1, 2), bool)
+    )
+    assert "MTPR is not defined (no anchor has a false negative)" in str(none)
+    assert "precision is not defined (nothing is flagged), recall is not defined (there is no false negative)" in str(
+        none
+    )
+    every = evaluate(
+        Says(np.ones((1, 2))), ns.Query([0]), ns.Negatives(np.ones((1, 2), np.int64)), np.ones((1, 2), bool)
+    )
+    assert "MTNR is not defined (no anchor has a true negative)" in str(every)
+
+
+QUERY, SLOTS = ns.Query([0, 1]), ns.Negatives(np.array([[1, 2], [3, -1]]))
+FALSE = np.zeros((2, 2), bool)
+GOOD = Says(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((3, QUERY, SLOTS, FALSE), "`detector` must be an object with suspicion(query, negatives), got 3."),
+        ((GOOD, [0, 1], SLOTS, FALSE), "`query` must be a Query, got list."),
+        ((GOOD, QUERY, SLOTS.ids, FALSE), "`negatives` must be Negatives, got ndarray."),
+        ((GOOD, ns.Query([0]), SLOTS, FALSE), "`negatives` must be of 1 rows, like the query, got 2 rows."),
+        (
+            (GOOD, QUERY, SLOTS, FALSE[:1]),
+            "`truth` must be of shape (2, 2), like negatives.ids, or (n_samples,) class labels, got shape (1, 2).",
+        ),
+        ((GOOD, QUERY, SLOTS, FALSE.astype(int)), "`truth` must be True or False for each slot, got dtype int64."),
+        (
+            (GOOD, QUERY, SLOTS, lambda anchors, ids: ids),
+            "`truth` must be True or False for each slot, got dtype int64.",
+        ),
+        (
+            (GOOD, QUERY, SLOTS, lambda anchors, ids: [True]),
+            "`truth` must be of shape (2, 2), like negatives.ids, or (n_samples,) class labels, got shape (1,).",
+        ),
+        ((GOOD, QUERY, SLOTS, [0.5, 1.5]), "`truth` must be whole numbers, got dtype float64."),
+        ((GOOD, QUERY, SLOTS, [True, False]), "`truth` must be whole numbers, got dtype bool."),
+        ((GOOD, QUERY, SLOTS, [1]), "`query.anchors` must be between 0 and 0 (1 labels), got 1 at row 1"),
+        ((GOOD, QUERY, SLOTS, [1, 1, 2]), "`negatives.ids` must be between -1 and 2 (3 labels), got [3, -1] at row 1"),
+        (
+            (GOOD, ns.Query([[0, 1, 2], [0, 1, 3]]), SLOTS, [1, 1, 2, 2]),
+            "`truth` must be a table or a function for triples, got one class for each sample.",
+        ),
+        (
+            (Says(FALSE), QUERY, SLOTS, FALSE),
+            "`detector` must be a detector that answers with (2, 2) floats, got (2, 2) bool.",
+        ),
+        (
+            (Says(np.zeros((2, 1))), QUERY, SLOTS, FALSE),
+            "`detector` must be a detector that answers with (2, 2) floats, got (2, 1) float64.",
+        ),
+        (
+            (Says(np.array([[0, 0.5], [1.5, np.nan]])), QUERY, SLOTS, FALSE),
+            "`detector` must be a detector that answers within 0 and 1, got [1.5, nan] at row 1 (1 such row).",
+        ),
+    ],
+)
+def test_what_adding_refuses(arguments, message):
+    board = Scoreboard()
+    with pytest.raises(ns.NaysayError) as caught:
+        board.add(*arguments)
+    assert str(caught.value).startswith(f"Scoreboard.add: {message}")
+    with pytest.raises(ns.NaysayError, match=r"at least one that was judged, got 0\. Add batches with filled slots"):
+        board.result()  # nothing was counted
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"line": 0.0}, "`line` must be above 0 and at most 1, got 0.0."),
+        ({"line": 1.5}, "`line` must be above 0 and at most 1, got 1.5."),
+        ({"line": "x"}, "`line` must be one number, got 'x'."),
+        ({"bins": 0}, "`bins` must be at least 1, got 0."),
+        ({"confidence": 1.0}, "`confidence` must be above 0 and below 1, got 1.0."),
+    ],
+)
+def test_what_it_refuses_to_be(options, message):
+    with pytest.raises(ns.NaysayError) as caught:
+        Scoreboard(**options)
+    assert str(caught.value) == f"Scoreboard: {message}"
+
+
+def test_an_anchor_is_one_look_where_anchors_are_not_alike():
+    rng = np.random.default_rng(0)
+    whole = np.full(40, 8)
+    for part in (rng.integers(0, 9, 40), np.zeros(40), whole):
+        assert effective_size(moments(part, whole), 320, 0.025, alike=False) == pytest.approx(40)
+    assert effective_size(moments(np.zeros(0), np.zeros(0)), 0, 0.025, alike=False) == 0
+    truth, flags = np.zeros((30, 60), bool), np.zeros((30, 60))
+
+    class Told:
+        def suspicion(self, query, negatives):
+            return flags
+
+    query, negatives = ns.Query(np.arange(30)), ns.Negatives(np.tile(np.arange(60), (30, 1)))
+    held = {True: 0, False: 0}
+    for _ in range(300):
+        flags = (rng.random((30, 60)) < np.where(rng.random(30) < 0.02, 1.0, 0.001)[:, None]).astype(float)
+        for alike in held:
+            low, high = evaluate(Told(), query, negatives, truth, alike=alike).mtnr_interval
+            held[alike] += low <= 1 - (0.02 + 0.98 * 0.001) <= high
+    assert held[True] < 0.8 * 300
+    assert held[False] >= 0.95 * 300
+    with pytest.raises(NaysayError, match=r"^Scoreboard: `alike` must be True or False, got None"):
+        evaluate(Told(), query, negatives, truth, alike=None)

@@ -1,0 +1,318 @@
+"""Positives that are hidden: which they are, what a detector is shown, and what the share of flagged ones is worth."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import naysay as ns
+from naysay.detectors.hidden import hidden_positives
+from naysay.detectors.share import Share
+from naysay.detectors.split_known import split_known
+from naysay.detectors.spot_check import spot_check
+from naysay.testing import planted_world
+
+WORLD = planted_world(400, 300, per_anchor=12, known_share=0.5, noise=0.5)
+SPLIT = split_known(WORLD.known, 0.3, rng=ns.rng_for(0))
+QUERY = ns.Query(np.arange(400))
+
+
+def pairs_of(known, relation="positive"):
+    anchors, items = known.pairs()
+    kept = known.contains(anchors, items, relation=relation)
+    return set(zip(anchors[kept].tolist(), items[kept].tolist(), strict=True))
+
+
+class Recorder:
+    """Suspect by score, and remember what was shown."""
+
+    def suspicion(self, query, negatives):
+        self.query, self.negatives = query, negatives
+        if negatives.scores is None:
+            return 0.0 * negatives.ids + (negatives.ids % 3 == 0) * 0.5
+        scores = negatives.scores
+        return scores.clamp(0, 1).double() if isinstance(scores, torch.Tensor) else np.clip(scores, 0, 1).astype(float)
+
+
+# ---- split_known ----------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=40),
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=10),
+    st.floats(0.01, 0.99),
+    st.integers(0, 1000),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_split_hides_a_share_of_those_with_several(positive, ignored, share, seed):
+    known = ns.Positives.from_pairs([a for a, _ in positive], [i for _, i in positive], 7, 10)
+    if ignored:
+        known = known.with_ignored([a for a, _ in ignored], [i for _, i in ignored])
+    split = split_known(known, share, rng=np.random.default_rng(seed))
+    kept, hidden = pairs_of(split.kept), pairs_of(split.hidden)
+    assert kept | hidden == pairs_of(known)
+    assert not kept & hidden
+    assert pairs_of(split.kept, "ignore") == pairs_of(known, "ignore")
+    assert not pairs_of(split.hidden, "ignore")
+    for anchor in range(7):
+        count = sum(a == anchor for a, _ in pairs_of(known))
+        gone = sum(a == anchor for a, _ in hidden)
+        most = min(int(count * share) + 1, max(count - 1, 0))
+        assert min(int(count * share), max(count - 1, 0)) <= gone <= most
+    for part in split.kept, split.hidden:
+        assert (part.n_anchors, part.n_items) == (7, 10)
+        for anchor in range(7):  # rows are sorted, as everything that looks them up expects
+            row = part.indices[part.indptr[anchor] : part.indptr[anchor + 1]]
+            assert (np.diff(row) > 0).all()
+
+
+def test_a_split_hides_every_positive_as_often():
+    known = ns.Positives.from_pairs([0] * 6 + [1, 1], [0, 2, 3, 5, 7, 8, 1, 4], 2, 9)
+    counts = np.zeros((2, 9))
+    for seed in range(2000):
+        counts[split_known(known, 0.25, rng=np.random.default_rng(seed)).hidden.pairs()] += 1
+    assert counts[0].sum() / 2000 == pytest.approx(1.5, abs=0.06)  # 6 * 0.25
+    assert counts[1].sum() / 2000 == pytest.approx(0.5, abs=0.06)
+    assert stats.chisquare(counts[0][[0, 2, 3, 5, 7, 8]]).pvalue > 0.001
+    assert stats.chisquare(counts[1][[1, 4]]).pvalue > 0.001
+
+
+def test_a_split_is_repeatable_moves_the_generator_by_one_key_and_keeps_names():
+    known = ns.Positives.from_pairs(["a", "a", "a", "b"], ["x", "y", "z", "x"])
+    one, same = (split_known(known, 0.5, rng=ns.rng_for(3)) for _ in range(2))
+    assert pairs_of(one.hidden) == pairs_of(same.hidden)
+    assert one.kept.contains(["b"], ["x"]).all()
+    assert one.hidden.anchor_names is known.anchor_names
+    used, fresh = ns.rng_for(5), ns.rng_for(5)
+    split_known(WORLD.known, 0.5, rng=used)
+    fresh.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)
+    assert used.integers(1 << 40) == fresh.integers(1 << 40)
+
+
+# ---- hidden_positives -----------------------------------------------------------------------------------------------
+
+
+def test_one_hidden_positive_of_each_anchor_is_shown_and_counted():
+    detector = Recorder()
+    query = ns.Query(np.concatenate([QUERY.anchors, QUERY.anchors[:50]]))  # some anchors come twice
+    found = hidden_positives(detector, query, SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores, line=0.4)
+    shown = detector.negatives
+    having = [a for a in range(400) if SPLIT.hidden.count([a])[0]]
+    assert detector.query.anchors.tolist() == having
+    assert shown.shape == (len(having), 1)
+    assert SPLIT.hidden.contains(having, shown.ids).all()
+    assert np.array_equal(shown.scores, WORLD.scores(np.array(having), shown.ids))
+    flagged = sum(float(score) >= 0.4 for score in shown.scores[:, 0])
+    exact = stats.binomtest(flagged, len(having)).proportion_ci(0.95, "exact")
+    assert (found.estimate, found.n) == (flagged / len(having), len(having))
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+    assert found.notes == (f"{450 - len(having)} of 450 rows have no hidden positive, or repeat an anchor: left out",)
+    assert 0 < flagged < len(having)
+
+
+def test_which_of_an_anchors_hidden_positives_is_chance():
+    hidden = ns.Positives.from_pairs([0] * 4, [1, 3, 4, 7], 1, 8).with_ignored([0, 0], [0, 5])
+    counts, detector = np.zeros(8), Recorder()
+    for seed in range(1000):
+        hidden_positives(detector, ns.Query([0]), hidden, rng=np.random.default_rng(seed))
+        counts[detector.negatives.ids[0, 0]] += 1
+    assert counts[[0, 2, 5, 6]].sum() == 0  # what is ignored is no positive
+    assert stats.chisquare(counts[[1, 3, 4, 7]]).pvalue > 0.001
+
+
+def test_it_is_asked_about_along_with_the_negatives_of_its_row():
+    drawn = ns.pools.Everything(SPLIT.kept).draw(QUERY, 5, rng=ns.rng_for(2))
+    ids = drawn.ids.copy()
+    ids[::3, 2] = -1
+    vectors = WORLD.item_vectors[np.maximum(ids, 0)]
+    negatives = ns.Negatives(ids, scores=WORLD.scores(QUERY.anchors, ids), vectors=vectors)
+    query = ns.Query(QUERY.anchors, positives=SPLIT.kept.indices[SPLIT.kept.indptr[:-1]], vectors=WORLD.anchor_vectors)
+    seen = []
+
+    def embed(asked):
+        seen.append(asked)
+        return WORLD.item_vectors[asked]
+
+    def score(anchors, asked):
+        seen.append(asked)
+        return WORLD.scores(anchors, asked)
+
+    detector = Recorder()
+    functions = {"score": score, "embed": embed}
+    found = hidden_positives(detector, query, SPLIT.hidden, rng=ns.rng_for(1), negatives=negatives, **functions)
+    alone = hidden_positives(Recorder(), query, SPLIT.hidden, rng=ns.rng_for(1), score=score)
+    assert found == alone  # the same hidden ones, whatever else is in the row
+    having = np.flatnonzero(SPLIT.hidden.count() > 0)
+    shown = detector.negatives
+    assert np.array_equal(shown.ids[:, 1:], ids[having])
+    assert np.array_equal(shown.scores[:, 1:], negatives.scores[having])
+    assert (shown.scores[shown.ids < 0] == 0).all()
+    assert np.array_equal(shown.vectors[:, 0], WORLD.item_vectors[shown.ids[:, 0]])
+    assert np.array_equal(detector.query.positives, query.positives[having])
+    assert np.array_equal(detector.query.vectors, WORLD.anchor_vectors[having])
+    assert all((asked >= 0).all() for asked in seen)  # functions never see -1
+
+
+def test_torch_is_asked_in_torch():
+    query = ns.Query(torch.arange(400))
+    detector = Recorder()
+    drawn = ns.pools.Everything(SPLIT.kept).draw(QUERY, 3, rng=ns.rng_for(2))
+    ids = drawn.ids.copy()
+    ids[0] = -1
+
+    def embed(asked):
+        assert isinstance(asked, torch.Tensor)
+        return torch.tensor(WORLD.item_vectors)[asked]
+
+    options = {"negatives": ns.Negatives(torch.tensor(ids)), "score": WORLD.scores, "embed": embed}
+    found = hidden_positives(detector, query, SPLIT.hidden, rng=ns.rng_for(1), **options)
+    assert isinstance(detector.negatives.scores, torch.Tensor)
+    assert detector.negatives.vectors.shape[:2] == detector.negatives.shape
+    assert found == hidden_positives(Recorder(), QUERY, SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores)
+
+
+def test_the_interval_holds_the_true_rate():
+    """Of positives that nobody labelled, on worlds whose truth is known. At least 57 of 60 are to be expected."""
+    held, runs = 0, 60
+    for seed in range(runs):
+        world = planted_world(150, 100, per_anchor=10, known_share=0.4, noise=0.6, seed=seed)
+        split = split_known(world.known, 0.3, rng=ns.rng_for(seed))
+        anchors = np.arange(150)
+        found = hidden_positives(
+            Recorder(), ns.Query(anchors), split.hidden, rng=ns.rng_for(seed, 1), score=world.scores, line=0.4
+        )
+        scores = world.anchor_vectors @ world.item_vectors.T
+        never = np.zeros(scores.shape, bool)
+        never[world.truth.pairs()] = True
+        never[world.known.pairs()] = False
+        truth = np.mean([(scores[a][never[a]] >= 0.4).mean() for a in anchors])
+        held += found.low <= truth <= found.high
+        assert found.high - found.low < 0.2
+    assert held >= 54, held
+
+
+def test_it_says_what_it_assumes():
+    found = hidden_positives(Recorder(), QUERY, SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores)
+    assert isinstance(found, Share)
+    lines = str(found).splitlines()
+    assert lines[0].startswith("hidden positives that are flagged: ")
+    assert [line.partition(":")[0] for line in lines[1:]] == ["assumes"] * 3 + ["note"] * len(found.notes)
+    assert str(Share("x", 0.0123, 0.00012, 0.5, 0.9, 1200, ("a",), ("b",))) == (
+        "x: 1.2 % (90% interval 0.012 to 50.0, n = 1,200)\nassumes: a\nnote: b"
+    )
+
+
+GIVEN = {"detector": Recorder(), "query": QUERY, "hidden": SPLIT.hidden}
+SCORED = ns.Negatives(np.ones((400, 1), np.int64), scores=np.ones((400, 1)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"query": [0, 1]}, "`query` must be a Query, got list."),
+        ({"query": ns.Query([[0, 1, 2]])}, "`query.anchors` must be of shape (B,), got shape (1, 3)."),
+        ({"query": ns.Query([400])}, "`query.anchors` must be between 0 and 399 (400 anchors), got 400 at row 0"),
+        ({"hidden": [(0, 1)]}, "`hidden` must be a Positives, got list. Pass split_known(positives, rng=rng).hidden."),
+        (
+            {"hidden": ns.Positives.from_pairs([0], [1], 400, 300), "query": ns.Query([1, 2])},
+            "`hidden` must be positives of at least one anchor of the query, got none.",
+        ),
+        ({"query": ns.Query([])}, "`hidden` must be positives of at least one anchor of the query, got none."),
+        (
+            {"query": ns.Query(SPLIT.hidden.pairs()[0][:3], positives=SPLIT.hidden.pairs()[1][:3])},
+            "`query.positives` must be pairs that are not hidden, got 3 hidden. Take them from Split.kept.",
+        ),
+        ({"rng": 3}, "`rng` must be a numpy Generator, got 3."),
+        ({"score": 3}, "`score` must be a function score(anchors, ids), got int."),
+        ({"embed": 3}, "`embed` must be a function embed(ids), got int."),
+        (
+            {"embed": lambda ids: ids},
+            "`embed` must be a function that answers with shape (400, 1, 'd'), got shape (400, 1).",
+        ),
+        ({"negatives": 3}, "`negatives` must be Negatives, got int."),
+        (
+            {"negatives": ns.Negatives(np.ones((2, 1), np.int64))},
+            "`negatives` must be of 400 rows, like the query, got 2",
+        ),
+        (
+            {"negatives": SCORED},
+            "`score` must be given where negatives have scores, got None. The hidden slot needs its own.",
+        ),
+        (
+            {"negatives": ns.Negatives(SCORED.ids, vectors=np.ones((400, 1, 2)))},
+            "`embed` must be given where negatives have vectors, got None. The hidden slot needs its own.",
+        ),
+        (
+            {"detector": ns.detectors.Absolute(0.5)},
+            "`score` must be given for a detector that looks at scores, got None. Pass score=score(anchors, ids).",
+        ),
+        (
+            {"detector": ns.detectors.Absolute(0.5), "negatives": ns.Negatives(SCORED.ids)},
+            "`score` must be given for a detector that looks at scores, got None. Pass score=score(anchors, ids).",
+        ),
+        ({"detector": None}, "`detector` must be an object with suspicion(query, negatives), got None."),
+        ({"line": 0}, "`line` must be above 0 and at most 1, got 0.0."),
+        ({"confidence": 0}, "`confidence` must be above 0 and below 1, got 0.0."),
+    ],
+)
+def test_what_it_refuses(changed, message):
+    rng = ns.rng_for(0)
+    given_arguments = GIVEN | {"rng": rng} | changed
+    query = given_arguments.pop("query")
+    detector = given_arguments.pop("detector")
+    hidden = given_arguments.pop("hidden")
+    with pytest.raises(ns.NaysayError) as caught:
+        hidden_positives(detector, query, hidden, **given_arguments)
+    assert str(caught.value).startswith(f"hidden_positives: {message}")
+    assert rng.integers(1 << 40) == ns.rng_for(0).integers(1 << 40)  # it is where it was
+
+
+def test_other_refusals_of_a_detector_are_its_own():
+    unfitted = ns.detectors.Calibrated()
+    with pytest.raises(ns.NaysayError, match=r"^Calibrated\.suspicion: `positive_scores` must be fitted first"):
+        hidden_positives(unfitted, QUERY, SPLIT.hidden, rng=ns.rng_for(0))
+
+
+def test_it_moves_the_generator_by_one_key():
+    used, fresh = ns.rng_for(5), ns.rng_for(5)
+    hidden_positives(Recorder(), QUERY, SPLIT.hidden, rng=used)
+    fresh.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)
+    assert used.integers(1 << 40) == fresh.integers(1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([(0, 1)], 0.5), "`positives` must be a Positives, got list."),
+        ((WORLD.known, 0.0), "`share` must be above 0 and below 1, got 0.0."),
+        ((WORLD.known, 1), "`share` must be above 0 and below 1, got 1.0."),
+        ((WORLD.known, "half"), "`share` must be one number, got 'half'."),
+    ],
+)
+def test_what_a_split_refuses(arguments, message):
+    with pytest.raises(ns.NaysayError) as caught:
+        split_known(*arguments, rng=ns.rng_for(0))
+    assert str(caught.value) == f"split_known: {message}"
+    with pytest.raises(ns.NaysayError, match="split_known: `rng` must be a numpy Generator, got 0"):
+        split_known(WORLD.known, 0.5, rng=0)
+
+
+def test_a_spot_check_that_is_refused_would_draw_the_same_again():
+    """Whether there is nothing to judge, or the judge answers in another way; what it moves by is one key."""
+    drawn, seen = ns.pools.Everything(SPLIT.kept).draw(QUERY, 3, rng=ns.rng_for(2)), []
+
+    def judge(anchors, ids):
+        seen.append((anchors.tolist(), ids.tolist()))
+        return ids % 2 == 0 if len(seen) > 1 else ids
+
+    rng, fresh = ns.rng_for(7), ns.rng_for(7)
+    with pytest.raises(ns.NaysayError, match=r"^spot_check: `negatives` must be at least one negative, got none\.$"):
+        spot_check(QUERY, ns.Negatives(np.full((400, 2), -1)), judge, 20, rng=rng)
+    with pytest.raises(ns.NaysayError, match=r"^spot_check: `judge` must be a function that answers True or False"):
+        spot_check(QUERY, drawn, judge, 20, rng=rng)
+    spot_check(QUERY, drawn, judge, 20, rng=rng)
+    assert seen[0] == seen[1]
+    fresh.integers(0, 2**64 - 1, dtype=np.uint64, endpoint=True)
+    assert rng.integers(1 << 40) == fresh.integers(1 << 40)

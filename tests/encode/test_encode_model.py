@@ -1,0 +1,221 @@
+"""Models told apart by their weights, and loaded from this machine only."""
+
+import hashlib
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from naysay.encode.model import load_model, settings_of, weights_hash
+from naysay.errors import MissingExtraError, NaysayError
+
+
+def with_state(state, **more):
+    return SimpleNamespace(state_dict=lambda: state, **more)
+
+
+STATE = {"a.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array([True, False])}
+GOLDEN = "afcdc20469017b61ec7be5923a4bee11b0c55d3b4740b693f9618e2a016f5604"
+
+
+def test_a_golden_hash():
+    """It must not change from one release to the next: caches would be lost."""
+    parts = [b'["a.weight", "float32", [2, 3]]', STATE["a.weight"].tobytes(), b'["b", "bool", [2]]', b"\1\0"]
+    assert hashlib.sha256(b"".join(parts)).hexdigest() == GOLDEN
+    assert weights_hash(with_state(STATE)) == GOLDEN
+
+
+def test_the_order_of_names_does_not_matter():
+    assert weights_hash(with_state(dict(reversed(STATE.items())))) == GOLDEN
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        STATE | {"a.weight": STATE["a.weight"].reshape(3, 2)},
+        STATE | {"a.weight": STATE["a.weight"].view(np.int32)},
+        STATE | {"a.weight": STATE["a.weight"].T.copy().reshape(2, 3)},
+        STATE | {"b": np.array([True, True])},
+        STATE | {"c": np.zeros(0)},
+        {"a": STATE["a.weight"], "b": STATE["b"]},
+        {"a.weight": STATE["a.weight"]},
+    ],
+)
+def test_whatever_changes_changes_it(state):
+    assert weights_hash(with_state(state)) != GOLDEN
+
+
+def test_tensors_are_hashed_as_arrays_are():
+    torch = pytest.importorskip("torch")
+    state = {name: torch.from_numpy(array) for name, array in STATE.items()}
+    assert weights_hash(with_state(state)) == GOLDEN
+    state["a.weight"] = torch.from_numpy(STATE["a.weight"].T.copy()).T  # laid out in another way
+    assert weights_hash(with_state(state)) == GOLDEN
+
+
+def test_tensors_of_every_kind():
+    torch = pytest.importorskip("torch")
+    kinds = [torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.int8, torch.bool, torch.complex64, torch.float32]
+    found = {
+        weights_hash(with_state({"w": torch.ones(shape).to(kind)})) for kind in kinds for shape in ((), (1,), (0, 2))
+    }
+    assert len(found) == 3 * len(kinds)
+    one = torch.ones(2, dtype=torch.bfloat16)
+    assert weights_hash(with_state({"w": one})) != weights_hash(with_state({"w": one.nextafter(one + 1)}))
+
+
+def test_a_module_that_learns():
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(3, 2)
+    before = weights_hash(layer)
+    assert weights_hash(layer) == before
+    with torch.no_grad():
+        layer.bias[0] += 1
+    assert weights_hash(layer) != before
+
+
+def test_keys():
+    assert weights_hash(object()) is None
+    assert weights_hash(with_state({})) is None
+    named = [weights_hash(SimpleNamespace(cache_key=key)) for key in ("a", "b")]
+    assert len({*named, GOLDEN, weights_hash(with_state(STATE, cache_key="a"))}) == 4
+
+
+def test_refusals():
+    advice = r"Give the model a cache_key that changes with its weights, and no state_dict\.$"
+    with pytest.raises(
+        NaysayError, match=r"^weights_hash: `model` must be with a state_dict.* got dict in 'x'\. " + advice
+    ):
+        weights_hash(with_state({"x": {}}))
+    with pytest.raises(NaysayError, match="got ndarray in 'x'"):  # objects: their bytes are addresses
+        weights_hash(with_state({"x": np.array([None])}))
+    with pytest.raises(NaysayError, match=r"`model` must be with a state_dict\(\) of names and tensors, got list\.$"):
+        weights_hash(with_state([]))
+    for key in ("", 3):
+        with pytest.raises(NaysayError, match=r"`model\.cache_key` must be a string that is not empty, got "):
+            weights_hash(SimpleNamespace(cache_key=key))
+
+
+def test_a_sparse_tensor_is_refused():
+    torch = pytest.importorskip("torch")
+    sparse = torch.sparse_coo_tensor([[0], [1]], [1.0], (2, 2), check_invariants=True)
+    with pytest.raises(
+        NaysayError, match=r"`model` must be of dense tensors, got torch.sparse_coo in 'w'\. Give the model"
+    ):
+        weights_hash(with_state({"w": sparse}))
+
+
+# ---- settings -------------------------------------------------------------------------------------------
+
+
+class Module:
+    def __init__(self, text="Layers()", **more):
+        self.text = text
+        vars(self).update(more)
+
+    def state_dict(self):
+        return {}
+
+    def __repr__(self):
+        return self.text
+
+
+def test_settings_that_decide():
+    fast = SimpleNamespace(backend_tokenizer=SimpleNamespace(to_str=lambda: "lower"))
+    words = SimpleNamespace(get_vocab=lambda: {"a": 0})
+    models = [
+        Module(),
+        Module("Layers(3)"),
+        Module(max_seq_length=3),
+        Module(truncate_dim=3),
+        Module(prompts={"query": "q"}),
+        Module(default_prompt_name="query"),
+        Module(tokenizer=fast),
+        Module(tokenizer=words),
+        SimpleNamespace(),
+    ]
+    assert len({settings_of(model) for model in models}) == len(models)
+
+
+def configured(**config):
+    part = SimpleNamespace(config=SimpleNamespace(to_dict=lambda: config))
+    return Module(modules=lambda: [part, part, SimpleNamespace()])
+
+
+def test_how_layers_were_made():
+    assert settings_of(configured(hidden_act="gelu")) != settings_of(configured(hidden_act="relu"))
+    assert settings_of(configured(_name_or_path="/here")) == settings_of(configured(_name_or_path="/there"))
+
+
+def test_an_address_is_no_setting():
+    assert settings_of(Module("f at 0x7f12>")) == settings_of(Module("f at 0x8e34>"))
+
+
+class Layer:
+    __module__ = "transformers.models"
+
+
+class Own(Layer):
+    pass
+
+
+@pytest.mark.parametrize("layer", [Layer(), Own()])
+def test_versions_of_the_packages_that_a_model_is_made_of(monkeypatch, layer):
+    model = Module(modules=lambda: [layer])
+    found = []
+    for number in ("1", "2"):
+        monkeypatch.setattr("naysay.encode.model.version", lambda name, number=number: number)
+        found.append((settings_of(model), settings_of(Module())))
+    assert found[0][0] != found[1][0]
+    assert found[0][1] == found[1][1]
+
+
+def test_what_else_is_loaded_does_not_matter(monkeypatch):
+    before = settings_of(Module())
+    monkeypatch.setitem(sys.modules, "tokenizers", SimpleNamespace())
+    assert settings_of(Module()) == before
+
+
+# ---- loading ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(monkeypatch):
+    """Stands for sentence_transformers; what it was called with."""
+    calls = []
+    model = lambda *given, **options: calls.append((given, options)) or "model"  # noqa: E731
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=model))
+    return calls
+
+
+def test_a_folder_is_loaded_without_the_network(tmp_path, package):
+    (tmp_path / "modules.json").write_text("[]")
+    assert load_model(tmp_path, device="cpu") == "model"
+    assert package == [((str(tmp_path),), {"device": "cpu", "local_files_only": True})]
+
+
+def test_a_name_is_fetched_only_if_asked(package):
+    message = (
+        r"^load_model: `name` must be a folder on this machine, got 'all-MiniLM-L6-v2'\. "
+        r"Pass download=True to fetch it by its name\.$"
+    )
+    with pytest.raises(NaysayError, match=message):
+        load_model("all-MiniLM-L6-v2")
+    assert package == []
+    load_model("all-MiniLM-L6-v2", download=True)
+    assert package == [(("all-MiniLM-L6-v2",), {"device": None, "local_files_only": False})]
+
+
+def test_a_folder_of_something_else(tmp_path, package):
+    with pytest.raises(NaysayError, match=r"`name` must be a folder with a modules.json or a config.json, got '"):
+        load_model(tmp_path)
+    assert package == []
+
+
+def test_the_missing_package_is_named(tmp_path, monkeypatch):
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    message = r"^load_model: sentence-transformers is not installed\. Run: pip install sentence-transformers$"
+    with pytest.raises(MissingExtraError, match=message):
+        load_model(tmp_path)

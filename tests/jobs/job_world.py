@@ -1,0 +1,62 @@
+"""A small world in files, and the job on it: what the tests of jobs share."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import naysay as ns
+from naysay.jobs import _memory_budget as job_sizes
+from naysay.jobs import command as mine_command
+from naysay.jobs.command import mine_files
+
+
+class World:
+    """Vectors, pairs and documents in a folder; anchors stand in the order of the vectors."""
+
+    def __init__(self, folder, n=60, items=150, seed=3):
+        world = ns.planted_world(n, items, per_anchor=8, noise=0.3, seed=seed)
+        self.folder, self.n, self.items = folder, n, items
+        self.queries, self.corpus = world.anchor_vectors.astype(np.float16), world.item_vectors.astype(np.float16)
+        self.known, self.world = world.known, world
+        self.texts = [f"text of document {row % 140} and {row % 7}" for row in range(items)]
+        np.save(folder / "q.npy", self.queries)
+        np.save(folder / "c.npy", self.corpus)
+        anchors, positives = world.known.pairs()
+        assert len(np.unique(anchors)) == n  # so that the distinct anchors are all, in order
+        self.anchors = [f"question {row}" for row in range(n)]
+        table = {"anchor": [self.anchors[row] for row in anchors], "positive": [f"d{row}" for row in positives]}
+        pq.write_table(pa.table(table), folder / "pairs.parquet")
+        names = [f"d{row}" for row in range(items)]
+        pq.write_table(pa.table({"id": names, "text": self.texts}), folder / "docs.parquet")
+
+    def run(self, output="out.jsonl", **given):
+        """The job, with this world's files."""
+        usual = {"corpus": "docs.parquet", "query_vectors": "q.npy", "corpus_vectors": "c.npy"}
+        usual |= {"k": "5", "format": "ids", "with_scores": True}
+        files = ("corpus", "queries", "query_vectors", "corpus_vectors", "ignore", "report", "job")
+        merged = {
+            name: self.folder / value if name in files and value is not None else value
+            for name, value in {**usual, **given}.items()
+        }
+        pairs = self.folder / merged.pop("pairs", "pairs.parquet")
+        return mine_files(pairs, output=self.folder / output, **merged)
+
+    def job(self, output="out.jsonl"):
+        """The folder of an unfinished job."""
+        return self.folder / f".{output}.naysay-job"
+
+
+def in_parts(monkeypatch, rows):
+    """Mine so many anchors at a time."""
+
+    def within(owner, task, budget):
+        return job_sizes.within(task, budget)[0], rows
+
+    monkeypatch.setattr(mine_command, "within", within)
+
+
+def lines(path):
+    """The rows of a .jsonl file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]

@@ -1,0 +1,286 @@
+"""The line at the end: hardness as in loops, the rate a bound on the truth; models, indices and reports in a job."""
+
+import importlib
+import json
+import pickle
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from job_world import World, in_parts, lines
+
+import naysay as ns
+from naysay.detectors.share import Share
+from naysay.errors import NaysayError
+from naysay.jobs import _run as job_run
+from naysay.jobs._sample import sampled_rows
+from naysay.jobs._summary import MinedFile, above
+from naysay.mining import _indexed as indexed
+from naysay.mining import mine
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path, n=24, items=60)
+
+
+def test_hardness_as_in_loops(world, monkeypatch):
+    mined = mine(world.queries, world.corpus, world.known, 5, judge=None)
+    known = {(int(a), int(i)) for a, i in zip(*world.known.pairs(), strict=True)}
+    every = mine(world.queries, world.corpus, None, 60, judge=None)  # all pairs there are, so none is drawn
+    random = [
+        float(score)
+        for row in range(24)
+        for item, score in zip(every.ids[row], every.scores[row], strict=True)
+        if (row, int(item)) not in known
+    ]
+    shares = [sum(other < score for other in random) / len(random) for score in mined.scores[mined.mask].astype(float)]
+    for rows in (7, 24):
+        in_parts(monkeypatch, rows)
+        assert world.run(judge="none").hardness == pytest.approx(sum(shares) / len(shares), abs=1e-12)
+
+
+def test_above_counts_pairs():
+    assert above(np.array([0.5, 0.1], np.float32), np.array([0.0, 0.1, 0.5, 0.6], np.float32)) == 2 + 1
+    assert above(np.empty(0, np.float32), np.zeros(3, np.float32)) == 0
+
+
+@pytest.mark.parametrize("judge", ["auto", "calibrated:0.2"])
+def test_the_rate_is_a_bound_on_the_truth(tmp_path, judge):
+    world = World(tmp_path, n=400, items=1500, seed=1)
+    found = world.run(judge=judge)
+    ids = np.array([[int(name[1:]) for name in row["negatives"]] for row in lines(tmp_path / "out.jsonl")])
+    truth = world.world.false_negative_rate(np.arange(400), ids)
+    assert isinstance(found.false_negatives, Share)
+    assert truth < found.false_negatives.high < 1
+    assert 380 < found.false_negatives.n <= 400  # positives beyond the depth do not count
+
+
+def test_a_rate_that_cannot_be_told(world):
+    assert world.run(judge="none").false_negatives == (
+        "unknown (positives do not score above the candidates by enough to tell)"
+    )
+    pairs = pq.read_table(world.folder / "pairs.parquet").slice(0, 12)  # a few anchors, of vectors by row number
+    first = {"anchor": [int(text.split()[1]) for text in pairs.column("anchor").to_pylist()]}
+    pq.write_table(pa.table(first | {"positive": pairs.column("positive")}), world.folder / "few.parquet")
+    told = world.run(pairs="few.parquet")
+    assert "its estimate takes 20 anchors with a known positive within the depth, got" in told.false_negatives
+    assert "false negatives unknown (its estimate takes 20" in str(told)
+
+
+def test_the_line():
+    share = Share("", 0.0123, 0.0, 0.04, 0.95, 30, ())
+    found = MinedFile("o.parquet", 9, 1000, 7990, 3, 10, share, 0.98765, "Rule.", recall=0.9712)
+    assert str(found) == (
+        "1,000 anchors, 7,990 negatives, false negatives 1.2 % (0 to 4.0 % at 95%), hardness 0.988, "
+        "3 anchors short by 10, recall 0.971: o.parquet"
+    )
+    none = MinedFile("o.parquet", 0, 10, 0, 0, 0, "unknown (why)", 0.0, "Rule.")
+    assert (
+        str(none) == "10 anchors, 0 negatives, false negatives unknown (why), no hardness, no anchor short: o.parquet"
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "width", "most"), [(0, 100, 0), (1, 100, 1), (30, 100, 30), (9000, 100, 2000), (9000, 4096, 512)]
+)
+def test_sampled_rows_are_spread(n, width, most):
+    rows = sampled_rows(n, width)
+    assert len(rows) == most
+    assert (np.diff(rows) > 0).all()
+    assert n == 0 or (rows[0], rows[-1]) == (0, n - 1) or n == 1
+
+
+def test_the_sample_does_not_depend_on_parts(world, monkeypatch):
+    seen = []
+    own = job_run.sampled
+
+    def keep(*given):
+        seen.append(own(*given))
+        return seen[-1]
+
+    monkeypatch.setattr(importlib.import_module("naysay.jobs._finalize"), "sampled", keep)
+    whole = mine(world.queries, world.corpus, world.known, 5, on_short="random", judge=ns.detectors.Absolute(0.1))
+    for rows in (5, 24):
+        in_parts(monkeypatch, rows)
+        world.run(on_short="random", judge="absolute:0.1")
+    for sample in seen:
+        for name in ("ids", "scores", "rank", "suspicion", "positive_scores", "thresholds", "counts", "known_scores"):
+            assert np.array_equal(getattr(sample, name), getattr(whole, name), equal_nan=True), name
+        dropped = {reason: counts.tolist() for reason, counts in whole.dropped.items()}
+        assert {reason: counts.tolist() for reason, counts in sample.dropped.items()} == dropped
+        for row in range(24):
+            assert str(sample.explain(row)) == str(whole.explain(row))
+        assert (sample.known.indices == whole.known.indices).all()
+        with pytest.raises(
+            NaysayError, match=r"^Mined\.rethreshold: a job on disk keeps no candidates but these\. Mine again"
+        ):
+            sample.rethreshold(0.3)
+
+
+class Encoder:
+    """A model that makes vectors of texts, and counts."""
+
+    cache_key = "letters"
+
+    def __init__(self):
+        self.seen = 0
+
+    def encode(self, texts, **given):
+        self.seen += len(texts)
+        counts = [[text.count(letter) + 0.1 for letter in "0123456789 cq"] for text in texts]
+        return np.array(counts, np.float32)
+
+
+def test_a_model_makes_the_vectors(world, monkeypatch):
+    model = Encoder()
+    found = world.run(model=model, query_vectors=None, corpus_vectors=None, encoded_folder=world.folder / "kept")
+    assert found.anchors == 24
+    queries, corpus = (Encoder().encode(texts) for texts in (world.anchors, world.texts))
+    expected = mine(queries, corpus, world.known, 5)
+    ids = [[int(name[1:]) for name in row["negatives"]] for row in lines(world.folder / "out.jsonl")]
+    assert ids == [[item for item in row if item >= 0] for row in expected.ids.tolist()]
+    before = model.seen
+    world.run(model=model, query_vectors=None, corpus_vectors=None, encoded_folder=world.folder / "kept")
+    assert model.seen == before  # the vectors were kept
+    pq.write_table(pa.table({"id": [f"d{row}" for row in range(60)]}), world.folder / "bare.parquet")
+    with pytest.raises(
+        NaysayError, match=r"^mine: `--model` must be given where the corpus has texts, got ids alone\.$"
+    ):
+        world.run(model=model, query_vectors=None, corpus_vectors=None, corpus="bare.parquet")
+
+
+def test_an_index(world, monkeypatch):
+    built = []
+
+    class Index:
+        """The exact search under another name, with a recall of its own."""
+
+        recall = 0.97
+
+        @classmethod
+        def build(cls, corpus, *, metric, kind, seed, budget, threads):
+            built.append(("build", kind))
+            made = cls()
+            made.corpus, made.metric = corpus, metric
+            return made
+
+        @classmethod
+        def open(cls, path, corpus, *, budget, threads):
+            built.append("open")
+            made = cls()
+            made.corpus, made.metric = corpus, json.loads((path / "metric").read_text())
+            return made
+
+        def save(self, path):
+            path.mkdir()
+            (path / "metric").write_text(json.dumps(self.metric))
+
+        def tune(self, queries, depth, *, wanted, sample, seed):
+            built.append(("tune", wanted))
+
+        def measure(self, queries, depth, *, sample, seed):
+            return SimpleNamespace(value=self.recall, low=0.95, high=0.99, n=min(sample, queries.n))
+
+        def search(self, queries, depth, *, exclude):
+            return ns.search.search(queries, self.corpus, depth, metric=self.metric, exclude=exclude)
+
+    module = SimpleNamespace(Index=Index)
+    monkeypatch.setitem(sys.modules, "naysay.search.index", module)
+    note = "The search was approximate: it finds 97.0% of the nearest (95.0% to 99.0% by 24 queries)."
+    exact = mine(world.queries, world.corpus, world.known, 5)
+    mined = mine(world.queries, world.corpus, world.known, 5, approximate="ivf")
+    assert mined.notes[0] == note
+    assert (mined.ids == exact.ids).all()
+    assert built == [("build", "ivf"), ("tune", 0.95)]
+    built.clear()
+    in_parts(monkeypatch, 5)
+    with monkeypatch.context() as patched:
+        patched.setattr(job_run, "write_part", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            world.run(approximate="auto")
+    found = world.run(approximate="auto", resume=True)
+    assert built == [("build", "auto"), ("tune", 0.95), "open"]
+    assert found.recall == 0.97
+    assert ", recall 0.970: " in str(found)
+    assert found.notes[0] == note
+    Index.recall = 0.8
+    rule = (
+        r"^mine: `approximate` must be an index that finds at least 90\.0% of the nearest, got 80\.0% of 24 queries' ne"
+    )
+    with pytest.raises(NaysayError, match=rule):
+        mine(world.queries, world.corpus, world.known, 5, approximate="auto")
+    assert mine(world.queries, world.corpus, world.known, 5, approximate="auto", min_recall=0.5).ids.shape == (24, 5)
+    with pytest.raises(
+        NaysayError, match=r"^mine: `approximate` must be one of 'auto', 'ivf', 'hnsw', got 'ifv'\. Did you"
+    ):
+        mine(world.queries, world.corpus, world.known, 5, approximate="ifv")
+    with pytest.raises(NaysayError, match=r"^mine: `min_recall` must be from 0 to 1, got 90"):
+        mine(world.queries, world.corpus, world.known, 5, min_recall=90)
+    assert indexed.KINDS == ("auto", "ivf", "hnsw")
+
+
+def test_a_report_of_a_job(world, monkeypatch):
+    asked = {}
+
+    def report_mined(mined, path, **given):
+        asked.update(given, mined=mined)
+        path.write_text("report")
+        return path
+
+    monkeypatch.setitem(sys.modules, "naysay.mining._report", SimpleNamespace(report_mined=report_mined))
+    world.run(report="report.html")
+    assert (world.folder / "report.html").read_text() == "report"
+    assert asked["query_texts"] == world.anchors
+    assert asked["query_ids"] == [str(row) for row in range(24)]
+    assert (asked["corpus_texts"][7], asked["corpus_ids"][7]) == (world.texts[7], "d7")
+    assert asked["numbers"]["negatives"] == "120"
+    assert asked["provenance"]["--metric"] == "cosine"
+    assert len(asked["provenance"]["--corpus-vectors"]) == 64
+    assert (asked["of_anchors"], asked["seed"], len(asked["mined"].ids)) == (24, 0, 24)
+    with pytest.raises(NaysayError, match=r"^mine: `--report` must be in an existing folder"):
+        world.run(report="nowhere/report.html")
+
+
+def test_a_mined_writes_scores_and_is_not_pickled(world, tmp_path):
+    mined = mine(world.queries, world.corpus, world.known, 2)
+    mined.write(tmp_path / "train.jsonl", with_scores=True)
+    row = lines(tmp_path / "train.jsonl")[0]
+    assert np.float32(row["scores"][1]) == mined.scores[0, 0]
+    with pytest.raises(
+        TypeError, match=r"^Mined: it cannot be pickled, because it can judge anew\. Keep its arrays, or wri"
+    ):
+        pickle.dumps(mined)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"budget": "50MB"}, r"^mine: `--budget` must be at least 160MB for this job, got 50MB\.$"),
+        (
+            {"budget": "160MB", "depth": 60, "k": "auto", "most": 10**7},
+            r"^mine: `--budget` must be at least \d+MB for this",
+        ),
+        (
+            {"format": "tevatron"},
+            r"^mine: `--with-scores` must be left out for the format 'tevatron', which has no place",
+        ),
+        ({"format": "tripplet"}, r"^mine: `--format` must be one of .* got 'tripplet'\. Did you mean 'triplet'\?$"),
+        ({"sources": ["bm52"]}, r"^mine: `--source` must be one of 'bm25', got 'bm52'\. Did you mean 'bm25'\?$"),
+        ({"threads": 0}, r"^mine: `--threads` must be at least 1, got 0\.$"),
+        ({"judge": "margin:0.1", "k": "auto"}, None),
+        (
+            {"k": "3", "format": "n-tuple", "judge": "absolute:-2", "short": "raise", "depth": 9},
+            r"`--short` must be 'drop' unless",
+        ),
+    ],
+)
+def test_refusals_of_a_job(world, given, message):
+    if message is None:
+        world.run(**given)
+        return
+    with pytest.raises(NaysayError, match=message):
+        world.run(**given)

@@ -1,0 +1,421 @@
+"""Judged: k that can be trusted, whatever the sampler and the detector, and everything left out counted."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naysay as ns
+from naysay.arrays import to_numpy
+from naysay.detectors.combined import Combined
+from naysay.detectors.duplicates import Duplicates
+from naysay.detectors.learned_quantile import LearnedQuantile
+from naysay.errors import NaysayError
+from naysay.samplers.judged import Judged
+from naysay.testing import check_sampler, planted_world
+
+N_ANCHORS, N_ITEMS = 6, 30
+RNG = np.random.default_rng(0)
+USERS, ITEMS = RNG.integers(0, (N_ANCHORS, N_ITEMS), (40, 2)).T
+# An anchor that knows nearly everything, so that rows run out.
+KNOWN = ns.Positives.from_pairs([*USERS, *[5] * 28], [*ITEMS, *range(28)], N_ANCHORS, N_ITEMS)
+TABLE = RNG.integers(0, 5, (N_ANCHORS, N_ITEMS)) / 4
+OTHER = RNG.integers(0, 5, (N_ANCHORS, N_ITEMS)) / 4
+
+
+class ByTable:
+    """Suspicion by anchor and item."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def suspicion(self, query, negatives):
+        ids = to_numpy(negatives.ids)
+        found = np.where(ids >= 0, self.table[to_numpy(query.anchors)[:, None], ids], 0.0)
+        return torch.from_numpy(found) if isinstance(negatives.ids, torch.Tensor) else found
+
+
+class Listed:
+    """A sampler that gives each anchor its own list, in order, as far as it goes."""
+
+    distinct = True
+
+    def __init__(self, lists):
+        self.lists = lists
+
+    def sample(self, query, k, *, rng):
+        counts = np.broadcast_to(k, len(query))
+        ids = np.full((len(query), int(np.max(k, initial=0))), -1)
+        for row, anchor in enumerate(to_numpy(query.anchors)):
+            part = self.lists[anchor][: counts[row]]
+            ids[row, : len(part)] = part
+        short = int(counts.sum() - (ids >= 0).sum())
+        scores = np.where(ids >= 0, ids * 0.5, 0.0)
+        return ns.Negatives(ids, scores=scores, dropped={"exhausted": short, "odd": 1} if short else {}).like(query)
+
+
+POOL = ns.pools.Everything(KNOWN)
+SAMPLER = ns.samplers.Static(POOL)
+
+
+@pytest.mark.parametrize("policy", ["drop", "reweight", "attract", "ignore"])
+@pytest.mark.parametrize("pool", [POOL, ns.pools.Everything(KNOWN, distinct=False)])
+def test_it_is_a_sampler(policy, pool):
+    check_sampler(Judged(ns.samplers.Static(pool), {"table": ByTable(TABLE)}, policy), KNOWN, k=4)
+
+
+def test_it_is_a_sampler_over_one_that_scores():
+    hard = ns.samplers.Dynamic(POOL, score=lambda anchors, ids: ids * 1.0, candidates=12)
+    both = {"a": ByTable(TABLE), "b": ByTable(OTHER)}
+    check_sampler(Judged(hard, both, refill=2.5, rule="noisy_or"), KNOWN, k=3)
+    check_sampler(Judged(Judged(hard, ByTable(TABLE), "ignore"), ByTable(OTHER)), KNOWN, k=3)
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_drop_as_in_loops(data):
+    lists = [data.draw(st.lists(st.integers(0, 9), max_size=9, unique=True)) for _ in range(3)]
+    tables = [np.array(data.draw(_table(3, 10))) for _ in range(2)]
+    rows = data.draw(st.lists(st.integers(0, 2), max_size=4))
+    k = data.draw(st.integers(0, 4) | st.lists(st.integers(0, 4), min_size=len(rows), max_size=len(rows)))
+    refill, line = data.draw(st.sampled_from([1, 1.5, 2])), data.draw(st.sampled_from([0.25, 0.5, 1.0]))
+    sampler = Judged(
+        Listed(lists), {"a": ByTable(tables[0]), "b": ByTable(tables[1])}, refill=refill, line=line, rule="mean"
+    )
+    query = ns.Query(np.array(rows, np.int64))
+    counts = np.broadcast_to(np.array(k, np.int64), len(rows))
+    wide = counts if isinstance(k, list) else k
+    found = sampler.sample(query, wide, rng=ns.rng_for(0))
+    width = max(k, default=0) if isinstance(k, list) else k
+    assert found.shape == (len(rows), width)
+    blamed, missing, empty = {"a": 0, "b": 0}, 0, 0
+    for row, anchor in enumerate(rows):
+        candidates = lists[anchor][: int(np.ceil(refill * counts[row]))]
+        taken, before = [], {"a": 0, "b": 0}
+        for item in candidates:
+            if len(taken) == counts[row]:
+                break
+            pair = [table[anchor, item] for table in tables]
+            if sum(pair) / 2 >= line:
+                before["a" if pair[0] >= pair[1] else "b"] += 1
+            else:
+                taken.append(item)
+        assert found.ids[row].tolist() == taken + [-1] * (width - len(taken))
+        assert found.scores[row, : len(taken)].tolist() == [item / 2 for item in taken]
+        suspicion = [(tables[0][anchor, item] + tables[1][anchor, item]) / 2 for item in taken]
+        assert found.suspicion[row].tolist() == suspicion + [0] * (width - len(taken))
+        blamed = {name: count + before[name] for name, count in blamed.items()}
+        missing += max(int(counts[row]) - len(candidates), 0)
+        empty += int(counts[row]) - len(taken)
+    dropped = dict(found.dropped)
+    dropped.pop("odd", None)
+    assert dropped == {name: count for name, count in (*blamed.items(), ("exhausted", missing)) if count}
+    assert missing <= empty <= sum(dropped.values())
+    assert found.log_q is None
+
+
+def _table(rows, columns):
+    grid = st.integers(0, 4).map(lambda value: value / 4)
+    return st.lists(st.lists(grid, min_size=columns, max_size=columns), min_size=rows, max_size=rows)
+
+
+def test_what_is_handed_out_is_below_the_line():
+    judged = Judged(SAMPLER, ByTable(TABLE), line=0.75, refill=4)
+    query = ns.Query(np.arange(5), positives=np.zeros(5, np.int64))
+    found = judged.sample(query, 4, rng=ns.rng_for(0))
+    assert (found.ids >= 0).all()
+    assert (TABLE[np.arange(5)[:, None], found.ids] < 0.75).all()
+    assert found.dropped["bytable"] > 0
+    in_torch = judged.sample(ns.Query(torch.arange(5)), 4, rng=ns.rng_for(0))
+    assert np.array_equal(in_torch.ids.numpy(), found.ids)
+
+
+def test_the_reasons_of_the_sampler_stay():
+    found = Judged(Listed([[1]]), ByTable(TABLE), line=1.0).sample(ns.Query([0]), 2, rng=ns.rng_for(0))
+    assert found.dropped == {"odd": 1, "exhausted": 1}
+
+
+def test_a_fractional_k_is_realised_row_by_row():
+    query = ns.Query(np.zeros(2000, np.int64))
+    found = Judged(Listed([list(range(20))]), ByTable(TABLE), line=1.0, refill=3).sample(query, 2.5, rng=ns.rng_for(0))
+    assert found.shape == (2000, 3)
+    assert abs((found.ids >= 0).sum() / 2000 - 2.5) < 0.07
+    assert Judged(SAMPLER, ByTable(TABLE)).sample(ns.Query(USERS[:0]), 2.5, rng=ns.rng_for(0)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("policy", ["reweight", "attract", "ignore"])
+def test_the_other_policies_change_the_samplers_own_answer(policy):
+    query = ns.Query(np.arange(5))
+    drawn = SAMPLER.sample(query, 6, rng=ns.rng_for(1))
+    found = Judged(SAMPLER, ByTable(TABLE), policy).sample(query, 6, rng=ns.rng_for(1))
+    suspicion = ByTable(TABLE).suspicion(query, drawn)
+    assert np.array_equal(found.ids, drawn.ids)
+    assert np.array_equal(found.log_q, drawn.log_q)
+    assert np.array_equal(found.suspicion, suspicion)
+    if policy == "reweight":
+        assert np.array_equal(found.weights, 1 - suspicion)
+        only = Judged(SAMPLER, ByTable(TABLE), policy, line=0.75).sample(query, 6, rng=ns.rng_for(1))
+        assert np.array_equal(only.weights, np.where(suspicion >= 0.75, 1 - suspicion, 1.0))
+    else:
+        assert np.array_equal(found.relation, (suspicion >= 0.5) * {"attract": 1, "ignore": 2}[policy])
+
+
+def test_slots_that_are_no_negatives_are_not_judged_again():
+    inner = Judged(Listed([[0, 1, 2, 3]]), ByTable(np.eye(1, 10)), "ignore")  # item 0 is to be ignored
+    others = ByTable(np.array([[0.9, 0.9, 0.0, 0.9] + [0.0] * 6]))
+    found = Judged(inner, others, refill=1).sample(ns.Query([0]), 4, rng=ns.rng_for(0))
+    assert found.ids.tolist() == [[0, 2, -1, -1]]
+    assert found.relation.tolist() == [[2, 0, 0, 0]]
+
+
+def test_short_rows_may_be_refused():
+    judged = Judged(Listed([[0, 1, 2]]), ByTable(np.array([[0, 0.9, 0] + [0] * 7])), on_short="raise")
+    assert judged.sample(ns.Query([0]), 2, rng=ns.rng_for(0)).ids.tolist() == [[0, 2]]
+    with pytest.raises(NaysayError, match=r"^Judged\.sample: row 0 has 2 candidates left of the 3 asked for \(1 such"):
+        judged.sample(ns.Query([0]), 3, rng=ns.rng_for(0))
+
+
+def test_twins_never_reach_a_training_step():
+    texts = [f"Item {i // 3}{'.' * (i % 3)}" for i in range(30)]  # each text three times
+    known = ns.Positives.from_pairs(np.arange(10), np.arange(10) * 3, 10, 30)
+    query = ns.Query(np.arange(10), positives=np.arange(10) * 3)
+    plain = ns.samplers.Static(ns.pools.Everything(known))
+    judged = Judged(plain, {"duplicates": Duplicates(item_texts=texts, positives=known)})
+    for step in range(20):
+        rng = ns.rng_for(0, step)
+        ids = judged.sample(query, 8, rng=rng).ids
+        assert (ids // 3 != np.arange(10)[:, None]).all()
+        assert (ids >= 0).all()
+    assert (plain.sample(query, 20, rng=ns.rng_for(0)).ids // 3 == np.arange(10)[:, None]).any()
+
+
+class Moving:
+    """A sampler and a detector that learn, and refuse a state that is not theirs."""
+
+    def __init__(self):
+        self.seen = 0
+
+    def sample(self, query, k, *, rng):
+        return replace(SAMPLER.sample(query, k, rng=rng), log_q=None)
+
+    def suspicion(self, query, negatives):
+        return np.zeros(negatives.shape)
+
+    def observe(self, query, negatives, *, positive_scores=None, vectors=None):
+        self.seen += len(query)
+
+    def state(self):
+        return {"seen": self.seen}
+
+    def restore(self, state):
+        if state["seen"] < 0:
+            message = "Moving: `seen` must be at least 0, got less."
+            raise NaysayError(message)
+        self.seen = state["seen"]
+
+
+def test_both_parts_learn_and_are_restored():
+    judged = Judged(Moving(), {"m": Moving(), "t": ByTable(TABLE)})
+    query = ns.Query([0, 1])
+    judged.observe(query, judged.sample(query, 2, rng=ns.rng_for(0)))
+    state = judged.state()
+    assert state == {"sampler/seen": 2, "detector/m/seen": 2}
+    judged.observe(query, judged.sample(query, 2, rng=ns.rng_for(0)))
+    judged.restore(state)
+    assert judged.state() == state
+    with pytest.raises(NaysayError, match=r"^Moving: `seen` must be at least 0"):
+        judged.restore({"sampler/seen": -1, "detector/m/seen": 7})
+    assert judged.state() == state
+    rule = r"a dictionary with the states of \['detector', 'sampler'\], as Judged\.state gave, got the key 'detector'"
+    with pytest.raises(NaysayError, match=rf"^Judged\.restore: `state` must be {rule}\.$"):
+        judged.restore({"detector": {}})
+    assert Judged(SAMPLER, ByTable(TABLE)).state() == {}
+    Judged(SAMPLER, ByTable(TABLE)).restore({})
+
+
+# ---- detectors that learn -------------------------------------------------------------------------------
+
+
+class Scored:
+    """Uniform candidates with their scores in a world."""
+
+    def __init__(self, world):
+        self.world, self.pool = world, ns.pools.Everything(world.known)
+
+    def sample(self, query, k, *, rng):
+        drawn = self.pool.draw(query, k, rng=rng)
+        return replace(drawn, scores=self.world.scores(np.asarray(to_numpy(query.anchors)), drawn.ids)).like(query)
+
+
+def flagged_of_all(world, lines):
+    everyone, everything = np.arange(len(lines.thresholds)), np.arange(world.item_vectors.shape[0])
+    scores = world.scores(everyone, np.tile(everything, (len(everyone), 1)))
+    return float((scores > lines.thresholds[:, None]).mean())
+
+
+@pytest.mark.parametrize("policy", ["drop", "reweight", "attract", "ignore"])
+@pytest.mark.parametrize("in_torch", [False, True])
+def test_a_learned_quantile_stays_at_its_share_in_a_normal_loop(policy, in_torch):
+    """Taught what is left after dropping, its lines sink until everything is flagged."""
+    world = planted_world(40, 300, per_anchor=6, noise=0.5)
+    lines = LearnedQuantile(40, alpha=0.1)
+    judged = Judged(Scored(world), {"lines": lines}, policy)
+    anchors = torch.arange(40) if in_torch else np.arange(40)
+    for step in range(200):
+        query = ns.Query(anchors, step=step)
+        negatives = judged.sample(query, 16, rng=ns.rng_for(0, step))
+        judged.observe(query, negatives)
+    assert lines.seen.tolist() == [200] * 40
+    assert 0.07 < flagged_of_all(world, lines) < 0.15
+    if policy == "drop":
+        assert (to_numpy(negatives.ids) >= 0).all()
+
+
+class Told(Moving):
+    """Remembers what it was told, and suspects even ids."""
+
+    def suspicion(self, query, negatives):
+        return np.where(negatives.ids % 2 == 0, 1.0, 0.0)
+
+    def observe(self, query, negatives, *, positive_scores=None, vectors=None):
+        self.told = negatives, positive_scores, vectors
+
+
+def test_parts_are_told_what_was_drawn_before_the_policy():
+    sampler, detector = Told(), Told()
+    sampler.sample = Listed([[0, 1, 2, 3, 4, 5]] * 2).sample
+    judged = Judged(sampler, {"even": detector})
+    query = ns.Query([0, 1])
+    handed = judged.sample(query, 2, rng=ns.rng_for(0))
+    assert handed.ids.tolist() == [[1, 3]] * 2
+    for same in (handed, replace(handed, scores=np.ones((2, 2))), handed.to("cpu")):
+        judged.observe(ns.Query([0, 1], step=5), same, positive_scores=3, vectors=4)
+        for part in (sampler, detector):
+            assert part.told[0].ids.tolist() == [[0, 1, 2, 3]] * 2
+            assert part.told[0].suspicion is None
+            assert part.told[1:] == (3, 4)
+
+
+def test_a_judged_sampler_is_told_what_it_handed_out_itself():
+    inner, outer = Told(), Told()
+    outer.suspicion = lambda query, negatives: np.where(negatives.ids % 3 == 0, 1.0, 0.0)
+    both = Judged(Judged(Listed([list(range(12))]), {"even": inner}), {"third": outer})
+    query = ns.Query([0])
+    handed = both.sample(query, 2, rng=ns.rng_for(0))
+    assert handed.ids.tolist() == [[1, 5]]
+    both.observe(query, handed)
+    assert outer.told[0].ids.tolist() == [[1, 3, 5, 7]]
+    assert inner.told[0].ids.tolist() == [[0, 1, 2, 3, 4, 5, 6, 7]]
+
+
+def test_what_was_judged_but_not_last_is_refused_by_a_detector_that_learns():
+    detector, query = Told(), ns.Query([0, 1])
+    judged = Judged(Listed([[0, 1, 2, 3], [4, 5, 6, 7], [3, 5, 7, 9]]), {"even": detector})
+    earlier = judged.sample(query, 2, rng=ns.rng_for(0))
+    judged.sample(ns.Query([2, 1]), 2, rng=ns.rng_for(0))
+    rule = r"what the last sample handed out for these anchors, or candidates that nobody has judged"
+    got = r"got others, without what was dropped\. Observe each step before the next sample"
+    with pytest.raises(NaysayError, match=rf"^Judged\.observe: `negatives` must be {rule}, {got}"):
+        judged.observe(query, earlier)
+    latest = judged.sample(query, 2, rng=ns.rng_for(0))
+    with pytest.raises(NaysayError, match=rf"^Judged\.observe: `negatives` must be {rule}"):
+        judged.observe(ns.Query([1, 0]), latest)  # of other anchors
+    assert not hasattr(detector, "told")
+    raw = judged.sampler.sample(query, 2, rng=ns.rng_for(0))
+    judged.observe(query, raw)  # candidates that the caller drew
+    assert detector.told[0] is raw
+    elsewhere = pickle.loads(pickle.dumps(Judged(judged.sampler, {"even": Told()})))  # as in a worker
+    with pytest.raises(NaysayError, match=r"^Judged\.observe: `negatives` must be what the last sample handed out"):
+        elsewhere.observe(query, earlier)
+
+
+def test_others_are_handed_on_where_nothing_is_lost():
+    query = ns.Query([0, 1])
+    keeping, learner = Told(), Told()
+    ignoring = Judged(SAMPLER, {"even": keeping}, "ignore")
+    still = Judged(learner, ByTable(TABLE))  # the sampler learns, no detector does
+    for judged, part in ((ignoring, keeping), (still, learner)):
+        earlier = judged.sample(query, 2, rng=ns.rng_for(0))
+        judged.sample(query, 3, rng=ns.rng_for(1))
+        judged.observe(query, earlier)
+        assert part.told[0] is earlier
+        judged.observe(query, None, vectors=1)
+        assert part.told == (None, None, 1)
+
+
+def test_no_batch_is_kept_where_nothing_learns():
+    judged = Judged(SAMPLER, ByTable(TABLE))
+    query = ns.Query(np.arange(5))
+    drawn = judged.sample(query, 3, rng=ns.rng_for(0))
+    assert len(pickle.dumps(judged)) == len(pickle.dumps(Judged(SAMPLER, ByTable(TABLE))))
+    judged.observe(query, drawn)
+
+
+def test_if_the_sampler_refuses_a_step_the_detector_has_not_learnt_from_it():
+    class Refusing(Moving):
+        def observe(self, query, negatives, *, positive_scores=None, vectors=None):
+            message = "no"
+            raise NaysayError(message)
+
+    judged = Judged(Refusing(), {"m": Moving()})
+    query = ns.Query([0, 1])
+    with pytest.raises(NaysayError, match="no"):
+        judged.observe(query, judged.sample(query, 2, rng=ns.rng_for(0)))
+    assert judged.state() == {"sampler/seen": 0, "detector/m/seen": 0}
+
+
+def test_what_is_combined_already_is_taken_as_it_is():
+    both = Combined({"a": ByTable(TABLE), "b": ByTable(OTHER)}, "all")
+    assert Judged(SAMPLER, both).detector is both
+    assert Judged(SAMPLER, ByTable(TABLE)).detector.detectors.keys() == {"bytable"}
+    assert Judged(SAMPLER, both).distinct is True
+    assert repr(Judged(SAMPLER, both)).startswith("Judged(Static(")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "message"),
+    [
+        (
+            (POOL, ByTable(TABLE)),
+            {},
+            r"`sampler` must be a sampler, with a method sample\(query, k, \*, rng\), got Every",
+        ),
+        ((Listed, ByTable(TABLE)), {}, r"`sampler` must be a sampler, .* got type"),
+        (
+            (SAMPLER, 3),
+            {},
+            r"`detector` must be a detector with a method suspicion\(query, negatives\), or a .* got int",
+        ),
+        ((SAMPLER, ByTable), {}, r"`detector` must be a detector .* got type"),
+        (
+            (SAMPLER, ByTable(TABLE), "remove"),
+            {},
+            r"`policy` must be one of 'drop', 'reweight', 'attract', 'ignore', got",
+        ),
+        ((SAMPLER, ByTable(TABLE)), {"line": 2}, r"`line` must be a number from 0 to 1, got 2"),
+        ((SAMPLER, ByTable(TABLE)), {"rule": "max"}, r"`rule` must be None unless detector is a dictionary, got 'max'"),
+        ((SAMPLER, ByTable(TABLE)), {"refill": 0.5}, r"`refill` must be a number of at least 1, got 0\.5"),
+        (
+            (SAMPLER, ByTable(TABLE), "ignore"),
+            {"refill": 2},
+            r"`refill` must be None with policy='ignore', which empti",
+        ),
+        ((SAMPLER, ByTable(TABLE), "ignore"), {"on_short": "pad"}, r"`on_short` must be None with policy='ignore'"),
+        ((SAMPLER, ByTable(TABLE)), {"on_short": "pda"}, r"`on_short` must be one of 'pad', 'raise', got 'pda'"),
+    ],
+)
+def test_settings_that_are_refused(arguments, settings, message):
+    with pytest.raises(NaysayError, match=f"^Judged: {message}"):
+        Judged(*arguments, **settings)
+
+
+def test_questions_that_are_refused():
+    judged = Judged(SAMPLER, ByTable(TABLE))
+    with pytest.raises(NaysayError, match=r"^Judged\.sample: `query` must be a Query, got list"):
+        judged.sample([0], 2, rng=ns.rng_for(0))
+    with pytest.raises(NaysayError, match=r"^Judged\.sample: `k` must be finite and at least 0, got -1"):
+        judged.sample(ns.Query([0]), -1, rng=ns.rng_for(0))
