@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types docs tests clean
+.PHONY: demo test lint types docs tests wheel clean
+
+# Interpreters that `make wheel` tries; those that are not installed are skipped.
+PYTHONS ?= python3.11 python3.12 python3.13
 
 demo: $(RUNS)
 	$(BIN)/naysay demo
@@ -26,6 +29,16 @@ tests: $(READY)
 	@command -v chromium >/dev/null || echo "No Chromium: the report is not opened in a browser. Run: apt-get install chromium"
 	$(BIN)/python -m pytest -n 2
 
+# Build the wheel, install it into a clean environment for each interpreter, and run a smoke test there.
+wheel: $(READY)
+	rm -rf dist && $(BIN)/python -m build --wheel --outdir dist .
+	@for python in $(PYTHONS); do \
+	  $$python -c '' 2>/dev/null || { echo "$$python is not installed: skipped"; continue; }; \
+	  echo "== $$python"; rm -rf dist/env && $$python -m venv dist/env && \
+	  dist/env/bin/pip install --quiet --disable-pip-version-check dist/*.whl && \
+	  (cd dist && env/bin/python -I ../tests/smoke.py) || exit 1; \
+	done
+
 # What the demonstration needs, then what development needs beside it. Rebuilt when the dependencies change; otherwise reused.
 $(RUNS): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "naysay needs Python 3.11 or newer; run: make PYTHON=python3.11 ...")'
@@ -40,4 +53,4 @@ $(READY): $(RUNS)
 	@touch $(READY)
 
 clean:
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
