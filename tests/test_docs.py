@@ -18,7 +18,11 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 FOLDERS = {  # and the page of each
     **{name: name for name in ("pools", "samplers", "quantity", "losses", "difficulty", "search", "formats", "mining")},
-    **{"report": "report", "testing": "testing", "auditing": "audit", "encode": "formats", "detectors": "detectors"},
+    "report": "report",
+    "testing": "testing",
+    "auditing": "audit",
+    "encode": "formats",
+    "detectors": "detectors",
 }
 FENCE = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$(?:\s+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
