@@ -96,9 +96,9 @@ OWN_TWINS = [
     ("k", WholeNumbersOnly, "raised NaysayError: .* must be a whole number, got 3.5"),
     ("k", OneForAll, r"filled slots past the last that their row asked for \(\d+ such slots\), with k of shape \(B,\)"),
     ("k", AlwaysWide, r"answered 5 slots wide where the widest row asked for 4, with k of shape \(B,\)"),
-    ("arrays", AlwaysNumpy, "answered a torch query with ids that is no tensor on its device"),
-    ("arrays", AlwaysTorch, "answered a NumPy query with ids that is no NumPy array"),
-    ("arrays", HalfTorch, "answered a torch query with log_q that is no tensor on its device"),
+    ("arrays", AlwaysNumpy, "answered a torch query with ids that is not a tensor on its device"),
+    ("arrays", AlwaysTorch, "answered a NumPy query with ids that is not a NumPy array"),
+    ("arrays", HalfTorch, "answered a torch query with log_q that is not a tensor on its device"),
 ]
 
 

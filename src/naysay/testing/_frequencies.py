@@ -27,7 +27,7 @@ _ENOUGH = 10.0  # draws for a group of cells, so that the chi-square approximati
 
 def log_q(trial: Trial) -> str | None:
     """None, or finite and at most 0, 0 in empty slots, and the log-probability with which ids come."""
-    for query, slots in ((trial.batches.mixed(MANY), trial.uneven()), (trial.batches.emptiest(), trial.most)):
+    for query, slots in ((trial.batches.mixed(MANY), trial.uneven()), (trial.batches.emptiest(), trial.max_slots)):
         answer = trial.ask(query, slots).numpy()
         if answer.log_q is None:
             return None
@@ -44,7 +44,7 @@ def _last_choice(trial: Trial) -> str | None:
     if getattr(trial.part, "distinct", None) is not True:
         return None
     query = trial.batches.mixed(MANY)
-    answer = trial.ask(query, trial.most).numpy()
+    answer = trial.ask(query, trial.max_slots).numpy()
     filled = answer.ids >= 0
     if answer.dropped.get("exhausted", 0) != np.count_nonzero(~filled):  # slots may be empty for other reasons
         return None
