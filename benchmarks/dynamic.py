@@ -143,7 +143,7 @@ def costs(world: Pairs, known: ns.Positives, repeats: int, steps: int) -> dict[s
     ways: dict[str, dict[str, Any]] = {
         "highest": {},
         "softmax": {"temperature": 0.5},
-        "among": {"among": 16},
+        "among": {"top_m": 16},
         "highest, scored in blocks": {"blocks": True},
     }
     rows = {

@@ -105,7 +105,7 @@ def test_keys_reach_the_ends_of_their_range():
 
 
 def test_a_key_needs_a_generator():
-    with pytest.raises(NaysayError, match=r"^Owner: `rng` must be a numpy Generator, got 5\. Pass rng=naysay.rng_for"):
+    with pytest.raises(NaysayError, match=r"^`rng` must be a numpy Generator, got 5\. Pass rng=naysay.rng_for"):
         key_from(5)
 
 

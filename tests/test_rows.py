@@ -136,7 +136,7 @@ def test_saved_rows_that_do_not_fit_are_refused(changed, got):
     rows.check_sound(few, 5, every_id=True)
     with pytest.raises(NaysayError) as caught:
         rows.check_sound(sound | changed, 5, every_id=False)
-    assert str(caught.value) == f"Positives.load: `path` must be a folder of matching arrays, got {got}."
+    assert str(caught.value) == f"`path` must be a folder of matching arrays, got {got}."
 
 
 @pytest.mark.parametrize("wrong", [-1, 5])
@@ -146,7 +146,7 @@ def test_every_saved_id_is_looked_at_if_asked(wrong):
     with pytest.raises(NaysayError) as caught:
         rows.check_sound(arrays, 5, every_id=True)
     got = f"indices: {wrong} at row 1 (1 such row)"
-    assert str(caught.value) == f"Positives.load: `path` must be a folder of ids below 5, got {got}."
+    assert str(caught.value) == f"`path` must be a folder of ids below 5, got {got}."
 
 
 @given(st.lists(st.lists(st.sampled_from([1, 2]), max_size=5), min_size=1, max_size=6), st.data())

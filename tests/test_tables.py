@@ -103,7 +103,7 @@ def test_no_strings_are_an_empty_vocabulary(values):
     ],
 )
 def test_encode_refuses(values, message):
-    assert refusal(tables.encode, "Owner", "anchors", values) == f"Owner: `anchors` must be {message}"
+    assert refusal(tables.encode, "anchors", values) == f"`anchors` must be {message}"
 
 
 def test_look_up_uses_the_vocabulary_there_is():
@@ -112,13 +112,13 @@ def test_look_up_uses_the_vocabulary_there_is():
         assert tables.look_up("items", values, names).tolist() == [1, 0]
     assert tables.look_up("items", [1, 0], names).tolist() == [1, 0]
     assert tables.look_up("items", [], names).tolist() == []
-    assert "must be whole numbers, got dtype <U1" in refusal(tables.look_up, "Owner", "items", ["b"], None)
-    message = "Owner: `items` must be among the 2 known names, got 'c' at row 0 (1 such row)."
-    assert refusal(tables.look_up, "Owner", "items", ["c"], names) == message
-    message = "Owner: `items` must be whole numbers, or strings throughout, got values of type int."
-    assert refusal(tables.look_up, "Owner", "items", np.array(["a", 1], object), names) == message
-    assert "of shape (n,), got shape (1, 1)" in refusal(tables.look_up, "Owner", "items", [["a"]], names)
-    assert "rows of one length" in refusal(tables.look_up, "Owner", "items", [[1], [2, 3]], names)
+    assert "must be whole numbers, got dtype <U1" in refusal(tables.look_up, "items", ["b"], None)
+    message = "`items` must be among the 2 known names, got 'c' at row 0 (1 such row)."
+    assert refusal(tables.look_up, "items", ["c"], names) == message
+    message = "`items` must be whole numbers, or strings throughout, got values of type int."
+    assert refusal(tables.look_up, "items", np.array(["a", 1], object), names) == message
+    assert "of shape (n,), got shape (1, 1)" in refusal(tables.look_up, "items", [["a"]], names)
+    assert "rows of one length" in refusal(tables.look_up, "items", [[1], [2, 3]], names)
 
 
 @pytest.mark.parametrize("form", [list, np.array, pa.array, lambda names: pa.chunked_array([names])])
@@ -127,8 +127,8 @@ def test_encode_by_a_vocabulary_there_is(form):
     ids, same = tables.encode("items", form(["c", "a", "c"]), names)
     assert same is names
     assert ids.tolist() == [2, 0, 2]
-    message = "Owner: `items` must be among the 3 known names, got 'x' at row 1 (2 such rows)."
-    assert refusal(tables.encode, "Owner", "items", form(["a", "x", "y"]), names) == message
+    message = "`items` must be among the 3 known names, got 'x' at row 1 (2 such rows)."
+    assert refusal(tables.encode, "items", form(["a", "x", "y"]), names) == message
     assert tables.encode("items", [1, 2], names)[0].tolist() == [1, 2]
 
 
@@ -150,36 +150,36 @@ def test_one_column_may_be_both():
 
 def test_nulls_are_refused_with_row_and_count():
     table = pa.table({"u": pa.chunked_array([[1, 2], [None, 3, None]]), "i": ["a", None, "b", "c", "d"]})
-    rule = "Owner: `anchors` must be a column without nulls ('u'), got null at row 2 (2 such rows)."
-    assert refusal(tables.columns, "Owner", table, anchors="u", items="i") == rule
-    rule = "Owner: `anchors` must be a column without nulls ('i'), got null at row 1 (1 such row)."
-    assert refusal(tables.columns, "Owner", table, anchors="i", items="u") == rule
+    rule = "`anchors` must be a column without nulls ('u'), got null at row 2 (2 such rows)."
+    assert refusal(tables.columns, table, anchors="u", items="i") == rule
+    rule = "`anchors` must be a column without nulls ('i'), got null at row 1 (1 such row)."
+    assert refusal(tables.columns, table, anchors="i", items="u") == rule
 
 
 def test_a_null_inside_a_dictionary_is_a_null():
     column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 1]), pa.array(["a", None]))
-    message = refusal(tables.columns, "Owner", pa.table({"u": column}), anchors="u")
+    message = refusal(tables.columns, pa.table({"u": column}), anchors="u")
     assert message.endswith("got null at row 1 (2 such rows).")
 
 
 def test_a_misspelt_column_is_refused_with_the_nearest():
     table = pa.table({"user_id": [1], "item_id": [2]})
-    message = "Owner: `items` must be one of the columns 'user_id', 'item_id', got 'itme_id'. Did you mean 'item_id'?"
-    assert refusal(tables.columns, "Owner", table, anchors="user_id", items="itme_id") == message
-    message = "Owner: `items` must be one of the columns 'user_id', 'item_id', got 'zzz'."
-    assert refusal(tables.columns, "Owner", table, anchors="user_id", items="zzz") == message
+    message = "`items` must be one of the columns 'user_id', 'item_id', got 'itme_id'. Did you mean 'item_id'?"
+    assert refusal(tables.columns, table, anchors="user_id", items="itme_id") == message
+    message = "`items` must be one of the columns 'user_id', 'item_id', got 'zzz'."
+    assert refusal(tables.columns, table, anchors="user_id", items="zzz") == message
 
 
 def test_a_column_that_is_there_twice_is_refused():
     table = pa.table([[1], [2], [3]], names=["u", "u", "i"])
     assert tables.columns(table, items="i")["items"].tolist() == [3]
-    message = "Owner: `anchors` must be a column that is there once, got 'u', 2 times."
-    assert refusal(tables.columns, "Owner", table, anchors="u") == message
+    message = "`anchors` must be a column that is there once, got 'u', 2 times."
+    assert refusal(tables.columns, table, anchors="u") == message
 
 
 def test_only_tables_have_columns():
     assert (
-        refusal(tables.columns, "Owner", {"u": [1]}, anchors="u") == "Owner: `table` must be a pyarrow.Table, got dict."
+        refusal(tables.columns, {"u": [1]}, anchors="u") == "`table` must be a pyarrow.Table, got dict."
     )
 
 
@@ -196,12 +196,12 @@ def test_parquet_reads_only_the_named_columns(tmp_path):
 
 def test_parquet_that_cannot_be_read(tmp_path):
     path = tmp_path / "pairs.parquet"
-    message = f"Owner: `path` must be an existing file, got {str(path)!r}."
-    assert refusal(tables.read_parquet, "Owner", path, anchors="u", items="i") == message
+    message = f"`path` must be an existing file, got {str(path)!r}."
+    assert refusal(tables.read_parquet, path, anchors="u", items="i") == message
     path.write_text("u,i\n1,2\n")
-    message = f"Owner: `path` must be a file of that format, got {str(path)!r} ("
-    assert refusal(tables.read_parquet, "Owner", path, anchors="u", items="i").startswith(message)
-    assert "a file of that format" in refusal(tables.read_parquet, "Owner", tmp_path, anchors="u", items="i")
+    message = f"`path` must be a file of that format, got {str(path)!r} ("
+    assert refusal(tables.read_parquet, path, anchors="u", items="i").startswith(message)
+    assert "a file of that format" in refusal(tables.read_parquet, tmp_path, anchors="u", items="i")
 
 
 def test_a_parquet_file_with_a_damaged_page(tmp_path):
@@ -210,15 +210,15 @@ def test_a_parquet_file_with_a_damaged_page(tmp_path):
     whole = bytearray(path.read_bytes())
     whole[4:200] = b"\xff" * 196
     path.write_bytes(whole)
-    assert "a file of that format" in refusal(tables.read_parquet, "Owner", path, anchors="u", items="i")
+    assert "a file of that format" in refusal(tables.read_parquet, path, anchors="u", items="i")
 
 
 def test_a_misspelt_column_of_a_file(tmp_path):
     pq.write_table(pa.table({"user": [1], "item": [2]}), tmp_path / "pairs.parquet")
     (tmp_path / "pairs.csv").write_text("user,item\n1,2\n")
-    message = "Owner: `anchors` must be one of the columns 'user', 'item', got 'usr'. Did you mean 'user'?"
-    assert refusal(tables.read_parquet, "Owner", tmp_path / "pairs.parquet", anchors="usr", items="item") == message
-    assert refusal(tables.read_csv, "Owner", tmp_path / "pairs.csv", ",", anchors="usr", items="item") == message
+    message = "`anchors` must be one of the columns 'user', 'item', got 'usr'. Did you mean 'user'?"
+    assert refusal(tables.read_parquet, tmp_path / "pairs.parquet", anchors="usr", items="item") == message
+    assert refusal(tables.read_csv, tmp_path / "pairs.csv", ",", anchors="usr", items="item") == message
 
 
 def test_csv_reads_only_the_named_columns(tmp_path):
@@ -236,11 +236,11 @@ def test_csv_reads_only_the_named_columns(tmp_path):
 )
 def test_csv_that_cannot_be_read(tmp_path, text, got):
     path = tmp_path / "pairs.csv"
-    message = f"Owner: `path` must be an existing file, got {str(path)!r}."
-    assert refusal(tables.read_csv, "Owner", path, ",", anchors="u", items="i") == message
+    message = f"`path` must be an existing file, got {str(path)!r}."
+    assert refusal(tables.read_csv, path, ",", anchors="u", items="i") == message
     path.write_text(text)
-    message = refusal(tables.read_csv, "Owner", path, ",", anchors="u", items="i")
-    assert message.startswith(f"Owner: `path` must be a file of that format, got {str(path)!r} (")
+    message = refusal(tables.read_csv, path, ",", anchors="u", items="i")
+    assert message.startswith(f"`path` must be a file of that format, got {str(path)!r} (")
     assert got in message
 
 
@@ -248,9 +248,9 @@ def test_csv_that_cannot_be_read(tmp_path, text, got):
 def test_a_column_goes_by_its_name(tmp_path, wrong):
     pq.write_table(pa.table({"user": [1], "item": [2]}), tmp_path / "pairs.parquet")
     (tmp_path / "pairs.csv").write_text("user,item\n1,2\n")
-    message = f"Owner: `anchors` must be the name of a column, got {wrong!r}."
-    assert refusal(tables.read_parquet, "Owner", tmp_path / "pairs.parquet", anchors=wrong, items="item") == message
-    assert refusal(tables.read_csv, "Owner", tmp_path / "pairs.csv", ",", anchors=wrong, items="item") == message
+    message = f"`anchors` must be the name of a column, got {wrong!r}."
+    assert refusal(tables.read_parquet, tmp_path / "pairs.parquet", anchors=wrong, items="item") == message
+    assert refusal(tables.read_csv, tmp_path / "pairs.csv", ",", anchors=wrong, items="item") == message
 
 
 def test_csv_may_read_numbers_as_text(tmp_path):
@@ -261,5 +261,5 @@ def test_csv_may_read_numbers_as_text(tmp_path):
 
 @pytest.mark.parametrize("delimiter", ["", "||", None])
 def test_a_delimiter_is_one_character(tmp_path, delimiter):
-    message = f"Owner: `delimiter` must be one character, got {delimiter!r}."
-    assert refusal(tables.read_csv, "Owner", tmp_path / "pairs.csv", delimiter, anchors="u", items="i") == message
+    message = f"`delimiter` must be one character, got {delimiter!r}."
+    assert refusal(tables.read_csv, tmp_path / "pairs.csv", delimiter, anchors="u", items="i") == message

@@ -36,7 +36,7 @@ def test_ids_and_names_are_inverse(names, data):
 @given(NAMES)
 def test_it_goes_through_its_arrays(names):
     vocabulary = ns.Vocabulary(names)
-    arrays = vocabulary.arrays()
+    arrays = vocabulary.arrays("item_names")
     assert {name: array.dtype for name, array in arrays.items()} == {
         "item_names_offsets": np.int64,
         "item_names_bytes": np.uint8,
@@ -62,14 +62,14 @@ def test_it_travels_to_other_processes(copied):
     vocabulary = ns.Vocabulary(["cat", "", "\N{SNOWMAN}"])
     assert copied(vocabulary) == vocabulary
     assert copied(vocabulary).ids(["\N{SNOWMAN}"]).tolist() == [2]
-    loaded = ns.Vocabulary.from_arrays(vocabulary.arrays(), "x")
+    loaded = ns.Vocabulary.from_arrays(vocabulary.arrays("x"), "x")
     assert copied(loaded) == vocabulary
 
 
 def test_names_are_indexed_by_the_first_question_and_travel_as_arrays():
     names = [f"item {i}" for i in range(1000)]
     vocabulary = ns.Vocabulary(names)
-    loaded = ns.Vocabulary.from_arrays(vocabulary.arrays(), "x")
+    loaded = ns.Vocabulary.from_arrays(vocabulary.arrays("x"), "x")
     for one in (vocabulary, loaded):
         assert "_index" not in vars(one)
         assert one.ids(["item 7"]).tolist() == [7]
@@ -84,7 +84,7 @@ def test_names_may_be_part_of_an_arrow_array():
     column = pa.array(["other", "cat", "dog", "eel"], pa.large_string())[1:3]
     vocabulary = ns.Vocabulary(column)
     assert vocabulary == ns.Vocabulary(["cat", "dog"])
-    assert ns.Vocabulary.from_arrays(vocabulary.arrays(), "x") == vocabulary
+    assert ns.Vocabulary.from_arrays(vocabulary.arrays("x"), "x") == vocabulary
     assert vocabulary.ids(pa.array(["dog", "cat", "dog"])).tolist() == [1, 0, 1]
     assert "got 'ant' at row 1 (2 such rows)." in refusal(vocabulary.ids, pa.array(["dog", "ant", "ant"]))
     assert refusal(ns.Vocabulary, pa.array(["a", None])).endswith("must be strings, got None at row 1 (1 such row).")
@@ -153,12 +153,12 @@ def test_an_id_out_of_range_or_of_another_kind_is_refused():
     ],
 )
 def test_damaged_arrays_are_refused(damage):
-    arrays = ns.Vocabulary(["cat", "dog"]).arrays()
+    arrays = ns.Vocabulary(["cat", "dog"]).arrays("x")
     message = refusal(ns.Vocabulary.from_arrays, arrays | damage, "x")
     assert message.startswith("Vocabulary.from_arrays: `arrays` must be offsets that fit their UTF-8 bytes, got x: ")
 
 
 def test_a_missing_half_is_refused():
-    offsets = {"x_offsets": ns.Vocabulary(["cat"]).arrays()["x_offsets"]}
+    offsets = {"x_offsets": ns.Vocabulary(["cat"]).arrays("x")["x_offsets"]}
     message = refusal(ns.Vocabulary.from_arrays, offsets, "x")
     assert message == "Vocabulary.from_arrays: `arrays` must be offsets that fit their UTF-8 bytes, got x: 'x_bytes'."

@@ -13,7 +13,7 @@ import naysay as ns
 from naysay.arrays import to_numpy
 from naysay.detectors.policy import attract, compact, drop, ignore, reweight
 from naysay.errors import NaysayError
-from naysay.samplers._draw import EMPTY
+from naysay._slots import EMPTY
 from naysay.testing._trials import differs
 
 POLICIES = {"drop": drop, "reweight": reweight, "attract": attract, "ignore": ignore}

@@ -55,19 +55,20 @@ def test_log_q_series_is_the_logarithm(free):
 
 def plain_row(state, known, size, wanted, tries):
     """The row slot by slot: the first try if it is free and new, else later tries, else a rank past all used ones."""
-    line = []
+    line, used = [], set(known)
     positives = Positives.from_pairs([0] * len(known), sorted(known), 1, size)
     rows = (positives.indices, positives.filter, 0, len(known))
     for slot in range(wanted):
         item = int(below(np.uint64(number(state, slot)), size))
         for i in range(tries):
-            if item not in known and item not in line:
+            if item not in used:
                 break
             item = int(uniform.free_item(state, slot, i * (tries + 1), tries, *rows, size))
-        if item in known or item in line:
-            left = [other for other in range(size) if other not in known and other not in line]
+        if item in used:
+            left = sorted(set(range(size)) - used)
             item = left[int(below(np.uint64(retry(state, slot, tries * (tries + 1))), len(left)))]
         line.append(item)
+        used.add(item)
     return line
 
 

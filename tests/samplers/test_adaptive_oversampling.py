@@ -192,7 +192,7 @@ def test_the_scale_may_follow_the_step():
     query = ns.Query([0, 1, 2], step=2)
     assert np.array_equal(*(sampler.sample(query, 8, rng=ns.rng_for(1)).ids for sampler in (moving, fixed)))
     with pytest.raises(
-        NaysayError, match=r"AdaptiveOversampling: `scale` must be a number of ranks above 0, got 0\.0\."
+        NaysayError, match=r"AdaptiveOversampling.sample: `scale` must be a finite number above 0, got 0\.0\."
     ):
         moving.sample(ns.Query([0]), 1, rng=ns.rng_for(0))
 
@@ -222,7 +222,7 @@ def test_the_sampler_refuses():
     rule = "AdaptiveOversampling: `embed` must be a function embed(anchors), got ndarray."
     assert refusal(made, KNOWN, ITEMS, USERS, 1.0) == rule
     for bad in (0, -1.0, float("nan"), float("inf"), True, "1"):
-        rule = f"AdaptiveOversampling: `scale` must be a number of ranks above 0, got {bad!r}."
+        rule = f"AdaptiveOversampling: `scale` must be a finite number above 0, got {bad!r}."
         assert refusal(made, KNOWN, ITEMS, embed, bad) == rule
     rule = "AdaptiveOversampling: `item_factors` must be numbers of shape (12, d), got float64 of shape (11, 3)."
     assert refusal(made, KNOWN, ITEMS[1:], embed, 1.0) == rule
@@ -244,12 +244,10 @@ def test_the_sampler_refuses():
     rule = "AdaptiveOversampling.sample: `anchors` must be between 0 and 4 (5 anchors), got 5 at row 0 (1 such row)."
     assert refusal(sampler.sample, ns.Query([5]), 1, rng=rng) == rule
     narrow = made(KNOWN, ITEMS, lambda anchors: USERS[anchors, :2], 1.0)
-    rule = "AdaptiveOversampling.sample: `embed` must be a function that answers with shape (1, 3), got shape (1, 2)."
+    rule = "AdaptiveOversampling.sample: `embed` must be a function that returns shape (1, 3), got shape (1, 2)."
     assert refusal(narrow.sample, ns.Query([0]), 1, rng=rng) == rule
     nothing = made(KNOWN, ITEMS, lambda anchors: USERS[anchors] * np.nan, 1.0)
-    with pytest.raises(
-        NaysayError, match=r"`embed` must be a function that answers with finite numbers, got .* at row 0"
-    ):
+    with pytest.raises(NaysayError, match=r"`embed` must be a function that returns finite numbers, got .* at row 0"):
         nothing.sample(ns.Query([0]), 1, rng=rng)
     full = ns.Positives.from_pairs([0] * N_ITEMS, np.arange(N_ITEMS))
     short = made(full, ITEMS, embed, 1.0, on_short="raise")

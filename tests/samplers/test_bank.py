@@ -115,7 +115,7 @@ def test_what_it_is_refused_for():
 
     assert refusal(Bank, 3, N).startswith("Bank: `pool` must be a pool")
     assert refusal(Bank, POOL, 0) == "Bank: `n_items` must be at least 1, got 0."
-    assert refusal(Bank, POOL, N, 2) == "Bank: `momentum` must be a number between 0.0 and 1.0, got 2."
+    assert refusal(Bank, POOL, N, 2) == "Bank: `momentum` must be a number at least 0 and at most 1, got 2."
     assert refusal(Bank, POOL, N, initial=np.eye(3)) == "Bank: `initial` must be of shape (7, d), got shape (3, 3)."
     whole = np.ones((N, 2), int)
     assert refusal(Bank, POOL, N, initial=whole) == "Bank: `initial` must be floating numbers, got dtype int64."
@@ -124,7 +124,7 @@ def test_what_it_is_refused_for():
     bank = Bank(POOL, N, initial=np.eye(N))
     query = ns.Query([0], positives=[0])
     assert refusal(bank.observe, query, None).startswith("Bank.observe: `vectors` must be given, got None. Pass the")
-    rule = "Bank.observe: `vectors` must be of dimension 7, like those held, got 2."
+    rule = "Bank.observe: `vectors` must be of dimension 7, like those stored, got 2."
     assert refusal(bank.observe, query, None, vectors=np.eye(2)[:1]) == rule
     assert refusal(bank.observe, [0], None).startswith("Bank.observe: `query` must be a Query")
     far = ns.Query([0], positives=[9])

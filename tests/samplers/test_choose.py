@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from naysay import rng_for
+from naysay._slots import gather
 from naysay.rng import key_from
-from naysay.samplers._choose import gather, gumbel, top
+from naysay.samplers._top_k import gumbel, top
 
 SHAPES = st.tuples(st.integers(0, 5), st.integers(1, 12))
 # Few different values, so that scores are often equal; -inf marks an empty slot.

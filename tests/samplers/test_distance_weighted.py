@@ -153,7 +153,7 @@ def test_the_numbers_may_follow_the_step():
     fixed = DistanceWeighted(POOL, by(TABLE), 8, 8, 0.5, 1.4)
     assert np.array_equal(moving.sample(query, 3, rng=ns.rng_for(0)).ids, fixed.sample(query, 3, rng=ns.rng_for(0)).ids)
     with pytest.raises(
-        NaysayError, match=r"DistanceWeighted: `cutoff` must be a distance above 0 and below 2, got 0\.0"
+        NaysayError, match=r"DistanceWeighted.sample: `cutoff` must be a number above 0 and below 2, got 0\.0"
     ):
         moving.sample(ns.Query([0]), 3, rng=ns.rng_for(0))
 
@@ -188,18 +188,19 @@ def test_the_sampler_refuses():
     assert refusal(DistanceWeighted, POOL, score, 0, 8) == "DistanceWeighted: `candidates` must be at least 1, got 0."
     assert refusal(DistanceWeighted, POOL, score, 5, 1) == "DistanceWeighted: `dim` must be at least 2, got 1."
     for bad in (0, 2, -1.0, float("nan"), True, "1"):
-        rule = f"DistanceWeighted: `cutoff` must be a distance above 0 and below 2, got {bad!r}."
+        rule = f"DistanceWeighted: `cutoff` must be a number above 0 and below 2, got {bad!r}."
         assert refusal(DistanceWeighted, POOL, score, 5, 8, bad) == rule
     for bad in (0.5, 2.1, float("nan"), "1"):
         rule = (
-            f"DistanceWeighted: `nonzero_loss_cutoff` must be a distance above cutoff, 0.5, and at most 2, got {bad!r}."
+            f"DistanceWeighted: `nonzero_loss_cutoff` must be a number above 0.5 and at most 2, got {bad!r}. "
+            "It must be above `cutoff`."
         )
         assert refusal(DistanceWeighted, POOL, score, 5, 8, 0.5, bad) == rule
     assert refusal(DistanceWeighted, POOL, score, 5, 8, on_short="x").startswith("DistanceWeighted: `on_short` must be")
     sampler = DistanceWeighted(POOL, by(TABLE * 2), 12, 8)
     with pytest.raises(
         NaysayError,
-        match=r"DistanceWeighted\.sample: `score` must be a function that answers with cosines, within \[-1, 1\], got "
+        match=r"DistanceWeighted\.sample: `score` must be a function that returns cosines, within \[-1, 1\], got "
         r".* at row 0 \(2 such rows\)\. Normalise the vectors first\.",
     ):
         sampler.sample(ns.Query([0, 1]), 1, rng=rng)

@@ -17,10 +17,10 @@ LOOSE = ns.pools.Everything(KNOWN, distinct=False)
 FREE, DRAWN = 6, 4  # anchor 0 has six items left
 
 
-def by_rank(temperature=0.0, among=None, rows=40_000, pool=LOOSE, n=DRAWN, scores=None):
+def by_rank(temperature=0.0, top_m=None, rows=40_000, pool=LOOSE, n=DRAWN, scores=None):
     """(rows, 1) place of the chosen among the free items of anchor 0, the highest first."""
     scores = -np.arange(8.0) if scores is None else scores
-    sampler = Dynamic(pool, lambda anchors, ids: scores[ids], n, temperature, among=among)
+    sampler = Dynamic(pool, lambda anchors, ids: scores[ids], n, temperature, top_m=top_m)
     taken = sampler.sample(ns.Query(np.zeros(rows, int)), 1, rng=ns.rng_for(7))
     return taken.ids - 2
 
@@ -38,24 +38,24 @@ def test_the_item_of_rank_r_comes_as_often_as_the_paper_says():
     assert follows(by_rank()[:, 0], chances)
 
 
-@pytest.mark.parametrize("among", [1, 2, 3, 4])
-def test_one_of_the_highest_comes_as_often_as_the_paper_says(among):
+@pytest.mark.parametrize("top_m", [1, 2, 3, 4])
+def test_one_of_the_highest_comes_as_often_as_the_paper_says(top_m):
     m, n = FREE, DRAWN
     above = scipy.stats.binom.sf  # P(Bin > t - 1)
     chances = [
-        sum(above(t - 1, n, r / m) - above(t - 1, n, (r - 1) / m) for t in range(1, among + 1)) / among
+        sum(above(t - 1, n, r / m) - above(t - 1, n, (r - 1) / m) for t in range(1, top_m + 1)) / top_m
         for r in range(1, m + 1)
     ]
-    worlds = [sorted(world)[:among] for world in itertools.product(range(m), repeat=n)]
-    assert chances == pytest.approx([sum(w.count(r) for w in worlds) / len(worlds) / among for r in range(m)])
-    assert follows(by_rank(among=among)[:, 0], chances)
+    worlds = [sorted(world)[:top_m] for world in itertools.product(range(m), repeat=n)]
+    assert chances == pytest.approx([sum(w.count(r) for w in worlds) / len(worlds) / top_m for r in range(m)])
+    assert follows(by_rank(top_m=top_m)[:, 0], chances)
 
 
 def test_among_one_is_the_highest_and_among_all_with_all_is_the_draw():
-    assert (by_rank(among=1, rows=500) == by_rank(rows=500)).all()
+    assert (by_rank(top_m=1, rows=500) == by_rank(rows=500)).all()
     query = ns.Query(np.zeros(200, int))
     taken = (
-        Dynamic(LOOSE, lambda anchors, ids: ids * 1.0, DRAWN, among=DRAWN).sample(query, DRAWN, rng=ns.rng_for(3)).ids
+        Dynamic(LOOSE, lambda anchors, ids: ids * 1.0, DRAWN, top_m=DRAWN).sample(query, DRAWN, rng=ns.rng_for(3)).ids
     )
     assert (np.sort(taken) == np.sort(LOOSE.draw(query, DRAWN, rng=ns.rng_for(3)).ids)).all()
 
@@ -64,7 +64,7 @@ def test_all_of_the_highest_is_the_mean_of_bpr_times_their_number():
     """The published code sums the loss over the M highest: with M = N that is BPR over the plain draw."""
     table = torch.linspace(-2, 1, 8, dtype=torch.float64) ** 3
     query, positive = ns.Query(torch.zeros(300, dtype=torch.long)), torch.full((300,), 0.5, dtype=torch.float64)
-    all_taken = Dynamic(LOOSE, lambda anchors, ids: table[ids], DRAWN, among=DRAWN)
+    all_taken = Dynamic(LOOSE, lambda anchors, ids: table[ids], DRAWN, top_m=DRAWN)
     taken = all_taken.sample(query, DRAWN, rng=ns.rng_for(4))
     drawn = LOOSE.draw(query, DRAWN, rng=ns.rng_for(4)).ids
     means = [np.mean([math.log1p(math.exp(float(table[item]) - 0.5)) for item in row]) for row in drawn.tolist()]
@@ -106,6 +106,6 @@ def test_a_high_temperature_is_uniform():
 
 def test_half_precision_draws_as_fairly():
     sampler = Dynamic(POOL, lambda anchors, ids: ids.bfloat16() * 0, 6, 1.0)
-    for draws in (sampler, Dynamic(POOL, sampler.score, 6, among=6)):
+    for draws in (sampler, Dynamic(POOL, sampler.score, 6, top_m=6)):
         taken = draws.sample(ns.Query(torch.zeros(30_000, dtype=torch.long)), 1, rng=ns.rng_for(0))
         assert follows(taken.ids.numpy()[:, 0] - 2, [1 / FREE] * FREE)

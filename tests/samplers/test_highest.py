@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
-from naysay.samplers._highest import take_highest
-from naysay.samplers._pick import pick
-from naysay.samplers._scored import take
+from naysay.samplers._top_k import pick, take, take_highest
 from naysay.types import Negatives
 
 
@@ -44,7 +42,7 @@ def test_it_is_take_after_pick(in_torch, kind, rows, slots, width, seed):
 
 def test_a_short_row_is_refused_if_it_may_not_be():
     drawn, scores = Negatives(np.array([[4, -1, -1, -1]])), np.array([[1.0, -np.inf, -np.inf, -np.inf]])
-    with pytest.raises(NaysayError, match="it: row 0 has 1 candidates left of the 2 asked for"):
+    with pytest.raises(NaysayError, match="row 0 has 1 candidates left of the 2 asked for"):
         take_highest(drawn, scores, np.array([2]), 2, "raise", scores)
 
 

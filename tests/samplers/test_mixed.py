@@ -216,15 +216,15 @@ def test_what_it_is_refused_for():
     rng = ns.rng_for(0)
     assert refusal(Mixed(one, (1,)).sample, [0], 1, rng=rng).startswith("Mixed.sample: `query` must be a Query")
     moving = Mixed(one, [lambda step: -1])
-    assert refusal(moving.sample, ns.Query([0]), 1, rng=rng) == rule + "[-1]."
+    assert refusal(moving.sample, ns.Query([0]), 1, rng=rng) == rule.replace("Mixed:", "Mixed.sample:") + "[-1]."
     strict = Mixed({"a": Fixed(4), "b": Fixed(4)}, (1, 1), on_short="raise")
     message = "Mixed.sample: row 0 has 1 candidates left of the 2 asked for (1 such row)."
     assert refusal(strict.sample, ns.Query([0]), 2, rng=rng).startswith(message)
     vectors = Mixed({"a": Fixed(1, vectors=np.ones(3)), "b": Fixed(2)}, (1, 1))
-    rule = "Mixed.sample: `parts` must be samplers of which all answer with vectors, or none, got 'b' without."
+    rule = "Mixed.sample: `parts` must be samplers that all return vectors, or none, got 'b' without."
     assert refusal(vectors.sample, ns.Query([0]), 2, rng=rng) == rule
     vectors = Mixed({"a": Fixed(1, vectors=np.ones(3)), "b": Fixed(2, vectors=np.ones(2))}, (1, 1))
-    rule = "Mixed.sample: `parts` must be samplers whose vectors are of one dimension, got [(2,), (3,)]."
+    rule = "Mixed.sample: `parts` must be samplers whose vectors have one dimension, got [(2,), (3,)]."
     assert refusal(vectors.sample, ns.Query([0]), 2, rng=rng) == rule
 
 

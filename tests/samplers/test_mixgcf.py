@@ -210,13 +210,13 @@ def test_what_it_is_refused_for():
             call(*arguments, **named)
         return str(caught.value)
 
-    rule = "MixGCF: `embed` must be a function of ids that answers with vectors, got int."
+    rule = "MixGCF: `embed` must be a function of ids that returns vectors, got int."
     assert refusal(MixGCF, POOL, 3, 4) == rule
     assert refusal(MixGCF, POOL, embed, 4, embed_anchors=3).startswith("MixGCF: `embed_anchors` must be a function")
     assert refusal(MixGCF, 3, embed, 4).startswith("MixGCF: `pool` must be a pool")
     assert refusal(MixGCF, POOL, embed, 0) == "MixGCF: `candidates` must be at least 1, got 0."
-    assert refusal(MixGCF, POOL, embed, 4, mix=0.5) == "MixGCF: `mix` must be a pair (low, high), got 0.5."
-    rule = "MixGCF: `mix` must be a pair of rising numbers between 0.0 and 1.0, got "
+    rule = "MixGCF: `mix` must be a pair (low, high) with 0 <= low <= high <= 1, got "
+    assert refusal(MixGCF, POOL, embed, 4, mix=0.5) == rule + "0.5."
     assert refusal(MixGCF, POOL, embed, 4, mix=(0.5, 0.2)) == rule + "(0.5, 0.2)."
     assert refusal(MixGCF, POOL, embed, 4, mix=(0, 1.5)) == rule + "(0, 1.5)."
     assert refusal(MixGCF, POOL, embed, 4, mix=("a", 1)) == rule + "('a', 1)."

@@ -160,13 +160,14 @@ def test_what_it_is_refused_for():
     assert refusal(MixKG, POOLS[2], None, embed, 4, n_hard=2) == rule
     rule = "MixKG: `score` must be None with by='entity', got function."
     assert refusal(MixKG, POOLS[2], score, embed, 4, n_hard=2, by="entity") == rule
-    rule = "MixKG: `embed` must be a function of ids that answers with vectors, got int."
+    rule = "MixKG: `embed` must be a function of ids that returns vectors, got int."
     assert refusal(MixKG, POOLS[2], score, 3, 4, n_hard=2) == rule
     assert refusal(MixKG, 3, score, embed, 4, n_hard=2).startswith("MixKG: `pool` must be a pool")
     assert refusal(MixKG, POOLS[2], score, embed, 0, n_hard=2) == "MixKG: `candidates` must be at least 1, got 0."
     assert refusal(MixKG, POOLS[2], score, embed, 4, n_hard=0) == "MixKG: `n_hard` must be at least 1, got 0."
     assert (
-        refusal(MixKG, POOLS[2], score, embed, 4, n_hard=2, mix=1) == "MixKG: `mix` must be a pair (low, high), got 1."
+        refusal(MixKG, POOLS[2], score, embed, 4, n_hard=2, mix=1)
+        == "MixKG: `mix` must be a pair (low, high) with 0 <= low <= high <= 1, got 1."
     )
     assert refusal(MixKG, POOLS[2], score, embed, 4, n_hard=2, by="scor").endswith("Did you mean 'score'?")
     assert refusal(MixKG, POOLS[2], score, embed, 4, n_hard=2, on_short="x").startswith(

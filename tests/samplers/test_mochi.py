@@ -196,17 +196,17 @@ def test_what_it_is_refused_for():
             call(*arguments, **named)
         return str(caught.value)
 
-    rule = "MoCHi: `embed` must be a function of ids that answers with vectors, got int."
+    rule = "MoCHi: `embed` must be a function of ids that returns vectors, got int."
     assert refusal(MoCHi, POOL, 3, 4) == rule
     assert refusal(MoCHi, POOL, embed, 4, embed_anchors=3).startswith("MoCHi: `embed_anchors` must be a function")
     assert refusal(MoCHi, 3, embed, 4).startswith("MoCHi: `pool` must be a pool")
     assert refusal(MoCHi, POOL, embed, 0) == "MoCHi: `n_hard` must be at least 1, got 0."
     assert refusal(MoCHi, POOL, embed, 4, 0) == "MoCHi: `candidates` must be at least 1, got 0."
-    rule = "MoCHi: `anchor_share` must be a number between 0.0 and 1.0, got "
+    rule = "MoCHi: `anchor_share` must be a number at least 0 and at most 1, got "
     assert refusal(MoCHi, POOL, embed, 4, anchor_share=2) == rule + "2."
     assert refusal(MoCHi, POOL, embed, 4, anchor_share=True) == rule + "True."
-    assert refusal(MoCHi, POOL, embed, 4, mix=(1, 0)).startswith("MoCHi: `mix` must be a pair of rising numbers")
-    assert refusal(MoCHi, POOL, embed, 4, anchor_mix=3) == "MoCHi: `anchor_mix` must be a pair (low, high), got 3."
+    assert refusal(MoCHi, POOL, embed, 4, mix=(1, 0)).startswith("MoCHi: `mix` must be a pair (low, high)")
+    assert refusal(MoCHi, POOL, embed, 4, anchor_mix=3).startswith("MoCHi: `anchor_mix` must be a pair (low, high)")
     assert refusal(MoCHi, POOL, embed, 4, on_short="no").startswith("MoCHi: `on_short` must be one of")
     rng = ns.rng_for(0)
     assert refusal(MoCHi(POOL, embed, 4, 8).sample, [0], 1, rng=rng).startswith("MoCHi.sample: `query` must be a Query")

@@ -68,7 +68,7 @@ def test_what_it_is_refused_for():
     fast = torch.nn.Linear(2, 3)
     assert refusal(3, fast) == "momentum_update: `online` must be a torch module, got int."
     assert refusal(fast, 3) == "momentum_update: `target` must be a torch module, got int."
-    rule = "momentum_update: `momentum` must be a number between 0.0 and 1.0, got "
+    rule = "momentum_update: `momentum` must be a number at least 0 and at most 1, got "
     assert refusal(fast, torch.nn.Linear(2, 3), 1.5) == rule + "1.5."
     assert refusal(fast, torch.nn.Linear(2, 3), True) == rule + "True."
     rule = (

@@ -128,13 +128,13 @@ def test_relations_may_be_compared_with_relations():
         assert found == max(free, key=lambda r, triple=triple: ALIKE[triple[1], r])
 
 
-@pytest.mark.parametrize("settings", [{}, {"temperature": 1.0}, {"among": 5}])
+@pytest.mark.parametrize("settings", [{}, {"temperature": 1.0}, {"top_m": 5}])
 def test_it_keeps_the_promises_of_a_sampler_on_triples(settings):
     pool = ns.pools.Corruption(TRIPLES)
     ns.check_sampler(NearPositive(pool, by(ALIKE), 8, **settings), pool.known)
 
 
-@pytest.mark.parametrize("numbers", [{}, {"temperature": 0.3}, {"temperature": 4.0}, {"among": 5}])
+@pytest.mark.parametrize("numbers", [{}, {"temperature": 0.3}, {"temperature": 4.0}, {"top_m": 5}])
 def test_it_is_dynamic_with_the_positive_in_the_place_of_the_anchor(numbers):
     matched = by(ALIKE)
     near = NearPositive(POOL, matched, 8, **numbers).sample(QUERY, 3, rng=ns.rng_for(7))
@@ -148,7 +148,7 @@ def test_epsilon_truncation_is_uniform_over_the_nearest():
     epsilon, rows = 0.55, 20_000
     nearest = math.ceil((1 - epsilon) * (N_ITEMS - 1))
     query = ns.Query(np.zeros(rows, np.int64), positives=np.zeros(rows, np.int64))
-    taken = NearPositive(POOL, by(ALIKE), N_ITEMS - 1, among=nearest).sample(query, 2, rng=ns.rng_for(0))
+    taken = NearPositive(POOL, by(ALIKE), N_ITEMS - 1, top_m=nearest).sample(query, 2, rng=ns.rng_for(0))
     expected = sorted(range(1, N_ITEMS), key=lambda item: -ALIKE[0, item])[:nearest]
     assert nearest == 5
     for slot in range(2):
@@ -159,7 +159,7 @@ def test_epsilon_truncation_is_uniform_over_the_nearest():
 
 
 def test_the_limit_comes_before_the_nearest():
-    sampler = NearPositive(POOL, by(ALIKE), N_ITEMS, among=2, limit=3.0)
+    sampler = NearPositive(POOL, by(ALIKE), N_ITEMS, top_m=2, limit=3.0)
     below = sorted((item for item in range(1, N_ITEMS) if ALIKE[0, item] <= 3.0), key=lambda item: -ALIKE[0, item])
     seen = set()
     for seed in range(30):
@@ -188,14 +188,14 @@ def test_the_numbers_may_follow_the_step():
         POOL,
         by(ALIKE),
         lambda step: 6 + step,
-        among=lambda step: step,
+        top_m=lambda step: step,
         limit=lambda step: float(step),
         first=by(LIKED),
         shortlist=lambda step: 2 * step,
     )
-    fixed = NearPositive(POOL, by(ALIKE), 10, among=4, limit=4.0, first=by(LIKED), shortlist=8)
+    fixed = NearPositive(POOL, by(ALIKE), 10, top_m=4, limit=4.0, first=by(LIKED), shortlist=8)
     assert np.array_equal(moving.sample(query, 3, rng=ns.rng_for(0)).ids, fixed.sample(query, 3, rng=ns.rng_for(0)).ids)
-    with pytest.raises(NaysayError, match=r"NearPositive: `shortlist` must be at least 1, got 0\."):
+    with pytest.raises(NaysayError, match=r"NearPositive.sample: `shortlist` must be at least 1, got 0\."):
         moving.sample(ns.Query([0], positives=[0]), 1, rng=ns.rng_for(0))
 
 
@@ -210,7 +210,7 @@ def test_no_row_and_one_row(anchors, k):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"temperature": 1.0}, {"among": 5}, {"limit": 4.0}, {"first": by(LIKED), "shortlist": 6}],
+    [{}, {"temperature": 1.0}, {"top_m": 5}, {"limit": 4.0}, {"first": by(LIKED), "shortlist": 6}],
     ids=lambda settings: next(iter(settings), "nearest"),
 )
 def test_it_keeps_the_promises_of_a_sampler(settings):
@@ -231,27 +231,28 @@ def test_the_sampler_refuses():
     assert refusal(NearPositive, POOL, score, 0) == "NearPositive: `candidates` must be at least 1, got 0."
     assert refusal(NearPositive, POOL, score, None) == "NearPositive: `candidates` must be a whole number, got None."
     for bad in (-1.0, float("nan"), float("inf"), True, "1", None):
-        rule = f"NearPositive: `temperature` must be a number of at least 0, got {bad!r}."
+        rule = f"NearPositive: `temperature` must be a finite number at least 0, got {bad!r}."
         assert refusal(NearPositive, POOL, score, 5, bad) == rule
-    assert refusal(NearPositive, POOL, score, 5, among=0) == "NearPositive: `among` must be at least 1, got 0."
+    assert refusal(NearPositive, POOL, score, 5, top_m=0) == "NearPositive: `top_m` must be at least 1, got 0."
     assert (
-        refusal(NearPositive, POOL, score, 5, among=6) == "NearPositive: `among` must be at most candidates, 5, got 6."
+        refusal(NearPositive, POOL, score, 5, top_m=6)
+        == "NearPositive: `top_m` must be at most `candidates`, 5, got 6."
     )
-    rule = "NearPositive: `among` must be None with a temperature, got 3. One of the two softens the choice."
-    assert refusal(NearPositive, POOL, score, 5, 1.0, among=3) == rule
+    rule = "NearPositive: `top_m` must be left out with a `temperature`, got 3. Only one of the two softens the choice."
+    assert refusal(NearPositive, POOL, score, 5, 1.0, top_m=3) == rule
     rule = "NearPositive: `limit` must be a finite number, got nan."
     assert refusal(NearPositive, POOL, score, 5, limit=float("nan")) == rule
-    rule = "NearPositive: `shortlist` must be given with first, and only then, got 3."
+    rule = "NearPositive: `shortlist` must be given with `first`, and only then, got 3."
     assert refusal(NearPositive, POOL, score, 5, shortlist=3) == rule
-    assert refusal(NearPositive, POOL, score, 5, first=score).endswith("given with first, and only then, got None.")
+    assert refusal(NearPositive, POOL, score, 5, first=score).endswith("given with `first`, and only then, got None.")
     rule = "NearPositive: `first` must be a function score(anchors, ids), got int."
     assert refusal(NearPositive, POOL, score, 5, first=3, shortlist=3) == rule
-    rule = "NearPositive: `shortlist` must be at most candidates, 5, got 6."
+    rule = "NearPositive: `shortlist` must be at most `candidates`, 5, got 6."
     assert refusal(NearPositive, POOL, score, 5, first=score, shortlist=6) == rule
-    rule = "NearPositive: `among` must be at most shortlist, 3, got 4."
-    assert refusal(NearPositive, POOL, score, 5, first=score, shortlist=3, among=4) == rule
+    rule = "NearPositive: `top_m` must be at most `shortlist`, 3, got 4."
+    assert refusal(NearPositive, POOL, score, 5, first=score, shortlist=3, top_m=4) == rule
     assert refusal(NearPositive, POOL, score, 5, on_short="skip").startswith("NearPositive: `on_short` must be one of")
-    sampler = NearPositive(POOL, score, 5, among=2)
+    sampler = NearPositive(POOL, score, 5, top_m=2)
     assert refusal(sampler.sample, [0], 1, rng=rng).startswith(
         "NearPositive.sample: `query` must be a Query, got list."
     )
@@ -264,16 +265,16 @@ def test_the_sampler_refuses():
         "Make two pools, with a sampler each, and put them into Mixed."
     )
     assert refusal(both.sample, ns.Query(TRIPLES), 1, rng=rng) == rule
-    rule = "NearPositive.sample: `k` must be at most among, 2, got 3."
+    rule = "NearPositive.sample: `k` must be at most `top_m`, 2, got 3."
     assert refusal(sampler.sample, QUERY, 3, rng=rng) == rule
     two = NearPositive(POOL, score, 5, first=by(LIKED), shortlist=3)
-    assert refusal(two.sample, QUERY, 4, rng=rng) == "NearPositive.sample: `k` must be at most shortlist, 3, got 4."
+    assert refusal(two.sample, QUERY, 4, rng=rng) == "NearPositive.sample: `k` must be at most `shortlist`, 3, got 4."
     none = NearPositive(POOL, score, 5, limit=-1.0, on_short="raise")
     with pytest.raises(NaysayError, match=r"NearPositive\.sample: row 0 has 0 candidates left of the 1 asked for"):
         none.sample(QUERY, 1, rng=rng)
 
 
 def test_it_says_what_it_is():
-    shown = repr(NearPositive(POOL, by(ALIKE), 5, among=2))
+    shown = repr(NearPositive(POOL, by(ALIKE), 5, top_m=2))
     assert shown.startswith("NearPositive(Everything(")
-    assert shown.endswith("candidates=5, temperature=0.0, among=2)")
+    assert shown.endswith("candidates=5, temperature=0.0, top_m=2)")

@@ -123,7 +123,7 @@ def test_refill_draws_the_least_that_leaves_the_count(size, ends, mode):
     if mode == "remove" and (low, high) == (0.0, 1.0):
         return
     sampler = Ring(POOL, by_id, size, **{mode: (low, high)}, refill=True)
-    longer = sampler._numbers(0)[0]
+    longer = sampler._settings(0)[0]
 
     def left(count):
         inside = len(inside_in_loops([0.0] * count, Fraction(ends[0], 100), Fraction(ends[1], 100)))
@@ -255,37 +255,37 @@ def test_what_it_is_refused_for():
             call(*arguments, **named)
         return str(caught.value)
 
-    given_one = "Ring: `keep` must be given, or remove, but one of them, got "
+    given_one = "Ring: `keep` must be given, or `remove`, but not both, got "
     assert refusal(Ring, POOL, score, 8) == given_one + "neither. Write keep=(0.9, 1.0)."
     assert refusal(Ring, POOL, score, 8, keep=(0, 1), remove=(0, 1)) == given_one + "both. Write keep=(0.9, 1.0)."
-    rule = "Ring: `keep` must be rising and between 0.0 and 1.0, got "
+    rule = "Ring: `keep` must be a pair (low, high) with 0 <= low < high <= 1, got "
     assert refusal(Ring, POOL, score, 8, keep=(0.5, 0.5)) == rule + "(0.5, 0.5). 1.0 is the hardest."
     assert refusal(Ring, POOL, score, 8, keep=(90, 100)) == rule + "(90, 100). 1.0 is the hardest."
     assert refusal(Ring, POOL, score, 8, keep=(float("nan"), 1)) == rule + "(nan, 1). 1.0 is the hardest."
-    assert refusal(Ring, POOL, score, 8, remove=0.9) == "Ring: `remove` must be a pair (low, high), got 0.9."
-    assert refusal(Ring, POOL, score, 8, keep=("0", 1)) == "Ring: `keep` must be a pair of numbers, got ('0', 1)."
+    assert refusal(Ring, POOL, score, 8, remove=0.9).startswith("Ring: `remove` must be a pair (low, high)")
+    assert refusal(Ring, POOL, score, 8, keep=("0", 1)) == rule + "('0', 1). 1.0 is the hardest."
     assert refusal(Ring, POOL, score, 0, keep=(0, 1)) == "Ring: `candidates` must be at least 1, got 0."
     assert refusal(Ring, POOL, 3, 8, keep=(0, 1)) == "Ring: `score` must be a function score(anchors, ids), got int."
     assert refusal(Ring, 3, score, 8, keep=(0, 1)).startswith("Ring: `pool` must be a pool")
     rule = "Ring: `where` must be None or a function where(query, ids), got int."
     assert refusal(Ring, POOL, score, 8, keep=(0, 1), where=3) == rule
     assert refusal(Ring, POOL, score, 8, keep=(0, 1), refill=1) == "Ring: `refill` must be True or False, got 1."
-    rule = "Ring: `remove` must be an interval that leaves some, to refill from, got (0.0, 1.0)."
+    rule = "Ring: `remove` must be an interval that leaves some candidates, to refill from, got (0.0, 1.0)."
     assert refusal(Ring, POOL, score, 8, remove=(0.0, 1.0), refill=True) == rule
     assert refusal(Ring, POOL, score, 8, keep=(0, 1), on_short="no").startswith("Ring: `on_short` must be one of")
     query, rng = ns.Query([0, 1]), ns.rng_for(0)
     assert refusal(Ring(POOL, score, 8, keep=(0, 1)).sample, [0], 1, rng=rng).startswith("Ring.sample: `query` must be")
     moving = Ring(POOL, score, 8, keep=lambda step: (1.0, 0.0))
-    assert refusal(moving.sample, query, 1, rng=rng).startswith("Ring: `keep` must be rising")
+    assert refusal(moving.sample, query, 1, rng=rng).startswith("Ring.sample: `keep` must be a pair (low, high)")
     for answer, got in [
         (np.ones((2, 8)), "(2, 8) float64."),
         (np.ones((2, 7), bool), "(2, 7) bool."),
     ]:
         masked = Ring(POOL, score, 8, keep=(0, 1), where=lambda query, ids, answer=answer: answer)
-        rule = "Ring.sample: `where` must be a function that answers with (2, 8) bool, got "
+        rule = "Ring.sample: `where` must be a function that returns (2, 8) bool, got "
         assert refusal(masked.sample, query, 1, rng=rng) == rule + got
     masked = Ring(POOL, score, 8, keep=(0, 1), where=lambda query, ids: torch.ones(2, 8, dtype=torch.bool))
-    rule = "Ring.sample: `where` must be a function that answers with a NumPy array, like the query, got a Tensor."
+    rule = "Ring.sample: `where` must be a function that returns a NumPy array, like the query, got a Tensor."
     assert refusal(masked.sample, query, 1, rng=rng) == rule
 
 

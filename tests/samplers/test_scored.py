@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
+from naysay._slots import check_score, score_slots
 from naysay.errors import NaysayError
-from naysay.samplers._scored import candidates_of, check_score, score_slots, take, wanted_slots
+from naysay.samplers._candidates import candidates_of, wanted_slots
+from naysay.samplers._top_k import take
 
 IDS = np.array([[3, -1, 0], [2, 1, -1]])
 EMPTY = IDS < 0
@@ -141,7 +143,7 @@ def test_of_triples_without_a_side_it_sees_the_ids():
         assert seen[0][1].tolist() == np.maximum(IDS, 0).tolist()
 
 
-ANSWERS = "^Mine: `score` must be a function that answers with "
+ANSWERS = "^`score` must be a function that returns "
 WRONG = {
     "a list": (lambda a, ids: ids.tolist(), "a (tensor|NumPy array), like the query, got a list"),
     "nothing": (lambda a, ids: None, "a (tensor|NumPy array), like the query, got a NoneType"),
@@ -181,7 +183,7 @@ def test_answers_of_another_world_are_refused():
         scored(lambda a, ids: (ids * 1.0).to("meta"), query, torch.from_numpy(IDS))
     with pytest.raises(NaysayError, match=ANSWERS + "real numbers, got dtype <U1"):
         scored(lambda a, ids: np.full(ids.shape, "a"), ns.Query([0, 1]), IDS)
-    with pytest.raises(NaysayError, match=r"^Mine: `score` must be a function score\(anchors, ids\), got Positives\.$"):
+    with pytest.raises(NaysayError, match=r"^`score` must be a function score\(anchors, ids\), got Positives\.$"):
         check_score(ns.Positives.from_pairs([0], [0]))
 
 
@@ -189,9 +191,9 @@ def test_candidates_come_in_the_querys_type():
     pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=5))
     assert type(candidates_of(pool, ns.Query([0]), 3, ns.rng_for(0)).ids) is np.ndarray
     assert isinstance(candidates_of(pool, ns.Query(torch.tensor([0])), 3, ns.rng_for(0)).ids, torch.Tensor)
-    with pytest.raises(NaysayError, match=r"^Mine: `candidates` must be at least 1, got 0\.$"):
+    with pytest.raises(NaysayError, match=r"^`candidates` must be at least 1, got 0\.$"):
         candidates_of(pool, ns.Query([0]), 0, ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^Mine: `query` must be a Query, got list\. Write naysay"):
+    with pytest.raises(NaysayError, match=r"^`query` must be a Query, got list\. Write naysay"):
         candidates_of(pool, [0], 3, ns.rng_for(0))
 
 
@@ -252,5 +254,5 @@ def test_what_is_taken_by_loops(rows, seed, tensors):
 def test_a_short_row_may_be_refused():
     drawn = ns.Negatives(np.array([[4, 5], [6, -1]]))
     order = np.array([[0, 1], [0, 1]])
-    with pytest.raises(NaysayError, match=r"^Mine: row 1 has 1 candidates left of the 2 asked for \(1 such row\)"):
+    with pytest.raises(NaysayError, match=r"^row 1 has 1 candidates left of the 2 asked for \(1 such row\)"):
         take(drawn, order, drawn.ids >= 0, np.array([2, 2]), 2, "raise")

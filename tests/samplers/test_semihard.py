@@ -153,7 +153,7 @@ def test_margin_and_candidates_may_follow_the_step():
     assert np.array_equal(
         sampler.sample(query, 4, rng=ns.rng_for(0)).ids, fixed.sample(query, 4, rng=ns.rng_for(0)).ids
     )
-    with pytest.raises(NaysayError, match=r"SemiHard: `candidates` must be at least 1, got 0\."):
+    with pytest.raises(NaysayError, match=r"SemiHard.sample: `candidates` must be at least 1, got 0\."):
         sampler.sample(ns.Query([0], positives=[0], step=N_ITEMS), 1, rng=ns.rng_for(0))
 
 

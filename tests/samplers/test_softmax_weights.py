@@ -144,7 +144,9 @@ def test_the_number_may_follow_the_step():
         fixed = SoftmaxWeights(UNIFORM, by(TABLE), **{name: 1.5})
         one, other = (sampler.sample(query, 4, rng=ns.rng_for(0)).weights for sampler in (moving, fixed))
         assert np.array_equal(one, other)
-        with pytest.raises(NaysayError, match=rf"SoftmaxWeights: `{name}` must be a number above 0, got 0\.0\."):
+        with pytest.raises(
+            NaysayError, match=rf"SoftmaxWeights.sample: `{name}` must be a finite number above 0, got 0\.0\."
+        ):
             moving.sample(QUERY, 4, rng=ns.rng_for(0))
 
 
@@ -201,12 +203,12 @@ def test_the_sampler_refuses():
     assert refusal(SoftmaxWeights, KNOWN, score, 1.0).startswith("SoftmaxWeights: `pool` must be a pool, with a method")
     rule = "SoftmaxWeights: `score` must be a function score(anchors, ids), got int."
     assert refusal(SoftmaxWeights, UNIFORM, 3, 1.0) == rule
-    rule = "SoftmaxWeights: `rho` must be given, or temperature in its place, got neither."
+    rule = "SoftmaxWeights: `rho` must be given, or `temperature` in its place, got neither."
     assert refusal(SoftmaxWeights, UNIFORM, score) == rule
     assert refusal(SoftmaxWeights, UNIFORM, score, 1.0, temperature=1.0).endswith("got both.")
     for bad in (0, -1.0, float("nan"), float("inf"), True, "1"):
         for name in ("rho", "temperature"):
-            rule = f"SoftmaxWeights: `{name}` must be a number above 0, got {bad!r}."
+            rule = f"SoftmaxWeights: `{name}` must be a finite number above 0, got {bad!r}."
             assert refusal(SoftmaxWeights, UNIFORM, score, **{name: bad}) == rule
     rule = "SoftmaxWeights: `correct` must be True or False, got 1."
     assert refusal(SoftmaxWeights, UNIFORM, score, 1.0, correct=1) == rule

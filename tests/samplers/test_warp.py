@@ -189,7 +189,7 @@ def test_margin_and_trials_may_follow_the_step():
     one, other = moving.sample(query, 2, rng=ns.rng_for(0)), fixed.sample(query, 2, rng=ns.rng_for(0))
     assert np.array_equal(one.ids, other.ids)
     assert np.array_equal(one.weights, other.weights)
-    with pytest.raises(NaysayError, match=r"Warp: `margin` must be a number of at least 0, got -1\."):
+    with pytest.raises(NaysayError, match=r"Warp.sample: `margin` must be a finite number at least 0, got -1\."):
         Warp(POOL, by(TABLE), 4, lambda step: -1).sample(query, 2, rng=ns.rng_for(0))
 
 
@@ -240,7 +240,7 @@ def test_the_sampler_refuses():
     assert refusal(Warp, POOL, 3, 5) == "Warp: `score` must be a function score(anchors, ids), got int."
     assert refusal(Warp, POOL, score, 0) == "Warp: `trials` must be at least 1, got 0."
     for bad in (-1.0, float("nan"), float("inf"), True, "1"):
-        assert refusal(Warp, POOL, score, 5, bad) == f"Warp: `margin` must be a number of at least 0, got {bad!r}."
+        assert refusal(Warp, POOL, score, 5, bad) == f"Warp: `margin` must be a finite number at least 0, got {bad!r}."
     rule = "Warp: `mode` must be one of 'paper', 'lightfm', got 'papr'. Did you mean 'paper'?"
     assert refusal(Warp, POOL, score, 5, mode="papr") == rule
     assert refusal(Warp, POOL, score, 5, on_short="skip").startswith("Warp: `on_short` must be one of")

@@ -98,8 +98,8 @@ TWINS = [
     ("all_empty", SaysOneWhenAllEmpty, "answered other than 0 for rows that are all empty"),
     ("frozen", lambda: Changed(scale_scores), "changed negatives.scores"),
     ("frozen", lambda: Changed(scale_vectors), "changed query.vectors"),
-    ("determinism", Moody, "gave two answers to one question"),
-    ("global_state", lambda: Changed(moved), "moved the global generator of torch"),
+    ("determinism", Moody, "gave two answers for equal inputs"),
+    ("global_state", lambda: Changed(moved), "used the global generator of torch"),
 ]
 
 

@@ -174,7 +174,7 @@ TWINS = [
     ("monotone", rewards_the_positive, "rose when the positive's score rose by 0.01"),
     ("gradient", stops_gradient, r"has a gradient of 0 in negatives where the slope is \d\.\d+"),
     ("arrays", torch_only, "raised AttributeError: 'numpy.ndarray' object has no attribute 'bool'"),
-    ("global_state", noisy, "moved the global generator of torch"),
+    ("global_state", noisy, "used the global generator of torch"),
 ]
 
 

@@ -13,6 +13,7 @@ import naysay as ns
 from naysay.pools import Everything
 from naysay.testing import PromiseBroken, check_sampler, planted_world, samplers
 from naysay.testing.samplers import PROMISES
+from naysay.types import anchor_ids
 
 
 class Mine:
@@ -95,9 +96,9 @@ OWN_TWINS = [
     ("k", WholeNumbersOnly, "raised NaysayError: .* must be a whole number, got 3.5"),
     ("k", OneForAll, r"filled slots past the last that their row asked for \(\d+ such slots\), with k of shape \(B,\)"),
     ("k", AlwaysWide, r"answered 5 slots wide where the widest row asked for 4, with k of shape \(B,\)"),
-    ("arrays", AlwaysNumpy, "answered a torch query with ids that is no tensor on its device"),
-    ("arrays", AlwaysTorch, "answered a NumPy query with ids that is no NumPy array"),
-    ("arrays", HalfTorch, "answered a torch query with log_q that is no tensor on its device"),
+    ("arrays", AlwaysNumpy, "answered a torch query with ids that is not a tensor on its device"),
+    ("arrays", AlwaysTorch, "answered a NumPy query with ids that is not a NumPy array"),
+    ("arrays", HalfTorch, "answered a torch query with log_q that is not a tensor on its device"),
 ]
 
 
@@ -151,7 +152,7 @@ class Nearest:
         slots = realised(k, len(query), rng)
         counts, width = np.broadcast_to(slots, len(query)), int(np.max(slots, initial=0))
         scores = np.asarray(query.vectors) @ self.world.item_vectors.T
-        anchors = query.ids()
+        anchors = anchor_ids(query)
         known = self.world.known.contains(anchors, np.tile(np.arange(scores.shape[1]), (len(anchors), 1)))
         scores = np.where(known | (scores < self.floor), -np.inf, scores)
         ids = np.argsort(-scores, axis=1, kind="stable")[:, :width]

@@ -127,7 +127,7 @@ ROWS = (
                 "DNS(M, N)",
                 "Shi et al. On the Theories Behind Hard Negative Sampling for Recommendation. WWW 2023.",
                 "One of the M highest of N, each as likely; the published code sums the loss over all M.",
-                _scored(2, "candidates=200, among=4", 1),
+                _scored(2, "candidates=200, top_m=4", 1),
             ),
             Alias(
                 "Simo-Serra et al.",

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._slots import partners
 from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.detectors._answers import Answers, Floats, Pairs, read_answers
@@ -16,7 +17,6 @@ from naysay.detectors._part_states import joined_states, parted_states, whole_of
 from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots, slot_scores
 from naysay.detectors._threshold import on_its_side
 from naysay.samplers._numbers import check_number
-from naysay.samplers._partner import partners
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 ANSWERS = ("scores", "probabilities")

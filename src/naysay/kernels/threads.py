@@ -51,7 +51,7 @@ def threads() -> int:
     if _THREADS.count is None:
         asked = os.environ.get("NAYSAY_THREADS", "")
         if asked and not (asked.isdecimal() and int(asked) >= 1):
-            raise_invalid("the variable", "a whole number of at least 1", repr(asked))
+            raise_invalid("NAYSAY_THREADS", "a whole number of at least 1", repr(asked))
         _THREADS.count = int(asked) if asked else _cores()
     return _THREADS.count
 

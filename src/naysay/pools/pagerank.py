@@ -74,9 +74,9 @@ class PageRank:
     ) -> None:
         """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""
         self.ranks = _window(ranks)
-        # Nearer to 0 than this, rounding would undo what a push settles, and it might never end.
-        self.restart = _below_1("restart", restart, 1e-6)
-        self.tolerance = _below_1("tolerance", tolerance, 1e-16)
+        # Below these limits rounding can undo what a push settles, and it may never end.
+        self.restart = check_number("restart", restart, at_least=1e-6, below=1)
+        self.tolerance = check_number("tolerance", tolerance, at_least=1e-16, below=1)
         check_one_of("on_short", on_short, ON_SHORT)
         self.distinct = check_distinct(distinct)
         self.on_short = on_short
@@ -141,13 +141,6 @@ def _window(ranks: Any) -> tuple[int, int] | tuple[float, float]:
     if first >= end:
         raise_invalid("ranks", "a pair (first, end) with first below end", shown(ranks))
     return first, end
-
-
-def _below_1(name: str, value: float, least: float) -> float:
-    check_number(name, value, at_least=least)
-    if value >= 1:
-        raise_invalid(name, "below 1", value)
-    return float(value)
 
 
 def _scratch(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:

@@ -7,34 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from naysay._slots import gather, of_kind
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import first_bad, public, raise_invalid, shown
-from naysay.quantity.schedules import at_step
-from naysay.samplers._choose import gather
+from naysay.checks import first_bad, raise_invalid
 from naysay.types import Array, Query
 
 Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d) or (..., layers, d), in the array type of the ids
 
 
 def check_embed(parameter: str, embed: object) -> None:
-    """Refuse what cannot be called."""
+    """Raise if `embed` cannot be called."""
     if not callable(embed):
-        raise_invalid(parameter, "a function of ids that answers with vectors", type(embed).__name__)
-
-
-def share_at(parameter: str, value: Any, step: int) -> tuple[float, float]:
-    """The interval (low, high) within [0, 1] that a mixing share is drawn from, at a step."""
-    interval = at_step(value, step)
-    if not isinstance(interval, tuple | list) or len(interval) != 2:
-        raise_invalid(parameter, "a pair (low, high)", shown(interval))
-    numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in interval)
-    if not numbers or not 0 <= interval[0] <= interval[1] <= 1:
-        raise_invalid(parameter, "a pair of rising numbers between 0.0 and 1.0", shown(interval))
-    return float(interval[0]), float(interval[1])
+        raise_invalid(parameter, "a function of ids that returns vectors", type(embed).__name__)
 
 
 def anchor_vectors(query: Query, embed_anchors: Embed | None) -> Array:
-    """(B, d) the query's own vectors, or what `embed_anchors` makes of its anchors, in the query's array type."""
+    """(B, d) the query's own vectors, or `embed_anchors` of its anchors, in the query's array type."""
     if query.vectors is not None:
         vectors = query.vectors
         if is_torch(query.anchors) and not is_torch(vectors):
@@ -50,44 +38,43 @@ def anchor_vectors(query: Query, embed_anchors: Embed | None) -> Array:
 
 
 def item_vectors(embed: Embed, ids: Array, *, layers: bool) -> Array:
-    """embed(ids), (..., d) or, with `layers`, (..., layers, d), of which (..., d) is one layer; -1 is shown as 0."""
-    found = embed(ids.clamp(min=0) if is_torch(ids) else np.maximum(ids, 0))
-    if layers and hasattr(found, "ndim") and found.ndim == ids.ndim + 1:
-        found = found[..., None, :]
-    return checked("embed", found, ids, tuple(ids.shape), ids.ndim + (2 if layers else 1))
+    """embed(ids), (..., d), or with `layers` (..., layers, d), where (..., d) is one layer; embed never gets -1."""
+    vectors = embed(ids.clamp(min=0) if is_torch(ids) else np.maximum(ids, 0))
+    if layers and hasattr(vectors, "ndim") and vectors.ndim == ids.ndim + 1:
+        vectors = vectors[..., None, :]
+    return checked("embed", vectors, ids, tuple(ids.shape), ids.ndim + (2 if layers else 1))
 
 
-def checked(parameter: str, found: Any, like: Array, shape: tuple[int, ...], ndim: int) -> Array:
-    """Vectors of a user's function, refused if they are of another array type or shape, or not finite."""
+def checked(parameter: str, vectors: Any, like: Array, shape: tuple[int, ...], ndim: int) -> Array:
+    """Vectors of a user's function. Raises if their array type or shape differs, or they are not finite."""
     kind = "a tensor" if is_torch(like) else "a NumPy array"
-    if is_torch(found) != is_torch(like) or not hasattr(found, "shape"):
-        raise_invalid(parameter, f"vectors in {kind}, like the query", f"a {type(found).__name__}")
+    if is_torch(vectors) != is_torch(like) or not hasattr(vectors, "shape"):
+        raise_invalid(parameter, f"vectors in {kind}, like the query", f"a {type(vectors).__name__}")
     beyond = "layers, d" if ndim == len(shape) + 2 else "d"
-    if found.ndim != ndim or tuple(found.shape[: len(shape)]) != shape:
+    if vectors.ndim != ndim or tuple(vectors.shape[: len(shape)]) != shape:
         wanted = ", ".join([*map(str, shape), beyond])
-        raise_invalid(parameter, f"vectors of shape ({wanted})", f"shape {tuple(found.shape)}")
-    floating = found.is_floating_point() if is_torch(found) else found.dtype.kind == "f"
+        raise_invalid(parameter, f"vectors of shape ({wanted})", f"shape {tuple(vectors.shape)}")
+    floating = vectors.is_floating_point() if is_torch(vectors) else vectors.dtype.kind == "f"
     if not floating:
-        raise_invalid(parameter, "vectors of floating numbers", f"dtype {found.dtype}")
-    finite = found.isfinite() if is_torch(found) else np.isfinite(found)
+        raise_invalid(parameter, "vectors of floating numbers", f"dtype {vectors.dtype}")
+    finite = vectors.isfinite() if is_torch(vectors) else np.isfinite(vectors)
     if not finite.all():
-        bad = ~np.asarray(to_numpy(finite)).reshape(len(found), -1)
-        values = np.asarray(to_numpy(found)).reshape(len(found), -1)
+        bad = ~np.asarray(to_numpy(finite)).reshape(len(vectors), -1)
+        values = np.asarray(to_numpy(vectors)).reshape(len(vectors), -1)
         raise_invalid(parameter, "finite", first_bad(values[np.arange(len(bad)), bad.argmax(axis=1)], bad))
-    return found
+    return vectors
 
 
 def check_width(anchors: Array, width: int) -> None:
-    """Refuse anchors' vectors of another dimension than the items'."""
+    """Raise if the anchors' vectors have another dimension than the items'."""
     if anchors.shape[1] != width:
         raise_invalid("query.vectors", f"of dimension {width}, like the items'", anchors.shape[1])
 
 
-@public
 def uniform(shape: tuple[int, ...], key: np.uint64, like: Array, interval: tuple[float, float] = (0.0, 1.0)) -> Array:
-    """Uniform numbers in [low, high) in the array type, kind and device of `like`; low itself if both are one.
+    """Uniform numbers in [low, high) in the array type, number type and device of `like`; low if both are equal.
 
-    On a processor they are NumPy's, whatever the array type, so that both draw the same; a device has its own.
+    On a CPU they are NumPy's for both array types, so that both draw the same; another device has its own generator.
     """
     low, high = interval
     if is_torch(like) and like.device.type != "cpu":
@@ -98,16 +85,6 @@ def uniform(shape: tuple[int, ...], key: np.uint64, like: Array, interval: tuple
     return of_kind(to_torch(drawn) if is_torch(like) else drawn, like)
 
 
-def like_query(array: Any, query: Query) -> Array:
-    """An array, NumPy or torch, in the array type of a query's anchors, on their device."""
-    return to_torch(array, query.device) if is_torch(query.anchors) else to_numpy(array)
-
-
-def of_kind(array: Array, like: Array) -> Array:
-    """An array in the number type of `like`, which is of the same array type."""
-    return array.to(like.dtype) if is_torch(array) else array.astype(like.dtype, copy=False)
-
-
 def stack_last(first: Array, second: Array) -> Array:
     """(B, K, 2) of two (B, K)."""
     return need_torch().stack([first, second], dim=2) if is_torch(first) else np.stack([first, second], axis=2)
@@ -116,7 +93,7 @@ def stack_last(first: Array, second: Array) -> Array:
 def two_places(first: Array, second: Array, counts: Array) -> tuple[Array, Array]:
     """Two different places among 0 ... counts - 1, from two uniform numbers (B, K) each and counts (B, 1).
 
-    The second is the first one moved on by 1 ... counts - 1; of one place or none, both are 0.
+    The second is the first plus 1 ... counts - 1, modulo counts. For a count of 0 or 1 both are 0.
     """
     if is_torch(first):
         one = (first * counts).long().minimum((counts - 1).clamp(min=0))

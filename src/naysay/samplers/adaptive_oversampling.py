@@ -1,4 +1,4 @@
-"""Adaptive oversampling: items that rank high on a factor that matters to the anchor, without scoring any."""
+"""Adaptive oversampling: items that rank high on a factor that is large for the anchor, without scoring any."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import as_array, check_one_of, first_bad, public, raise_invalid, shown
 from naysay.pools._slots import ON_SHORT, anchors_of, shortfall
 from naysay.positives import Positives
-from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
+from naysay.samplers._candidates import number_at, wanted_slots
 from naysay.samplers._factor_ranks import FactorRanks, exact_items, ranks_below
-from naysay.samplers._numbers import check_number
-from naysay.samplers._scored import wanted_slots
 from naysay.types import Array, Negatives, Query, check_query
 
 Embed = Callable[[Array], Array]  # embed(anchors (B,)) -> (B, d)
@@ -28,29 +26,32 @@ _ROUNDS = 8  # redraws of a slot that hit something known, before it is drawn ex
 @final
 @public
 class AdaptiveOversampling:
-    """Draw a rank r, draw a factor f that is large for the anchor, and take the item of rank r on that factor.
+    """Draw a rank r and a factor f that is large for the anchor, and take the item of rank r on that factor.
 
     With v the anchor's vector and sigma_f the standard deviation of factor f over the items:
 
         p(f | a) = |v_f| sigma_f / sum,    p(j | a) = sum_f p(f | a) p(rank_f(j)) over what is not known of a
 
-    where rank_f counts from the highest value of f if v_f > 0, and from the lowest if not. An anchor of all zeros takes
-    any factor. Draws are independent. A known item is drawn again, a few times, and then exactly from the formula, so
-    work is bounded; log_q is None, because the sum over the known items is not taken.
+    where rank_f counts from the highest value of f if v_f > 0, and from the lowest if not. For an anchor of all zeros
+    every factor is equally likely. Draws are independent. A known item is redrawn a few times, and then exactly from
+    the formula, so work is bounded. log_q is None, because the sum over the known items is not computed.
 
-    Ranks are those of the last `update`. The paper sorts anew every n log n draws, so that a draw costs O(d) with the
-    sorting in it; `due` says when that is. `state` holds the ranks: 4 bytes an item and factor.
+    Ranks are those of the last `update`. The paper sorts again every n log n draws, so that a draw costs O(d) with the
+    sorting included; `due` says when that is. `state` has the ranks: 4 bytes per item and factor.
 
-    The ranking turns with the axes: factors that are rotated give other negatives for the same scores. Rendle and
+    The ranking depends on the axes: rotated factors give other negatives for the same scores. Rendle and
     Freudenthaler. Improving Pairwise Learning for Item Recommendation from Implicit Feedback. WSDM 2014 (AOBPR).
 
     Args:
         positives: What is excluded, exactly: positives and ignored pairs.
-        item_factors: (n_items, d) the items' vectors as they are now, NumPy or torch; `update` brings later ones.
-        embed: Embed(anchors (B,)) -> (B, d): the anchors' vectors now, for a score that is the dot product.
-        scale: Lambda, above 0, in ranks: p(r) is in proportion to exp(-r / lambda), r = 1 ... n. It may be a
-            function of the step.
+        item_factors: (n_items, d) the items' current vectors, NumPy or torch; `update` sets later ones.
+        embed: embed(anchors (B,)) -> (B, d), the anchors' current vectors, for a score that is the dot product.
+        scale: lambda, above 0, in ranks: p(r) is proportional to exp(-r / lambda), r = 1 ... n. It may be a function
+            of the step.
         on_short: "pad" or "raise", if an anchor knows every item.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -74,17 +75,16 @@ class AdaptiveOversampling:
         if not callable(embed):
             raise_invalid("embed", "a function embed(anchors)", type(embed).__name__)
         check_one_of("on_short", on_short, ON_SHORT)
-        if not callable(scale):
-            _check_scale(scale)
         self.positives, self.embed, self.scale, self.on_short = positives, embed, scale, on_short
+        self._scale(None)
         self._ranks = _ranked(item_factors, positives.n_items)
         self._draws = 0
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives; k is a number, K = ceil(k), realised per row; or (B,) of them, and K the largest."""
+        """Draw (B, K) negatives. Draws are independent, so an item may come twice."""
         check_query(query)
         anchors = anchors_of(query, self.positives.n_anchors)
-        scale = _check_scale(at_step(self.scale, query.step))
+        scale = self._scale(query.step)
         counts, width = wanted_slots(k, len(query), rng)
         vectors = self._vectors(query)
         free = self.positives.n_items - self.positives.count(anchors, relation="any")
@@ -107,13 +107,13 @@ class AdaptiveOversampling:
         return Negatives(ids, dropped=dropped).like(query)
 
     def update(self, item_factors: Any) -> None:
-        """Rank the items by their vectors (n_items, d) as they are now: O(d n log n)."""
+        """Rank the items again by their current vectors (n_items, d): O(d n log n)."""
         self._ranks = _ranked(item_factors, self.positives.n_items)
         self._draws = 0
 
     @property
     def due(self) -> bool:
-        """Whether n log n negatives were drawn since the ranks were made: the paper's time to call `update`."""
+        """Whether n log n negatives were drawn since the last ranking: then the paper calls for `update`."""
         items = self.positives.n_items
         return self._draws >= items * math.log(max(items, 2))
 
@@ -122,7 +122,7 @@ class AdaptiveOversampling:
         return {"order": self._ranks.order.copy(), "spread": self._ranks.spread.copy(), "draws": self._draws}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` gave; refused, with nothing changed, if it is of other items or not whole."""
+        """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit these items."""
         if not isinstance(state, Mapping) or not {"order", "spread", "draws"} <= set(state):
             raise_invalid("state", "what AdaptiveOversampling.state gave", shown(state))
         order, spread, draws = (as_array(name, to_numpy(state[name])) for name in ("order", "spread", "draws"))
@@ -133,6 +133,9 @@ class AdaptiveOversampling:
             raise_invalid("draws", "a whole number of at least 0", shown(state["draws"]))
         self._ranks, self._draws = FactorRanks(order.copy(), spread.copy()), int(draws)
 
+    def _scale(self, step: int | None) -> Any:
+        return number_at("scale", self.scale, step, above=0, finite=True)
+
     def _vectors(self, query: Query) -> NDArray[np.float64]:
         """(B, d) the anchors' vectors in NumPy, without gradients."""
         torch = need_torch() if is_torch(query.anchors) else None
@@ -140,10 +143,10 @@ class AdaptiveOversampling:
             vectors = np.asarray(to_numpy(self.embed(query.anchors)), np.float64)
         shape = (len(query), len(self._ranks.spread))
         if vectors.shape != shape:
-            raise_invalid("embed", f"a function that answers with shape {shape}", f"shape {vectors.shape}")
+            raise_invalid("embed", f"a function that returns shape {shape}", f"shape {vectors.shape}")
         bad = ~np.isfinite(vectors)
         if bad.any():
-            raise_invalid("embed", "a function that answers with finite numbers", first_bad(vectors, bad))
+            raise_invalid("embed", "a function that returns finite numbers", first_bad(vectors, bad))
         return vectors
 
     def __repr__(self) -> str:
@@ -160,8 +163,3 @@ def _ranked(item_factors: Any, n_items: int) -> FactorRanks:
     if bad.any():
         raise_invalid("item_factors", "finite", first_bad(factors, bad))
     return FactorRanks.of(factors)
-
-
-def _check_scale(value: Any) -> float:
-    rule = "a number of ranks above 0"
-    return check_number("scale", value, rule, lambda scale: 0 < scale < np.inf)

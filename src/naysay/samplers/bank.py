@@ -1,20 +1,19 @@
-"""Bank: static draws with one stored vector for each item, as it was when the item was last seen."""
+"""Bank: static draws with one stored vector for each item, from when it was last observed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay._slots import PER_SLOT, blanked, gather
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_range, check_whole, first_bad, public, raise_invalid, shown
-from naysay.samplers._choose import gather
-from naysay.samplers._draw import check_is_pool, draw_k
-from naysay.samplers._joined import blanked
-from naysay.types import Negatives, Pool, Query, check_query
+from naysay.checks import as_array, check_number, check_range, check_whole, first_bad, public, raise_invalid, shown
+from naysay.samplers._candidates import check_is_pool, draw_k
+from naysay.types import Negatives, Pool, Query, check_query, positive_ids
 
 UNSEEN = "unseen"
 
@@ -22,24 +21,26 @@ UNSEEN = "unseen"
 @final
 @public
 class Bank:
-    """Take k candidates as the pool draws them, with the vectors that they had when they were last seen.
+    """Take k candidates as the pool draws them, with the vectors that they had when they were last observed.
 
-    `observe` once a step with the vectors of the query's positives renews them. An item that was never seen has no
-    vector: it is left out, its slot stays empty, and `dropped` counts it as "unseen"; noise is never a negative. The
-    answer carries `vectors` (B, K, d), 0 in empty slots, without gradients. log_q is the pool's once all items were
-    seen, None before. Of an id that comes twice in a batch, the last row counts.
+    Call `observe` once a step with the vectors of the query's positives. An item that was never observed has no vector:
+    it is left out, its slot stays empty, and `dropped` counts it as "unseen". The answer has `vectors` (B, K, d), 0 in
+    empty slots, without gradients. log_q is the pool's once all items were observed, None before. If an id comes twice
+    in a batch, the last row counts.
 
-    Cost: n_items x d numbers, which are the whole state; a copy of the vectors of a draw. `Memory` keeps the last few
-    batches instead, which are fresher, and costs their number.
+    Cost: n_items x d numbers, which are the whole state, and a copy of the vectors of a draw. `Memory` keeps the last
+    few batches instead, which are fresher, at the cost of their number.
 
     Wu, Xiong, Yu, Lin. Unsupervised Feature Learning via Non-Parametric Instance Discrimination. CVPR 2018.
 
     Args:
-        pool: Where candidates come from: `Everything` with each sample its own positive, for instance
-            discrimination.
-        n_items: How many items there are.
-        momentum: How much of the old vector stays: unit(momentum * old + (1 - momentum) * new).
-        initial: (n_items, d) vectors to begin with, e.g. those of the untrained encoder; None: nothing is known.
+        pool: Where candidates come from; for instance discrimination `Everything` with each sample its own positive.
+        n_items: The number of items.
+        momentum: The share of the old vector: unit(momentum * old + (1 - momentum) * new).
+        initial: (n_items, d) vectors to begin with, e.g. those of the untrained encoder; None for no vectors.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -51,11 +52,9 @@ class Bank:
     """
 
     def __init__(self, pool: Pool, n_items: int, momentum: float = 0.5, initial: ArrayLike | None = None) -> None:
-        """Nothing is seen, or everything that `initial` has."""
+        """Start without vectors, or with `initial`."""
         check_is_pool(pool)
-        if isinstance(momentum, bool) or not isinstance(momentum, int | float) or not 0 <= momentum <= 1:
-            raise_invalid("momentum", "a number between 0.0 and 1.0", shown(momentum))
-        self.pool, self.momentum = pool, float(momentum)
+        self.pool, self.momentum = pool, check_number("momentum", momentum, at_least=0, at_most=1)
         self.n_items = check_whole("n_items", n_items, 1)
         self.distinct = getattr(pool, "distinct", None)
         self._vectors: NDArray[Any] = np.zeros((self.n_items, 0), np.float32)
@@ -66,16 +65,16 @@ class Bank:
 
     @property
     def vectors(self) -> NDArray[Any]:
-        """(n_items, d) what is stored; 0 where an item was never seen."""
+        """(n_items, d) the stored vectors; 0 where an item was never observed."""
         return self._vectors
 
     @property
     def seen(self) -> NDArray[np.bool_]:
-        """(n_items,) whether an item was ever seen."""
+        """(n_items,) whether an item was ever observed."""
         return self._seen
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives with `vectors`; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        """Draw (B, K) negatives with `vectors`."""
         drawn = draw_k(self.pool, query, k, rng).numpy()
         check_range("pool", drawn.ids, self.n_items, "items", least=-1)
         filled = drawn.ids >= 0
@@ -86,9 +85,9 @@ class Bank:
             drawn = replace(drawn, log_q=None)
         drawn = replace(drawn, ids=np.where(known, drawn.ids, -1), vectors=vectors)
         if unseen:
-            order = np.argsort(~known, axis=1, kind="stable")  # what is left moves to the front of its row
-            named = ((field.name, getattr(drawn, field.name)) for field in fields(Negatives))
-            moved = {name: gather(array, order) for name, array in named if isinstance(array, np.ndarray)}
+            order = np.argsort(~known, axis=1, kind="stable")  # filled slots move to the front of their row
+            arrays = {name: getattr(drawn, name) for name in PER_SLOT}
+            moved = {name: gather(array, order) for name, array in arrays.items() if array is not None}
             drawn = replace(drawn, **moved, dropped={**drawn.dropped, UNSEEN: unseen})
         return blanked(drawn).like(query)
 
@@ -100,12 +99,19 @@ class Bank:
         positive_scores: Any = None,
         vectors: ArrayLike | None = None,
     ) -> None:
-        """Renew the vectors of the query's positives: `vectors` (B, d), NumPy or torch.
+        """Update the vectors of the query's positives.
 
-        `negatives` and `positive_scores` are what every part that learns is told; a bank has no use for them.
+        Args:
+            query: With positives.
+            negatives: Not used.
+            positive_scores: Not used.
+            vectors: (B, d) the vectors of the positives, NumPy or torch.
+
+        Raises:
+            NaysayError: If vectors or positives are missing or invalid.
         """
         check_query(query)
-        items = query.positive_ids()
+        items = positive_ids(query)
         check_range("positives", items, self.n_items, "items")
         if vectors is None:
             raise_invalid("vectors", "given", None, "Pass the vectors (B, d) of the query's positives.")
@@ -113,7 +119,7 @@ class Bank:
         if self._vectors.shape[1] == 0:
             self._vectors = np.zeros((self.n_items, new.shape[1]), new.dtype)
         if new.shape[1] != self._vectors.shape[1]:
-            raise_invalid("vectors", f"of dimension {self._vectors.shape[1]}, like those held", new.shape[1])
+            raise_invalid("vectors", f"of dimension {self._vectors.shape[1]}, like those stored", new.shape[1])
         stays = np.where(self._seen[items], self.momentum, 0.0)[:, None]
         self._vectors[items] = _units(stays * self._vectors[items] + (1 - stays) * new)
         self._seen[items] = True
@@ -123,7 +129,7 @@ class Bank:
         return {"vectors": self._vectors.copy(), "seen": self._seen.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` gave; refused, with nothing changed, if it is of another number of items."""
+        """Restore what `state` returned. Raises NaysayError, with nothing changed, if the number of items differs."""
         if not isinstance(state, Mapping) or not {"vectors", "seen"} <= set(state):
             raise_invalid("state", "what Bank.state gave", shown(state))
         vectors = _vectors("vectors", state["vectors"], self.n_items)
@@ -133,13 +139,13 @@ class Bank:
         self._vectors, self._seen = vectors.copy(), seen.copy()
 
     def __repr__(self) -> str:
-        """The pool and how much is seen."""
-        held = f"{np.count_nonzero(self._seen):,} of {self.n_items:,} items seen"
-        return f"Bank({self.pool!r}, {held}, momentum={self.momentum})"
+        """The pool and how many items were observed."""
+        seen = f"{np.count_nonzero(self._seen):,} of {self.n_items:,} items seen"
+        return f"Bank({self.pool!r}, {seen}, momentum={self.momentum})"
 
 
 def _vectors(parameter: str, vectors: ArrayLike, rows: int) -> NDArray[Any]:
-    """(rows, d) floating and finite, or a refusal."""
+    """(rows, d) finite floating-point vectors. Raises if they are not."""
     array = as_array(parameter, to_numpy(vectors))
     if array.ndim != 2 or len(array) != rows:
         raise_invalid(parameter, f"of shape ({rows}, d)", f"shape {array.shape}")

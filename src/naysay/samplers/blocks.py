@@ -1,26 +1,32 @@
-"""Scoring a few rows at a time, where the vectors of all candidates at once would be too many."""
+"""Scoring a few rows at a time, where the vectors of all candidates at once need too much memory."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from naysay._slots import Score, check_score
 from naysay.arrays import is_torch, need_torch
 from naysay.checks import check_whole, public
-from naysay.samplers._scored import Score, check_score
 from naysay.types import Array
 
 
 @public
 def in_blocks(score: Score, candidates: int = 1 << 13) -> Score:
-    """The same score function, asked for about `candidates` candidates at a time.
+    """Make a score function that scores about `candidates` candidates at a time.
 
-    A model that looks up d numbers for each candidate holds B n d of them: 67 MB for 4,096 rows of 64 candidates, each
-    64 wide, made and thrown away every step. In blocks it is candidates * d numbers, which a processor's cache holds.
-    Leave it out where a call is dear in itself, as with a graph network that passes all its messages first.
+    A model that looks up d numbers for each candidate needs B n d of them: 67 MB for 4,096 rows of 64 candidates with
+    d = 64, allocated at every step. In blocks it is candidates * d numbers, which fit in a CPU's cache. Do not use it
+    where one call is expensive in itself, as for a graph network that first passes all its messages.
 
     Args:
-        score: Score(anchors (B,), ids (B, n)) -> (B, n), whose rows do not depend on each other.
-        candidates: How many are scored at once, in whole rows and at least one.
+        score: score(anchors (B,), ids (B, n)) -> (B, n), whose rows do not depend on each other.
+        candidates: How many to score at once, in whole rows and at least one row.
+
+    Returns:
+        A function with the same arguments and results.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import numpy as np
@@ -34,11 +40,11 @@ def in_blocks(score: Score, candidates: int = 1 << 13) -> Score:
     check_score(score)
     check_whole("candidates", candidates, 1)
 
-    def asked(anchors: Array, ids: Array) -> Array:
+    def in_parts(anchors: Array, ids: Array) -> Array:
         rows = max(1, candidates // max(ids.shape[1], 1))
         if len(ids) <= rows:
             return score(anchors, ids)
         parts = [score(anchors[i : i + rows], ids[i : i + rows]) for i in range(0, len(ids), rows)]
         return need_torch().cat(parts) if is_torch(parts[0]) else np.concatenate(parts)
 
-    return asked
+    return in_parts

@@ -1,56 +1,53 @@
-"""Distance-weighted sampling: negatives from all distances alike, not from the one where nearly all of them lie."""
+"""Distance-weighted sampling: negatives spread evenly over all distances, though nearly all lie at one."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
 
+from naysay._slots import Score
 from naysay.arrays import is_torch, to_numpy
-from naysay.checks import check_one_of, check_whole, first_bad, public, raise_invalid
-from naysay.pools._slots import ON_SHORT
-from naysay.quantity.schedules import at_step
+from naysay.checks import check_whole, first_bad, public, raise_invalid
 from naysay.rng import key_from
-from naysay.samplers._choose import gumbel
-from naysay.samplers._draw import check_is_pool
-from naysay.samplers._numbers import check_number
-from naysay.samplers._pick import pick, reasons
-from naysay.samplers._scored import Score, candidates_of, check_score, score_slots, take, wanted_slots
+from naysay.samplers._candidates import check_parts, number_at, scored_candidates, whole_at
+from naysay.samplers._top_k import gumbel, pick
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
 TOO_FAR = "too far"
-_BEYOND = 1e-3  # how far a cosine of rounded unit vectors may lie outside [-1, 1]
+_ROUNDING = 1e-3  # how far a cosine of rounded unit vectors may lie outside [-1, 1]
 
 
 @final
 @public
 class DistanceWeighted:
-    """Draw `candidates`, and take k of them without repeats, each with weight 1 / q(D) of its distance D.
+    """Draw candidates, and take k of them without repeats, each with weight 1 / q(D) of its distance D.
 
-    candidates and the two cutoffs may be functions of the step. Points that are uniform on the unit sphere lie at
-    distance D from an anchor with density q(D), and weights are 1 / q, with D^2 = 2 - 2 cosine and D >= cutoff:
+    `candidates` and the two cutoffs may be functions of the step. Points that are uniform on the unit sphere lie at
+    distance D from an anchor with density q(D). With D^2 = 2 - 2 cosine and D >= cutoff the weights are
 
         log 1/q(D) = (2 - d) log D - (d - 3)/2 log(1 - D^2 / 4)
 
-    so the chosen ones come from every distance between the two cutoffs alike. k at once come by Gumbel top-k.
-    `scores` (B, K) are the cosines; log_q is None, because the choice depends on them. Slots for which no candidate was
-    near enough are counted {"too far": n}. Cost: the pool's draw, score for (B, candidates), a partial sort.
+    so that the distances of the chosen ones are spread evenly between the two cutoffs. The k are drawn by Gumbel top-k.
+    `scores` (B, K) are the cosines. log_q is None, because the choice depends on them. Slots for which no candidate was
+    near enough are counted as {"too far": n}. Cost: the pool's draw, score for (B, candidates), a partial sort.
 
     Wu, Manmatha, Smola, Krahenbuhl. Sampling Matters in Deep Embedding Learning. ICCV 2017. The paper bounds 1 / q by a
     number; its code bounds the distance instead, at 0.5 and 1.4, and so do we. A row with nothing near enough stays
-    empty, where its code falls back on uniform draws.
+    empty, where its code falls back to uniform draws.
 
     Args:
-        pool: Where candidates come from; it has excluded what is known.
-        score: Score(anchors (B,), ids (B, n)) -> (B, n): the cosine of unit vectors, in [-1, 1]. On a pool of
-            triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
-        candidates: How many are drawn and scored for each anchor.
-        dim: D, how many numbers a vector has, at least 2.
-        cutoff: Distances below it count as it: the nearest, which are noisy, get no more weight than that.
-        nonzero_loss_cutoff: Distances from it on get weight 0: their loss is 0 anyway. At most 2, the widest there
-            is.
+        pool: Where candidates come from. It excludes known positives.
+        score: score(anchors (B,), ids (B, n)) -> (B, n), the cosine of unit vectors, in [-1, 1]. On a pool of triples
+            (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
+        candidates: How many candidates to draw and score for each anchor.
+        dim: d, the dimension of the vectors, at least 2.
+        cutoff: Smaller distances get the weight of this one, because the nearest are noisy.
+        nonzero_loss_cutoff: This and larger distances get weight 0, because their loss is 0. At most 2.
         on_short: "pad" or "raise", if slots stay empty.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -76,38 +73,40 @@ class DistanceWeighted:
         *,
         on_short: str = "pad",
     ) -> None:
-        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
-        check_is_pool(pool)
-        check_score(score)
-        check_one_of("on_short", on_short, ON_SHORT)
+        """Keep the parts; check the numbers that are not functions of the step."""
+        check_parts(pool, score, on_short)
         self.dim = check_whole("dim", dim, 2)
         self.pool, self.score, self.candidates = pool, score, candidates
         self.cutoff, self.nonzero_loss_cutoff, self.on_short = cutoff, nonzero_loss_cutoff, on_short
         self.distinct = getattr(pool, "distinct", None)
-        if not callable(candidates):
-            check_whole("candidates", candidates, 1)
-        nearest = None if callable(cutoff) else _check_cutoff(cutoff)
-        if not callable(nonzero_loss_cutoff):
-            _check_nonzero(nonzero_loss_cutoff, 0.0 if nearest is None else nearest)
+        self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives, the first drawn first; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        """Draw (B, K) negatives, the first drawn first."""
         check_query(query)
-        size = check_whole("candidates", at_step(self.candidates, query.step), 1)
-        cutoff = _check_cutoff(at_step(self.cutoff, query.step))
-        farthest = _check_nonzero(at_step(self.nonzero_loss_cutoff, query.step), cutoff)
-        counts, width = wanted_slots(k, len(query), rng)
-        drawn = candidates_of(self.pool, query, size, rng)
-        scores = score_slots(self.score, query, drawn.ids, drawn.side)
-        there = drawn.ids >= 0
-        _check_cosines(scores, there)
+        candidates, cutoff, farthest = self._settings(query.step)
+        scored = scored_candidates(self.pool, self.score, query, k, candidates, rng)
+        scores = scored.scores
+        _check_cosines(scores, scored.filled)
         squares = (2 - 2 * scores).clip(min=cutoff**2)
-        near = there & (squares < farthest**2)
-        chances = log_inverse_density(squares.clip(max=farthest**2 * (1 - 1e-6)), self.dim)
+        near = scored.filled & (squares < farthest**2)
+        log_weights = log_inverse_density(squares.clip(max=farthest**2 * (1 - 1e-6)), self.dim)
         noise = gumbel(tuple(scores.shape), key_from(rng), scores)
-        taken = pick(chances + noise, near, width)
-        answer = take(drawn, *taken, counts, width, self.on_short, scores)
-        return replace(answer, dropped=reasons(TOO_FAR, counts, drawn.ids, near))
+        return scored.take(pick(log_weights + noise, near, scored.width), self.on_short, TOO_FAR, near)
+
+    def _settings(self, step: int | None) -> tuple[Any, Any, Any]:
+        """The numbers candidates, cutoff and nonzero_loss_cutoff at a step."""
+        candidates = whole_at("candidates", self.candidates, step)
+        cutoff = number_at("cutoff", self.cutoff, step, above=0, below=2)
+        farthest = number_at(
+            "nonzero_loss_cutoff",
+            self.nonzero_loss_cutoff,
+            step,
+            above=0.0 if cutoff is None else cutoff,
+            at_most=2,
+            advice="It must be above `cutoff`.",
+        )
+        return candidates, cutoff, farthest
 
     def __repr__(self) -> str:
         """The pool and the numbers."""
@@ -122,19 +121,9 @@ def log_inverse_density(squares: Array, dim: int) -> Array:
     return (2 - dim) / 2 * near - (dim - 3) / 2 * far
 
 
-def _check_cosines(scores: Array, there: Array) -> None:
-    """Refuse scores that are no cosines: a dot product of vectors that were not normalised, most likely."""
-    bad = there & (abs(scores) > 1 + _BEYOND)
+def _check_cosines(scores: Array, filled: Array) -> None:
+    """Raise if scores are not cosines, most likely because vectors were not normalised."""
+    bad = filled & (abs(scores) > 1 + _ROUNDING)
     if bad.any():
-        rule = "a function that answers with cosines, within [-1, 1]"
+        rule = "a function that returns cosines, within [-1, 1]"
         raise_invalid("score", rule, first_bad(to_numpy(scores), to_numpy(bad)), "Normalise the vectors first.")
-
-
-def _check_cutoff(value: Any) -> float:
-    rule = "a distance above 0 and below 2"
-    return check_number("cutoff", value, rule, lambda distance: 0 < distance < 2)
-
-
-def _check_nonzero(value: Any, cutoff: float) -> float:
-    rule = f"a distance above cutoff, {cutoff}, and at most 2"
-    return check_number("nonzero_loss_cutoff", value, rule, lambda distance: cutoff < distance <= 2)

@@ -2,49 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
+from naysay._slots import EMPTY, PER_SLOT, blanked, constant, like_query
+from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers._joined import blanked, repeated, side_by_side
-from naysay.samplers._scored import take, wanted_slots
-from naysay.samplers._vectors import like_query
-from naysay.types import Negatives, Query, Sampler, check_query
+from naysay.samplers._candidates import wanted_slots
+from naysay.samplers._top_k import take
+from naysay.types import Array, Negatives, Query, Sampler, check_query
 
 DUPLICATE = "duplicate"
-_MOST = 127  # parts that an int8 can number
+_MAX_PARTS = 127  # source is int8
+# What the slots of a part that lacks an array get: a negative, of weight 1, not mixed.
+_DEFAULTS = {"relation": 0, "weights": 1, "parents": -1}
+_IF_ALL = ("scores", "suspicion")  # kept if all parts have them
+_ALL_OR_NONE = ("vectors", "side")  # a slot without them would mean another thing
 
 
 @final
 @public
 class Mixed:
-    """Ask several samplers, each for its share of a row's k slots, and put their answers side by side.
+    """Fill a row's k slots from several samplers, each with its share.
 
     With shares s of sum 1, part p gets floor(S_p k + u) - floor(S_(p-1) k + u) slots of a row, where S are the running
-    sums and u ~ U(0, 1) is one for the row: s_p k on average, exactly so where the S_p k are whole, and k in all. A
-    part that gets no slot in the batch is not asked. Slots stand in the order of the parts.
+    sums and u ~ U(0, 1) is drawn once for the row: s_p k on average, exactly so where the S_p k are whole, and k in
+    all. A part that gets no slot in the batch is not called. Slots stand in the order of the parts.
 
-    `source` (B, K) says which part a slot came from; a part's own source is not kept. `scores` and `suspicion` are
-    there if all parts give them; `weights`, `relation` and `parents` if one does, the others' slots then having 1, 0
-    (negative) and (-1, -1); `vectors` and `side` come from all parts or from none. `dropped` adds up. log_q is None:
-    the parts' are those of their own draws. Cost: the parts', and a sort of K ids a row for the duplicates.
+    `source` (B, K) says which part a slot came from; a part's own source is not kept. `scores` and `suspicion` are kept
+    if all parts have them; `weights`, `relation` and `parents` if one has, the others' slots then get 1, 0 (negative)
+    and (-1, -1); `vectors` and `side` must come from all parts or from none. `dropped` adds up. log_q is None, because
+    the parts' are those of their own draws. Cost: that of the parts, and a sort of K ids per row for the duplicates.
 
     Args:
         parts: {name: sampler}; the names become `source_names`.
-        shares: One for each part, in their order: numbers of at least 0, whatever their sum; each, or all together,
-            may be a function of the step, which makes a curriculum.
+        shares: One for each part, in their order: numbers of at least 0 of any sum. Each, or all together, may be a
+            function of the step, which makes a curriculum.
         duplicates: "drop": an id that an earlier part brought to the row is left out, its slot stays empty and is
-            counted as "duplicate". "keep": both stay. What a part repeats by itself, and mixed vectors, are never
-            touched.
+            counted as "duplicate". "keep": both stay. Repeats within a part, and mixed vectors, are always kept.
         on_short: "pad" or "raise", if a row has an empty slot in the end.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import naysay as ns
@@ -58,11 +64,11 @@ class Mixed:
     def __init__(
         self, parts: Mapping[str, Sampler], shares: Any, *, duplicates: str = "drop", on_short: str = "pad"
     ) -> None:
-        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
+        """Keep the parts; check the shares unless they are functions of the step."""
         if not isinstance(parts, Mapping) or not parts:
             raise_invalid("parts", "a dictionary {name: sampler} of at least one", shown(parts))
-        if len(parts) > _MOST:
-            raise_invalid("parts", f"at most {_MOST}", len(parts))
+        if len(parts) > _MAX_PARTS:
+            raise_invalid("parts", f"at most {_MAX_PARTS}", len(parts))
         for name, part in parts.items():
             if not isinstance(name, str) or isinstance(part, type) or not isinstance(part, Sampler):
                 rule = "a dictionary {name: sampler}, each with a method sample(query, k, *, rng)"
@@ -73,29 +79,29 @@ class Mixed:
         self.duplicates, self.on_short = duplicates, on_short
         self.distinct = duplicates == "drop" and all(getattr(part, "distinct", None) for part in parts.values())
         ends = shares if isinstance(shares, tuple | list) else (shares,)
-        for step in () if any(map(callable, ends)) else (0,):
-            self._sums(step)
+        if not any(map(callable, ends)):
+            self._sums(0)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives, part by part; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        """Draw (B, K) negatives, in the order of the parts."""
         check_query(query)
         sums = self._sums(query.step)
         counts, width = wanted_slots(k, len(query), rng)
         start = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random((len(query), 1))
         edges = np.floor(np.round(sums * counts[:, None], 9) + start).astype(np.int64)
         shared = np.diff(edges, axis=1, prepend=0)
-        asked = [index for index in range(len(self.parts)) if shared[:, index].any()]
+        used = [part for part in range(len(self.parts)) if shared[:, part].any()]
         samplers = list(self.parts.values())
-        answers = [samplers[index].sample(query, shared[:, index], rng=rng) for index in asked]
-        row = side_by_side(tuple(self.parts), asked, answers, query)
+        answers = [samplers[part].sample(query, shared[:, part], rng=rng) for part in used]
+        row = side_by_side(tuple(self.parts), used, answers, query)
         ids = np.asarray(to_numpy(row.ids))
         again = repeated(row) if self.duplicates == "drop" else np.zeros(ids.shape, np.bool_)
         kept = (ids >= 0) & ~again
         order = np.argsort(~kept, axis=1, kind="stable")
         kept = np.take_along_axis(kept, order, axis=1)
         chosen = take(row, like_query(order, query), like_query(kept, query), counts, width, self.on_short, row.scores)
-        doubled = int(again.sum())
-        empty = {EXHAUSTED: chosen.dropped.get(EXHAUSTED, 0) - doubled, DUPLICATE: doubled}
+        n_repeated = int(again.sum())
+        empty = {EXHAUSTED: chosen.dropped.get(EXHAUSTED, 0) - n_repeated, DUPLICATE: n_repeated}
         dropped = {**row.dropped, **empty}
         return blanked(replace(chosen, dropped={reason: count for reason, count in dropped.items() if count}))
 
@@ -114,3 +120,62 @@ class Mixed:
     def __repr__(self) -> str:
         """The parts and the shares."""
         return f"Mixed({self.parts!r}, shares={self.shares}, duplicates={self.duplicates!r})"
+
+
+def side_by_side(names: tuple[str, ...], used: Sequence[int], answers: Sequence[Negatives], query: Query) -> Negatives:
+    """(B, sum of K + 1) the answers of the parts `used`, in order, and one empty slot at the end of each row."""
+    end = np.full((len(query), 1), -1)
+    columns = [*(answer.ids for answer in answers), like_query(end, query)]
+    sources = [*(np.full(answer.shape, part, np.int8) for part, answer in zip(used, answers, strict=True))]
+    joined = Negatives(
+        _columns(columns),
+        source=like_query(np.concatenate([*sources, end.astype(np.int8)], axis=1), query),
+        source_names=names,
+        dropped=_added([answer.dropped for answer in answers]),
+    )
+    together: dict[str, Array] = {}
+    for name in (name for name in PER_SLOT if name not in ("ids", "source", "log_q")):
+        arrays = [getattr(answer, name) for answer in answers]
+        given = [array for array in arrays if array is not None]
+        some_lack_it = len(given) < len(arrays)
+        if not given or (some_lack_it and name in _IF_ALL):
+            continue
+        if some_lack_it and name in _ALL_OR_NONE:
+            lacking = names[used[next(i for i, array in enumerate(arrays) if array is None)]]
+            raise_invalid("parts", f"samplers that all return {name}, or none", f"{lacking!r} without")
+        dimensions = {tuple(array.shape[2:]) for array in given}
+        if len(dimensions) > 1:
+            raise_invalid("parts", f"samplers whose {name} have one dimension", sorted(dimensions))
+        like = given[0][:, :0]
+        complete = [
+            constant(like, answer.shape[1], _DEFAULTS[name]) if array is None else array
+            for array, answer in zip(arrays, answers, strict=True)
+        ]
+        together[name] = _columns([*complete, constant(like, 1, EMPTY.get(name, 0))])
+    return replace(joined, **together)
+
+
+def repeated(row: Negatives) -> NDArray[np.bool_]:
+    """(B, N): slots whose id (with sides: side and id) an earlier part has in the row; mixed vectors never are."""
+    ids, source = np.asarray(to_numpy(row.ids)), np.asarray(to_numpy(row.source))
+    keys = ids if row.side is None else ids * 3 + np.asarray(to_numpy(row.side))
+    mixed = np.zeros(ids.shape, np.bool_) if row.parents is None else np.asarray(to_numpy(row.parents))[:, :, 0] >= 0
+    keys = np.where((ids < 0) | mixed, -1 - np.arange(ids.shape[1]), keys)  # each its own
+    order = np.argsort(keys, axis=1, kind="stable")  # of one key, the earliest part first
+    ordered, parts = np.take_along_axis(keys, order, axis=1), np.take_along_axis(source, order, axis=1)
+    starts = np.ones(ids.shape, np.bool_)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    first = np.maximum.accumulate(np.where(starts, np.arange(ids.shape[1]), 0), axis=1)
+    again = np.empty(ids.shape, np.bool_)
+    np.put_along_axis(again, order, parts > np.take_along_axis(parts, first, axis=1), axis=1)
+    return again
+
+
+def _columns(arrays: list[Array]) -> Array:
+    return need_torch().cat(arrays, dim=1) if is_torch(arrays[0]) else np.concatenate(arrays, axis=1)
+
+
+def _added(counts: Sequence[Any]) -> dict[str, int]:
+    """The sum of the counts for each reason."""
+    reasons = {reason for dropped in counts for reason in dropped}
+    return {reason: sum(dropped.get(reason, 0) for dropped in counts) for reason in sorted(reasons)}

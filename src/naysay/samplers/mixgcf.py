@@ -1,4 +1,4 @@
-"""MixGCF: one synthetic negative of several candidates, mixed with the positive and put together layer by layer."""
+"""MixGCF: a synthetic negative of several candidates, mixed with the positive and combined layer by layer."""
 
 from __future__ import annotations
 
@@ -6,25 +6,14 @@ from typing import Any, final
 
 import numpy as np
 
+from naysay._slots import gather
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import check_one_of, check_whole, public
+from naysay.checks import check_one_of, public
 from naysay.pools._slots import ON_SHORT, shortfall
-from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers._choose import gather
-from naysay.samplers._draw import check_is_pool
-from naysay.samplers._scored import wanted_slots
-from naysay.samplers._vectors import (
-    Embed,
-    anchor_vectors,
-    check_embed,
-    check_width,
-    item_vectors,
-    products,
-    share_at,
-    uniform,
-)
-from naysay.types import Array, Negatives, Pool, Query, check_query
+from naysay.samplers._candidates import check_is_pool, interval_at, wanted_slots, whole_at
+from naysay.samplers._vectors import Embed, anchor_vectors, check_embed, check_width, item_vectors, products, uniform
+from naysay.types import Array, Negatives, Pool, Query, check_query, positive_ids
 
 _POOLING = ("mean", "sum", "final", "concat")
 
@@ -32,20 +21,20 @@ _POOLING = ("mean", "sum", "final", "concat")
 @final
 @public
 class MixGCF:
-    """Mix the positive into candidates, take the hardest of them at each layer, and put the layers together.
+    """Mix the positive into candidates, take the hardest of them at each layer, and combine the layers.
 
-    The query carries its positives and the anchors' pooled vectors e_a (B, d); for "concat" (B, layers * d), whose
-    parts meet the items' layers one by one. For each of the k negatives, with M candidates m of its own:
-        positive mixing   v_m(l) = alpha(l) e_pos(l) + (1 - alpha(l)) e_m(l);  alpha ~ U(mix), one a row, slot and layer
+    The query has positives and the anchors' pooled vectors e_a (B, d); for "concat" (B, layers * d), whose parts go
+    with the items' layers one by one. For each of the k negatives, with M candidates m of its own:
+        positive mixing   v_m(l) = alpha(l) e_pos(l) + (1 - alpha(l)) e_m(l);  alpha ~ U(mix) per row, slot and layer
         hop mixing        best(l) = argmax over m of e_a . v_m(l)
         the negative      pooling over l of v_best(l)(l)
-    alpha is the same for all candidates of a layer and so does not move the argmax: the choice is made first, and only
-    what is chosen is mixed.
+    alpha is the same for all candidates of a layer and does not change the argmax, so the choice is made first, and
+    only the chosen ones are mixed.
 
-    The answer: `vectors` (B, K, d), and **gradients flow** through them into embed, for candidates and positive alike:
-    the loss is that of e_a . vectors, e.g. bpr or info_nce. `ids` and parents[..., 0] are the candidate chosen at layer
+    The answer has `vectors` (B, K, d), and **gradients flow** through them into embed, for candidates and positive.
+    The loss is that of e_a . vectors, e.g. bpr or info_nce. `ids` and parents[..., 0] are the candidate chosen at layer
     0, parents[..., 1] the positive; `scores` are e_a . vectors without gradients; log_q is None. With mix=(0, 0) and
-    one layer it is DNS; with mix=(1, 1) each negative scores as its positive does. mix and candidates may be functions
+    one layer it is DNS; with mix=(1, 1) each negative scores like its positive. `mix` and `candidates` may be functions
     of the step.
 
     Cost: the pool's draw of k M candidates, one call of embed for them, and their gradients: O(B k M layers d) in time
@@ -54,14 +43,17 @@ class MixGCF:
     Huang, Dong, Ding, Yang, Feng, Wang, Tang. MixGCF. KDD 2021.
 
     Args:
-        pool: Where candidates come from; it has excluded what is known.
-        embed: Embed(ids) -> (..., layers, d), the items' vectors at each layer of a graph network, layer 0 first;
+        pool: Where candidates come from. It excludes known positives.
+        embed: embed(ids) -> (..., layers, d), the items' vectors at each layer of a graph network, layer 0 first;
             (..., d) is one layer.
-        candidates: M, how many each negative is made from.
-        embed_anchors: Embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
-        mix: (low, high): the positive's share is uniform between them; (0, 1) in the paper.
+        candidates: M, how many candidates each negative is made from.
+        embed_anchors: embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
+        mix: (low, high) of the positive's share, which is uniform in between; (0, 1) in the paper.
         pooling: How layers become one vector: "mean", "sum", "final" (the last), or "concat".
         on_short: "pad" or "raise", if a row has fewer candidates than k.
+
+    Raises:
+        NaysayError: If an argument is invalid, or the query has no positives or no vectors.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -85,7 +77,7 @@ class MixGCF:
         pooling: str = "mean",
         on_short: str = "pad",
     ) -> None:
-        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
+        """Keep the parts; check the numbers that are not functions of the step."""
         check_is_pool(pool)
         check_embed("embed", embed)
         if embed_anchors is not None:
@@ -95,14 +87,13 @@ class MixGCF:
         self.pool, self.embed, self.embed_anchors = pool, embed, embed_anchors
         self.candidates, self.mix, self.pooling, self.on_short = candidates, mix, pooling, on_short
         self.distinct = getattr(pool, "distinct", None)
-        for step in () if callable(candidates) or callable(mix) else (0,):
-            self._numbers(step)
+        self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) synthetic negatives; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        """Make (B, K) synthetic negatives."""
         check_query(query)
-        size, mix = self._numbers(query.step)
-        positives = query.positive_ids()
+        size, mix = self._settings(query.step)
+        positives = positive_ids(query)
         anchors = anchor_vectors(query, self.embed_anchors)
         counts, width = wanted_slots(k, len(query), rng)
         drawn = self.pool.draw(query, counts * size, rng=rng).like(query)
@@ -141,10 +132,9 @@ class MixGCF:
             return mixed[:, :, -1]
         return mixed.sum(2) if self.pooling == "sum" else mixed.mean(2)
 
-    def _numbers(self, step: int) -> tuple[int, tuple[float, float]]:
-        """The candidates and mix at a step, checked."""
-        size = check_whole("candidates", at_step(self.candidates, step), 1)
-        return size, share_at("mix", self.mix, step)
+    def _settings(self, step: int | None) -> tuple[Any, Any]:
+        """The numbers candidates and mix at a step."""
+        return whole_at("candidates", self.candidates, step), interval_at("mix", self.mix, step)
 
     def __repr__(self) -> str:
         """The pool and the numbers."""

@@ -7,29 +7,15 @@ from typing import Any, final
 
 import numpy as np
 
+from naysay._slots import Score, check_score, gather, like_query, of_kind, score_slots
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import check_one_of, check_whole, public, raise_invalid
+from naysay.checks import check_one_of, public, raise_invalid
 from naysay.pools._slots import ON_SHORT, shortfall
-from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers._choose import gather, top
-from naysay.samplers._draw import check_is_pool
-from naysay.samplers._partner import sides_of
-from naysay.samplers._scored import Score, candidates_of, check_score, score_slots, wanted_slots
-from naysay.samplers._vectors import (
-    Embed,
-    check_embed,
-    item_vectors,
-    like_query,
-    of_kind,
-    products,
-    share_at,
-    stack_last,
-    two_places,
-    uniform,
-    unit,
-)
-from naysay.types import SIDES, Array, Negatives, Pool, Query, check_query
+from naysay.samplers._candidates import candidates_of, check_is_pool, interval_at, sides_of, wanted_slots, whole_at
+from naysay.samplers._top_k import top
+from naysay.samplers._vectors import Embed, check_embed, item_vectors, products, stack_last, two_places, uniform, unit
+from naysay.types import SIDES, Array, Negatives, Pool, Query, anchor_ids, check_query, positive_ids
 
 _BY = ("score", "entity")
 
@@ -37,30 +23,33 @@ _BY = ("score", "entity")
 @final
 @public
 class MixKG:
-    """Of the candidates, take the n_hard hardest by one of two criteria, and mix k pairs of them.
+    """Take the n_hard hardest candidates by one of two criteria, and mix k pairs of them.
 
-    v = a e_i + (1 - a) e_j,  a ~ U(mix),  i != j uniform among the n_hard (i = j if there is but one). The paper
-    names both criteria: `Mixed` of two samplers has both.
+    v = a e_i + (1 - a) e_j,  a ~ U(mix),  i != j uniform among the n_hard (i = j if there is only one). The paper
+    has both criteria; `Mixed` of two samplers combines them.
 
-    The answer: `vectors` (B, K, d), which stand for the replaced entity, and through which gradients flow into embed;
-    `ids` and parents[..., 0] are i, parents[..., 1] is j; `side` is the pool's; scores and log_q are None. Numbers may
-    be functions of the step. Cost: the draw, one call of score (or embed) for (B, candidates), a partial sort, and
-    embed of the 2 B k parents.
+    The answer has `vectors` (B, K, d), which replace the entity's, and through which gradients flow into embed. `ids`
+    and parents[..., 0] are i, parents[..., 1] is j; `side` is the pool's; scores and log_q are None. Numbers may be
+    functions of the step. Cost: the draw, one call of score (or embed) for (B, candidates), a partial sort, and embed
+    of the 2 B k parents.
 
     Che, Yang, Shao, Zhang, Tao. MixKG: Mixing for Harder Negative Samples in Knowledge Graph. 2022 (arXiv 2202.09606).
 
     Args:
-        pool: Where candidates come from: `Corruption` of one side (two sides: two of these in `Mixed`), or any
+        pool: Where candidates come from: `Corruption` of one side (for two sides put two of these in `Mixed`), or any
             pool.
-        score: Score(triples (B, 3), corrupted (B, n, 3)) -> (B, n), higher is closer; on a pool of items
+        score: score(triples (B, 3), corrupted (B, n, 3)) -> (B, n), higher is closer; on a pool of items
             score(anchors (B,), ids (B, n)) -> (B, n); None if by="entity".
-        embed: Embed(ids) -> (..., d), the vectors of the entities.
-        candidates: How many are drawn.
+        embed: embed(ids) -> (..., d), the vectors of the entities.
+        candidates: How many candidates to draw.
         n_hard: How many of them are mixed.
-        by: "score": hard is what the model scores highest. "entity": hard is what is most alike, by cosine, to the
-            right entity: the one that the triple has there, or the query's positive.
-        mix: (low, high) of the first parent's share: any convex combination, each as likely, unless told.
+        by: "score": the hardest are those that the model scores highest. "entity": those with the highest cosine to
+            the correct entity, which is the triple's own or the query's positive.
+        mix: (low, high) of the first parent's share, which is uniform in between.
         on_short: "pad" or "raise", if a row has no candidate.
+
+    Raises:
+        NaysayError: If an argument is invalid, or the pool replaces more than one side.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -87,7 +76,7 @@ class MixKG:
         mix: Any = (0.0, 1.0),
         on_short: str = "pad",
     ) -> None:
-        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
+        """Keep the parts; check the numbers that are not functions of the step."""
         check_is_pool(pool)
         check_one_of("by", by, _BY)
         if by == "score":
@@ -99,26 +88,25 @@ class MixKG:
         self.pool, self.score, self.embed, self.by = pool, score, embed, by
         self.candidates, self.n_hard, self.mix, self.on_short = candidates, n_hard, mix, on_short
         self.distinct = False
-        for step in () if any(map(callable, (candidates, n_hard, mix))) else (0,):
-            self._numbers(step)
+        self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) synthetic negatives; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        """Make (B, K) synthetic negatives."""
         check_query(query)
-        size, n_hard, (low, high) = self._numbers(query.step)
-        drawn = candidates_of(self.pool, query, size, rng)
+        candidates, n_hard, (low, high) = self._settings(query.step)
+        drawn = candidates_of(self.pool, query, candidates, rng)
         counts, width = wanted_slots(k, len(query), rng)
         side = _one_side(drawn)
         hardness = (
-            self._likeness(query, drawn.ids, side)
+            self._cosines(query, drawn.ids, side)
             if self.score is None
             else score_slots(self.score, query, drawn.ids, drawn.side)
         )
         hard = top(hardness, min(n_hard, hardness.shape[1]))
-        found = (gather(hardness, hard) > -np.inf).sum(1)[:, None]
+        n_found = (gather(hardness, hard) > -np.inf).sum(1)[:, None]
         draws = uniform((len(query), width, 3), key_from(rng), hardness)
-        first, second = (gather(hard, places) for places in two_places(draws[:, :, 0], draws[:, :, 1], found))
-        used = like_query(np.arange(width) < counts[:, None], query) & (found > 0)
+        first, second = (gather(hard, places) for places in two_places(draws[:, :, 0], draws[:, :, 1], n_found))
+        used = like_query(np.arange(width) < counts[:, None], query) & (n_found > 0)
         where = need_torch().where if is_torch(used) else np.where
         one, other = (where(used, gather(drawn.ids, places), -1) for places in (first, second))
         vectors = item_vectors(self.embed, one, layers=False)
@@ -132,9 +120,9 @@ class MixKG:
             dropped=shortfall(self.on_short, np.asarray(to_numpy(one)), counts),
         )
 
-    def _likeness(self, query: Query, ids: Array, side: int | None) -> Array:
-        """(B, n) cosines with the right entity, without gradients; -inf where a slot is empty."""
-        right = query.positive_ids() if side is None else query.ids()[:, side]
+    def _cosines(self, query: Query, ids: Array, side: int | None) -> Array:
+        """(B, n) cosines with the correct entity, without gradients; -inf where a slot is empty."""
+        right = positive_ids(query) if side is None else anchor_ids(query)[:, side]
         torch = need_torch() if is_torch(ids) else None
         with nullcontext() if torch is None else torch.no_grad():
             vectors = item_vectors(self.embed, ids, layers=False)
@@ -142,11 +130,10 @@ class MixKG:
         where = np.where if torch is None else torch.where
         return where(ids >= 0, products(unit(whole), unit(vectors)), -np.inf)
 
-    def _numbers(self, step: int) -> tuple[int, int, tuple[float, float]]:
-        """The numbers candidates, n_hard and mix at a step, checked."""
-        size = check_whole("candidates", at_step(self.candidates, step), 1)
-        n_hard = check_whole("n_hard", at_step(self.n_hard, step), 1)
-        return size, n_hard, share_at("mix", self.mix, step)
+    def _settings(self, step: int | None) -> tuple[Any, Any, Any]:
+        """The numbers candidates, n_hard and mix at a step."""
+        candidates = whole_at("candidates", self.candidates, step)
+        return candidates, whole_at("n_hard", self.n_hard, step), interval_at("mix", self.mix, step)
 
     def __repr__(self) -> str:
         """The pool and the numbers."""

@@ -7,25 +7,21 @@ from typing import Any, final
 
 import numpy as np
 
+from naysay._slots import gather, like_query, of_kind
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
+from naysay.checks import check_one_of, public, raise_invalid
 from naysay.pools._slots import ON_SHORT, shortfall
-from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers._choose import gather, top
-from naysay.samplers._draw import check_is_pool
-from naysay.samplers._scored import wanted_slots
+from naysay.samplers._candidates import check_is_pool, interval_at, number_at, wanted_slots, whole_at
+from naysay.samplers._top_k import top
 from naysay.samplers._vectors import (
     Embed,
     anchor_vectors,
     check_embed,
     check_width,
     item_vectors,
-    like_query,
-    of_kind,
     products,
     rows_of,
-    share_at,
     stack_last,
     two_places,
     uniform,
@@ -39,30 +35,34 @@ SOURCES = ("pair", "with anchor")
 @final
 @public
 class MoCHi:
-    """Of the candidates, take the n_hard nearest to the anchor, and mix k new vectors from them.
+    """Take the n_hard candidates that are nearest to the anchor, and mix k new vectors from them.
 
-    Near is the dot product with the query's vectors (B, d): hand in vectors of length 1. i and j are uniform among the
-    n_hard; the two differ unless there is but one. With b below 1/2 the anchor's part is always the smaller one. Every
-    number may be a function of the step, so that mixing can start late: anchor_share, or `Mixed` shares.
+    Near means the dot product with the query's vectors (B, d), which should have length 1. i and j are uniform among
+    the n_hard, and differ unless there is only one. With b below 1/2 the anchor's part is always the smaller one. Every
+    number may be a function of the step, so that mixing can start late: use `anchor_share`, or the shares of `Mixed`.
 
-    The answer: `vectors` (B, K, d) of length 1, **without gradients**, as in the paper; `ids` and parents[..., 0] are
-    i; parents[..., 1] is j, or -1 for the anchor, which is no item; `source` says which kind; `scores` are q . vectors;
-    log_q is None. The paper adds them to the queue's own negatives: `Mixed`. Cost: the draw, B dot products with the
-    candidates (for a whole Memory one matrix product, no copy per row), a partial sort, O(B k d) for the mixing.
+    The answer has `vectors` (B, K, d) of length 1, **without gradients**, as in the paper. `ids` and parents[..., 0]
+    are i; parents[..., 1] is j, or -1 for the anchor, which is not an item; `source` says which kind; `scores` are
+    q . vectors; log_q is None. The paper adds them to the queue's own negatives: use `Mixed`. Cost: the draw, B dot
+    products with the candidates (for a whole Memory one matrix product, no copy per row), a partial sort, O(B k d) for
+    the mixing.
 
     Kalantidis, Sariyildiz, Pion, Weinzaepfel, Larlus. Hard Negative Mixing for Contrastive Learning. NeurIPS 2020.
 
     Args:
         pool: Where candidates come from: `Memory`, with its own vectors, or any pool with `embed`.
-        embed: Embed(ids) -> (..., d), the items' vectors; None takes those that the pool draws.
+        embed: embed(ids) -> (..., d), the items' vectors; None uses those that the pool returns.
         n_hard: How many of the nearest candidates are mixed.
-        candidates: How many are drawn; None: everything in the pool, for pools whose draw takes n=None (`Memory`,
+        candidates: How many candidates to draw; None: everything in the pool, if its draw takes n=None (`Memory`,
             `InBatch`).
-        embed_anchors: Embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
-        anchor_share: The share of a row's slots that are mixed with the anchor, spread evenly; 0: none, 1: all.
+        embed_anchors: embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
+        anchor_share: The share of a row's slots that are mixed with the anchor, spread evenly, from 0 to 1.
         mix: (low, high) of a in pairs: unit(a n_i + (1 - a) n_j), a ~ U(mix), i != j.
         anchor_mix: (low, high) of b with the anchor q: unit(b q + (1 - b) n_i), b ~ U(anchor_mix).
         on_short: "pad" or "raise", if a row has no candidate.
+
+    Raises:
+        NaysayError: If an argument is invalid, or there are no vectors for anchors or items.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -88,7 +88,7 @@ class MoCHi:
         anchor_mix: Any = (0.0, 0.5),
         on_short: str = "pad",
     ) -> None:
-        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
+        """Keep the parts; check the numbers that are not functions of the step."""
         check_is_pool(pool)
         for name, function in (("embed", embed), ("embed_anchors", embed_anchors)):
             if function is not None:
@@ -98,16 +98,15 @@ class MoCHi:
         self.n_hard, self.candidates = n_hard, candidates
         self.anchor_share, self.mix, self.anchor_mix = anchor_share, mix, anchor_mix
         self.distinct = False
-        for step in () if any(map(callable, (n_hard, candidates, anchor_share, mix, anchor_mix))) else (0,):
-            self._numbers(step)
+        self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) synthetic negatives; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        """Make (B, K) synthetic negatives."""
         check_query(query)
         torch = need_torch() if is_torch(query.anchors) else None
         with nullcontext() if torch is None else torch.no_grad():
             anchors = anchor_vectors(query, self.embed_anchors)
-            drawn = self.pool.draw(query, self._numbers(query.step)[1], rng=rng)
+            drawn = self.pool.draw(query, self._settings(query.step)[1], rng=rng)
             counts, width = wanted_slots(k, len(query), rng)
             vectors = self._vectors(drawn, query, anchors)
             return self._mixed(query, anchors, drawn.ids, vectors, counts, width, key_from(rng))
@@ -115,19 +114,19 @@ class MoCHi:
     def _vectors(self, drawn: Negatives, query: Query, anchors: Array) -> Array:
         """(B, n, d), or (n, d) where all rows share them, in the kind of the anchors' vectors."""
         if self.embed is not None:
-            found = item_vectors(self.embed, like_query(drawn.ids, query), layers=False)
+            vectors = item_vectors(self.embed, like_query(drawn.ids, query), layers=False)
         elif drawn.vectors is not None:
-            found = to_numpy(drawn.vectors)
-            if found.strides[0] == 0 and len(found):
-                found = found[0]  # a view that all rows share: not to be copied for each
-            found = like_query(found, query)
-        elif drawn.shape[1] == 0:  # a memory that nothing was pushed to
-            found = anchors[:0]
+            vectors = to_numpy(drawn.vectors)
+            if vectors.strides[0] == 0 and len(vectors):
+                vectors = vectors[0]  # a view that all rows share: do not copy it for each
+            vectors = like_query(vectors, query)
+        elif drawn.shape[1] == 0:  # an empty memory
+            vectors = anchors[:0]
         else:
             advice = "Pass embed, or push vectors into the memory."
             raise_invalid("embed", "given where the pool has no vectors", None, advice)
-        check_width(anchors, found.shape[-1])
-        return of_kind(found, anchors)
+        check_width(anchors, vectors.shape[-1])
+        return of_kind(vectors, anchors)
 
     def _mixed(
         self,
@@ -140,7 +139,7 @@ class MoCHi:
         key: np.uint64,
     ) -> Negatives:
         """The negatives from (B, n) candidates and their vectors."""
-        n_hard, _, share, mix, anchor_mix = self._numbers(query.step)
+        n_hard, _, share, mix, anchor_mix = self._settings(query.step)
         where = need_torch().where if is_torch(query.anchors) else np.where
         slot = np.arange(width)
         spread = np.floor((slot + 1) * share + 1e-9) > np.floor(slot * share + 1e-9)
@@ -150,10 +149,10 @@ class MoCHi:
             ids, vectors = like_query(np.full((len(query), 1), -1), query), anchors[:, None] * 0
         scores = where(ids >= 0, products(anchors, vectors), -np.inf)
         hard = top(scores, min(n_hard, scores.shape[1]))
-        found = (gather(scores, hard) > -np.inf).sum(1)[:, None]
+        n_found = (gather(scores, hard) > -np.inf).sum(1)[:, None]
         draws = uniform((len(query), width, 3), key, anchors)
-        first, second = (gather(hard, places) for places in two_places(draws[:, :, 0], draws[:, :, 1], found))
-        used = like_query(slot < counts[:, None], query) & (found > 0)
+        first, second = (gather(hard, places) for places in two_places(draws[:, :, 0], draws[:, :, 1], n_found))
+        used = like_query(slot < counts[:, None], query) & (n_found > 0)
 
         low, high = (np.where(spread, 1 - b, a) for a, b in zip(mix, anchor_mix, strict=True))  # of the first parent
         low, spans = (of_kind(like_query(bound, query), anchors) for bound in (low, high - low))
@@ -173,17 +172,15 @@ class MoCHi:
             dropped=shortfall(self.on_short, np.asarray(to_numpy(parent)), counts),
         )
 
-    def _numbers(self, step: int) -> tuple[int, int | None, float, tuple[float, float], tuple[float, float]]:
-        """The numbers n_hard, candidates, anchor_share, mix and anchor_mix at a step, checked."""
-        n_hard = check_whole("n_hard", at_step(self.n_hard, step), 1)
-        candidates = at_step(self.candidates, step)
-        if candidates is not None:
-            candidates = check_whole("candidates", candidates, 1)
-        share = at_step(self.anchor_share, step)
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-            raise_invalid("anchor_share", "a number between 0.0 and 1.0", shown(share))
-        pairs = share_at("mix", self.mix, step), share_at("anchor_mix", self.anchor_mix, step)
-        return n_hard, candidates, float(share), *pairs
+    def _settings(self, step: int | None) -> tuple[Any, Any, Any, Any, Any]:
+        """The numbers n_hard, candidates, anchor_share, mix and anchor_mix at a step."""
+        return (
+            whole_at("n_hard", self.n_hard, step),
+            whole_at("candidates", self.candidates, step, optional=True),
+            number_at("anchor_share", self.anchor_share, step, at_least=0, at_most=1),
+            interval_at("mix", self.mix, step),
+            interval_at("anchor_mix", self.anchor_mix, step),
+        )
 
     def __repr__(self) -> str:
         """The pool and the numbers."""

@@ -10,65 +10,56 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._slots import Score, corrupted_triples, gather, score_slots
 from naysay.arrays import is_torch, to_torch
-from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
-from naysay.pools._slots import ON_SHORT
+from naysay.checks import public, raise_invalid, shown
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers._choose import gather
-from naysay.samplers._draw import check_is_pool
-from naysay.samplers._pick import pick_any
-from naysay.samplers._scored import (
-    Score,
-    candidates_of,
-    check_score,
-    corrupted_triples,
-    score_slots,
-    take,
-    wanted_slots,
-)
+from naysay.samplers._candidates import candidates_of, check_interval, check_parts, wanted_slots, whole_at
+from naysay.samplers._top_k import pick_any, take
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
 # where(query, ids (B, n)) -> (B, n) bool; of triples where(query, corrupted (B, n, 3))
 Where = Callable[[Query, Array], Array]
 OUTSIDE = "outside the ring"
-_ROUNDING = 1e-9  # (1 - 0.9) * 10 is 0.9999999999999998: what a cut may miss and still be whole
+_ROUNDING = 1e-9  # (1 - 0.9) * 10 is 0.9999999999999998, which must count as 1
 
 
 @final
 @public
 class Ring:
-    """Draw and score candidates, keep or remove those of a percentile interval, and take k of the rest at random.
+    """Draw and score candidates, keep or remove a percentile interval of them, and take k of the rest at random.
 
-    The interval may be a function of the step, and so may each of its ends and `candidates` (`Linear`): a curriculum.
+    The interval may be a function of the step, and so may each of its ends and `candidates` (`naysay.quantity.Linear`).
 
-    The one rule for intervals: the m candidates of a row stand by score, the hardest at place 0, of equal scores the
-    earlier drawn first; (low, high) are places floor((1 - high) m) to floor((1 - low) m), the last not included. So the
-    hardest share x is floor(x m) candidates (0.1 % of fewer than 1,000 is none), and intervals that meet share no
-    candidate and leave none out. Percentiles are within the row, whatever the mask says.
+    The rule for intervals: the m candidates of a row are sorted by score, the hardest at place 0, of equal scores the
+    earlier drawn first. (low, high) are the places floor((1 - high) m) to floor((1 - low) m), the last excluded. So the
+    hardest share x is floor(x m) candidates (0.1 % of fewer than 1,000 is none), and adjacent intervals neither share a
+    candidate nor leave one out. Percentiles are those of the row, whatever the mask.
 
-    `dropped` counts the candidates that the cut left out, "outside the ring". `scores` (B, K) are those of the model;
-    log_q is None, because the cut depends on them. The k are a uniform choice without repeats among what is left. Cost:
-    the pool's draw, one call of score for (B, candidates), and a sort of each row.
+    `dropped` counts the candidates that were cut, as "outside the ring". `scores` (B, K) are the model's. log_q is
+    None, because the cut depends on them. The k are a uniform choice without repeats from what is left. Cost: the
+    pool's draw, one call of score for (B, candidates), and a sort of each row.
 
     Cai, Frankle, Schwab, Morcos. Are All Negatives Created Equal in Contrastive Instance Discrimination? 2020 (hard is
     (0.95, 1.0), the very hardest (0.999, 1.0)); Wu, Mosse, Zhuang, Yamins, Goodman. Conditional Negative Sampling for
-    Contrastive Learning of Visual Representations. ICLR 2021 (a ring that closes in as training goes on).
+    Contrastive Learning of Visual Representations. ICLR 2021 (a ring that closes in during training).
 
     Args:
-        pool: Where candidates come from; it has excluded what is known.
-        score: Score(anchors (B,), ids (B, n)) -> (B, n), higher is closer: any function of the model. On a pool of
-            triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
-        candidates: How many are drawn and scored for each anchor.
+        pool: Where candidates come from. It excludes known positives.
+        score: score(anchors (B,), ids (B, n)) -> (B, n), higher is closer. On a pool of triples (`Corruption`)
+            score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
+        candidates: How many candidates to draw and score for each anchor.
         keep: (low, high) in [0, 1]: only this interval of difficulty stays; 1.0 is the hardest.
-        remove: (low, high): this interval goes, and the rest stays. One of the two is given.
-        where: Where(query, ids (B, n)) -> (B, n) bool in the query's array type (same class, other class): cuts the
-            interval down to the candidates for which it holds; keep keeps and remove removes what is in both. On a
-            pool of triples where(query, corrupted (B, n, 3)).
-        refill: False: the interval shrinks the set. True: the draw is so much longer that `candidates` are left
-            after the cut, so that the count stays; a mask under keep, or a pool that runs out, may still leave
-            fewer.
+        remove: (low, high): this interval is removed, and the rest stays. Give either `keep` or `remove`.
+        where: where(query, ids (B, n)) -> (B, n) bool in the query's array type (same class, other class): restricts
+            the interval to the candidates for which it holds. On a pool of triples where(query, corrupted (B, n, 3)).
+        refill: If True, more candidates are drawn, so that `candidates` are left after the cut. A mask with `keep`, or
+            a pool that runs out, may still leave fewer.
         on_short: "pad" or "raise", if fewer than k are left in a row.
+
+    Raises:
+        NaysayError: If an argument is invalid, or not exactly one of `keep` and `remove` is given.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -92,34 +83,35 @@ class Ring:
         refill: bool = False,
         on_short: str = "pad",
     ) -> None:
-        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
-        check_is_pool(pool)
-        check_score(score)
+        """Keep the parts; check the numbers that are not functions of the step."""
+        check_parts(pool, score, on_short)
         if (keep is None) == (remove is None):
             got = "neither" if keep is None else "both"
-            raise_invalid("keep", "given, or remove, but one of them", got, "Write keep=(0.9, 1.0).")
+            raise_invalid("keep", "given, or `remove`, but not both", got, "Write keep=(0.9, 1.0).")
         if where is not None and not callable(where):
             raise_invalid("where", "None or a function where(query, ids)", type(where).__name__)
         if not isinstance(refill, bool):
             raise_invalid("refill", "True or False", shown(refill))
-        check_one_of("on_short", on_short, ON_SHORT)
         self.pool, self.score, self.candidates, self.where = pool, score, candidates, where
         self.keep, self.remove, self.refill, self.on_short = keep, remove, refill, on_short
         self.distinct = getattr(pool, "distinct", None)
-        interval = keep if remove is None else remove
-        ends = interval if isinstance(interval, tuple | list) else (interval,)
-        for step in () if any(map(callable, (candidates, *ends))) else (0,):
-            self._numbers(step)
+        ends = self._interval if isinstance(self._interval, tuple | list) else (self._interval,)
+        if not any(map(callable, (candidates, *ends))):
+            self._settings(0)
 
     @property
     def _name(self) -> str:
         return "keep" if self.remove is None else "remove"
 
+    @property
+    def _interval(self) -> Any:
+        return self.keep if self.remove is None else self.remove
+
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives in random order; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        """Draw (B, K) negatives in random order."""
         check_query(query)
-        size, low, high = self._numbers(query.step)
-        drawn = candidates_of(self.pool, query, size, rng)
+        candidates, low, high = self._settings(query.step)
+        drawn = candidates_of(self.pool, query, candidates, rng)
         counts, width = wanted_slots(k, len(query), rng)
         scores = score_slots(self.score, query, drawn.ids, drawn.side)
         order = _hardest_first(scores)
@@ -128,30 +120,25 @@ class Ring:
         if self.where is not None:
             inside = inside & gather(_mask(self.where, query, drawn), order)
         left = inside if self.remove is None else filled & ~inside
-        places, held = pick_any(left, width, key_from(rng), scores)
-        chosen = take(drawn, gather(order, places), held, counts, width, self.on_short, scores)
-        cut = int((filled & ~left).sum())
-        return replace(chosen, dropped={**chosen.dropped, OUTSIDE: cut}) if cut else chosen
+        places, kept = pick_any(left, width, key_from(rng), scores)
+        chosen = take(drawn, gather(order, places), kept, counts, width, self.on_short, scores)
+        n_outside = int((filled & ~left).sum())
+        return replace(chosen, dropped={**chosen.dropped, OUTSIDE: n_outside}) if n_outside else chosen
 
-    def _numbers(self, step: int) -> tuple[int, float, float]:
-        """How many to draw, and the interval, at a step; checked."""
-        size = check_whole("candidates", at_step(self.candidates, step), 1)
-        interval = at_step(self.keep if self.remove is None else self.remove, step)
-        if not isinstance(interval, tuple | list) or len(interval) != 2:
-            raise_invalid(self._name, "a pair (low, high)", shown(interval))
-        low, high = (at_step(end, step) for end in interval)
-        for end in (low, high):
-            if isinstance(end, bool) or not isinstance(end, int | float | np.floating):
-                raise_invalid(self._name, "a pair of numbers", shown((low, high)))
-        if not 0 <= low < high <= 1:
-            raise_invalid(self._name, "rising and between 0.0 and 1.0", shown((low, high)), "1.0 is the hardest.")
-        return self._longer(size, low, high) if self.refill else size, float(low), float(high)
+    def _settings(self, step: int) -> tuple[int, float, float]:
+        """How many candidates to draw, and the interval, at a step."""
+        candidates = whole_at("candidates", self.candidates, step)
+        interval = at_step(self._interval, step)
+        if isinstance(interval, tuple | list):
+            interval = tuple(at_step(end, step) for end in interval)
+        low, high = check_interval(self._name, interval, "<", "1.0 is the hardest.")
+        return self._longer(candidates, low, high) if self.refill else candidates, low, high
 
     def _longer(self, size: int, low: float, high: float) -> int:
-        """The least number of candidates of which `size` are left."""
+        """The smallest number of candidates of which `size` are left after the cut."""
         share = high - low if self.remove is None else 1 - (high - low)
         if share <= 0:
-            raise_invalid("remove", "an interval that leaves some, to refill from", shown((low, high)))
+            raise_invalid("remove", "an interval that leaves some candidates, to refill from", shown((low, high)))
         longer = np.arange(math.ceil((size + 1) / share) + 1)
         inside = _cuts(len(longer) - 1, low) - _cuts(len(longer) - 1, high)
         left = inside if self.remove is None else longer - inside
@@ -159,14 +146,13 @@ class Ring:
 
     def __repr__(self) -> str:
         """The pool and the interval."""
-        interval = self.keep if self.remove is None else self.remove
-        options = f"{self._name}={interval}, refill={self.refill}"
+        options = f"{self._name}={self._interval}, refill={self.refill}"
         return f"Ring({self.pool!r}, candidates={self.candidates}, {options})"
 
 
-def _cuts(most: int, end: float) -> NDArray[np.int64]:
-    """(most + 1,) the place of an end of an interval among 0 ... most candidates, the hardest at 0."""
-    places: NDArray[np.int64] = np.floor((1.0 - end) * np.arange(most + 1) + _ROUNDING).astype(np.int64)
+def _cuts(n: int, end: float) -> NDArray[np.int64]:
+    """(n + 1,) the place of an interval's end among 0 ... n candidates, the hardest at 0."""
+    places: NDArray[np.int64] = np.floor((1.0 - end) * np.arange(n + 1) + _ROUNDING).astype(np.int64)
     return places
 
 
@@ -189,14 +175,14 @@ def _within(filled: Array, low: float, high: float) -> Array:
 
 
 def _mask(where: Where, query: Query, drawn: Negatives) -> Array:
-    """(B, n) bool: what the user's function says; it never sees -1."""
+    """(B, n) bool: what the user's function returns. It never gets -1."""
     ids = drawn.ids
-    shown_ids = ids.clamp(min=0) if is_torch(ids) else np.maximum(ids, 0)
-    found = where(query, shown_ids if drawn.side is None else corrupted_triples(query.anchors, shown_ids, drawn.side))
+    valid = ids.clamp(min=0) if is_torch(ids) else np.maximum(ids, 0)
+    mask = where(query, valid if drawn.side is None else corrupted_triples(query.anchors, valid, drawn.side))
     kind = "a tensor" if is_torch(ids) else "a NumPy array"
-    if is_torch(found) != is_torch(ids) or not hasattr(found, "dtype"):
-        raise_invalid("where", f"a function that answers with {kind}, like the query", f"a {type(found).__name__}")
-    if tuple(found.shape) != tuple(ids.shape) or not str(found.dtype).endswith("bool"):
-        got = f"{tuple(found.shape)} {found.dtype}"
-        raise_invalid("where", f"a function that answers with {tuple(ids.shape)} bool", got)
-    return found
+    if is_torch(mask) != is_torch(ids) or not hasattr(mask, "dtype"):
+        raise_invalid("where", f"a function that returns {kind}, like the query", f"a {type(mask).__name__}")
+    if tuple(mask.shape) != tuple(ids.shape) or not str(mask.dtype).endswith("bool"):
+        got = f"{tuple(mask.shape)} {mask.dtype}"
+        raise_invalid("where", f"a function that returns {tuple(ids.shape)} bool", got)
+    return mask

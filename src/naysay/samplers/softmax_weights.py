@@ -1,4 +1,4 @@
-"""Softmax weights: every candidate is taken, and the hard ones count for more."""
+"""Softmax weights: every candidate is taken, and hard ones get more weight."""
 
 from __future__ import annotations
 
@@ -7,43 +7,42 @@ from typing import Any, final
 
 import numpy as np
 
+from naysay._slots import Score, check_score, score_slots, where
 from naysay.arrays import is_torch, need_torch
 from naysay.checks import public, raise_invalid, shown
-from naysay.quantity.schedules import at_step
-from naysay.samplers._draw import check_is_pool, draw_k
-from naysay.samplers._numbers import check_number
-from naysay.samplers._partner import partner_scores
-from naysay.samplers._pick import where
-from naysay.samplers._scored import Score, check_score, score_slots
+from naysay.samplers._candidates import check_is_pool, draw_k, number_at, positive_scores
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
 
 @final
 @public
 class SoftmaxWeights:
-    """Take k candidates as the pool draws them, and weigh each row by a softmax of how hard they are: it sums to 1.
+    """Take k candidates as the pool draws them, with weights that are a softmax of how hard they are, of sum 1 per row.
 
-    One of rho and temperature is given; it may be a function of the step. k = N: what is asked for is what is scored.
-    The weights carry no gradient, so losses.bpr(positive, scores, weights=...) is sum_j w_j Z_j, and its gradient that
-    of harder negatives without a choice among them. The variance is that of the row's candidates, divided by their
-    number; where they are all as hard, the weights are even. `scores` (B, K) are the model's. log_q is the pool's and
-    exact, because nothing is selected. AdaSIR writes s_j - s_p, which is the same: a row has one positive.
+    Give either `rho` or `temperature`; it may be a function of the step. N = k: all that is drawn is scored and used.
+    The weights carry no gradient, so losses.bpr(positive, scores, weights=...) is sum_j w_j Z_j, and its gradient is
+    that of harder negatives without a choice of some. The variance is over the row's candidates, divided by their
+    number; if all are equally hard, the weights are equal. `scores` (B, K) are the model's. log_q is the pool's and
+    exact, because nothing is selected. AdaSIR writes s_j - s_p, which is the same, because a row has one positive.
 
     Cost: the pool's draw, score for (B, k), O(B k).
 
     Shi, Chen, Feng, Zhang, Wu, Gao, He. On the Theories Behind Hard Negative Sampling for Recommendation. WWW 2023;
     AdaSIR: Chen, Lian, Li, Jin, Zheng, Chen. Learning Recommenders for Implicit Feedback with Importance Resampling.
-    WWW 2022, which resamples by these weights where we weigh.
+    WWW 2022, which resamples by these weights.
 
     Args:
-        pool: Where candidates come from; it has excluded what is known.
-        score: Score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; with rho also asked for each row's
-            positive, n = 1. On a pool of triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)).
-        rho: Above 0: the divergence (Kullback-Leibler) of the weights from even ones, about. Softmax(rho, N): Z_j =
+        pool: Where candidates come from. It excludes known positives.
+        score: score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; with `rho` also called for each row's
+            positive, with n = 1. On a pool of triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)).
+        rho: Above 0: about the Kullback-Leibler divergence of the weights from equal ones. Softmax(rho, N): Z_j =
             -log sigmoid(s_p - s_j), tau = sqrt(Var_j(Z) / (2 rho)), w = softmax(Z / tau - log q).
-        temperature: Above 0, in the place of rho. AdaSIR: w = softmax(s / temperature - log q).
-        correct: Whether draws that are likelier weigh less, by log q. It needs a pool of independent draws
-            (distinct=False) that knows its log_q. False leaves log q out, for any pool.
+        temperature: Above 0, in place of `rho`. AdaSIR: w = softmax(s / temperature - log q).
+        correct: Whether more likely draws get less weight, by log q. It needs a pool of independent draws
+            (distinct=False) with log_q. With False, log q is left out, for any pool.
+
+    Raises:
+        NaysayError: If an argument is invalid, or the pool does not fit `correct`.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -58,12 +57,12 @@ class SoftmaxWeights:
     def __init__(
         self, pool: Pool, score: Score, rho: Any = None, *, temperature: Any = None, correct: bool = True
     ) -> None:
-        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
+        """Keep the parts; check the numbers that are not functions of the step."""
         check_is_pool(pool)
         check_score(score)
         if (rho is None) == (temperature is None):
             got = "neither" if rho is None else "both"
-            raise_invalid("rho", "given, or temperature in its place", got)
+            raise_invalid("rho", "given, or `temperature` in its place", got)
         if not isinstance(correct, bool):
             raise_invalid("correct", "True or False", shown(correct))
         self.distinct = getattr(pool, "distinct", None)
@@ -72,33 +71,29 @@ class SoftmaxWeights:
             raise_invalid("pool", "one of independent draws", "distinct=True", advice)
         self.pool, self.score, self.correct = pool, score, correct
         self.rho, self.temperature = rho, temperature
-        if not callable(self._number):
-            self._checked(self._number)
-
-    @property
-    def _number(self) -> Any:
-        return self.temperature if self.rho is None else self.rho
+        self._number(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives with `weights`; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        """Draw (B, K) negatives with `weights`."""
         check_query(query)
-        number = self._checked(at_step(self._number, query.step))
-        positive = None if self.rho is None else partner_scores(self.score, query)[:, None]
+        number = self._number(query.step)
+        positive = None if self.rho is None else positive_scores(self.score, query)[:, None]
         drawn = draw_k(self.pool, query, k, rng).like(query)
         if self.correct and drawn.log_q is None:
             advice = "Pass correct=False to leave it out."
             raise_invalid("pool", "one that knows its log_q", type(self.pool).__name__, advice)
         scores = score_slots(self.score, query, drawn.ids, drawn.side)
-        there = drawn.ids >= 0
-        scores = where(there, scores, 0.0)
-        logits = scores / number if positive is None else _hardness(scores - positive, there, number)
+        filled = drawn.ids >= 0
+        scores = where(filled, scores, 0.0)
+        logits = scores / number if positive is None else _hardness(scores - positive, filled, number)
         if self.correct:
             logits = logits - drawn.log_q
-        return replace(drawn, scores=scores, weights=softmax(logits, there))
+        return replace(drawn, scores=scores, weights=softmax(logits, filled))
 
-    def _checked(self, value: Any) -> float:
+    def _number(self, step: int | None) -> Any:
+        """The temperature, or rho, at a step."""
         name = "temperature" if self.rho is None else "rho"
-        return check_number(name, value, "a number above 0", lambda number: 0 < number < np.inf)
+        return number_at(name, getattr(self, name), step, above=0, finite=True)
 
     def __repr__(self) -> str:
         """The pool and the settings."""
@@ -106,21 +101,21 @@ class SoftmaxWeights:
         return f"SoftmaxWeights({self.pool!r}, {number}, correct={self.correct})"
 
 
-def _hardness(above: Array, there: Array, rho: float) -> Array:
-    """(B, n) (Z - mean) / tau of Z = log(1 + exp(s_n - s_p)); 0 where a row's candidates are all as hard."""
+def _hardness(above: Array, filled: Array, rho: float) -> Array:
+    """(B, n) (Z - mean) / tau of Z = log(1 + exp(s_n - s_p)); 0 where all candidates of a row are equally hard."""
     z = -need_torch().nn.functional.logsigmoid(-above) if is_torch(above) else np.logaddexp(0, above)
-    count = there.sum(1)[:, None].clip(min=1)
-    z = where(there, z, 0.0)
-    away = where(there, z - z.sum(1)[:, None] / count, 0.0)
+    count = filled.sum(1)[:, None].clip(min=1)
+    z = where(filled, z, 0.0)
+    away = where(filled, z - z.sum(1)[:, None] / count, 0.0)
     tau = ((away**2).sum(1)[:, None] / count / (2 * rho)) ** 0.5
     return away / where(tau > 0, tau, 1.0)
 
 
-def softmax(logits: Array, there: Array) -> Array:
+def softmax(logits: Array, filled: Array) -> Array:
     """(B, n) weights that sum to 1 over a row's filled slots, 0 elsewhere."""
-    low = where(there, logits, -np.inf)
+    low = where(filled, logits, -np.inf)
     if is_torch(logits):
-        return need_torch().softmax(low, dim=1).masked_fill(~there, 0.0)
+        return need_torch().softmax(low, dim=1).masked_fill(~filled, 0.0)
     highest = low.max(axis=1, keepdims=True, initial=-np.inf)
     raised = np.exp(low - np.where(highest > -np.inf, highest, 0.0))
     return raised / np.maximum(raised.sum(axis=1, keepdims=True), np.finfo(raised.dtype).tiny)

@@ -1,4 +1,4 @@
-"""Static sampling: what the pool draws is what is taken. The distribution does not depend on the model."""
+"""Static sampling: negatives as the pool draws them. The distribution does not depend on the model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import public
-from naysay.samplers._draw import check_is_pool, draw_k
+from naysay.samplers._candidates import check_is_pool, draw_k
 from naysay.types import Negatives, Pool, Query
 
 
@@ -16,10 +16,13 @@ from naysay.types import Negatives, Pool, Query
 class Static:
     """Take k candidates as the pool draws them: uniform (RNS) or by weight (PNS), from any pool.
 
-    Works in the query's array type. log_q is the pool's, as exact as there: nothing is selected after the draw.
+    log_q is the pool's and stays exact, because nothing is selected after the draw.
 
     Args:
-        pool: Where candidates come from; it has excluded what is known.
+        pool: Where candidates come from. It excludes known positives.
+
+    Raises:
+        NaysayError: If `pool` is not a pool.
 
     Example:
         >>> import naysay as ns
@@ -35,7 +38,7 @@ class Static:
         self.distinct = getattr(pool, "distinct", None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives; k is a number, K = ceil(k), realised per row; or (B,) of them, and K the largest."""
+        """Draw (B, K) negatives."""
         return draw_k(self.pool, query, k, rng).like(query)
 
     def __repr__(self) -> str:

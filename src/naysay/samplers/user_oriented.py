@@ -1,4 +1,4 @@
-"""User-oriented sampling: the negatives of anchors with more positives count for more."""
+"""User-oriented sampling: negatives of anchors with more positives get more weight."""
 
 from __future__ import annotations
 
@@ -9,23 +9,34 @@ import numpy as np
 
 from naysay.checks import check_range, public, raise_invalid
 from naysay.positives import Positives
-from naysay.samplers._draw import check_is_pool, draw_k
-from naysay.types import Negatives, Pool, Query, check_query
+from naysay.samplers._candidates import check_is_pool, draw_k
+from naysay.types import Negatives, Pool, Query, anchor_ids, check_query
 
 
 @final
 @public
 class UserOriented:
-    """Take k candidates of each anchor and weigh them by count(anchor) / mean count.
+    """Take k candidates of each anchor, with weight count(anchor) / mean count.
 
-    The more an anchor is known to like, the surer it is that what is missing was passed over: a missing pair (a, i)
-    weighs sum_j R_aj. Pan et al. One-Class Collaborative Filtering. ICDM 2008, Table I. The paper also samples in
-    that proportion, which has the same expectation with more noise; here the number stays k and `weights` (B, K) carry
-    the proportion. Rows that are drawn from positive *pairs* have it already: use `Static` there.
+    The more positives an anchor has, the more likely it is that a missing pair is a true negative: a missing pair
+    (a, i) gets weight sum_j R_aj. Pan et al. One-Class Collaborative Filtering. ICDM 2008, Table I. The paper also
+    samples in that proportion, which has the same expectation and more variance. Here k stays the same, and `weights`
+    (B, K) have the proportion. Rows that are drawn from positive *pairs* already have it: use `Static` for them.
 
     Args:
         pool: Where candidates come from.
-        positives: Whose counts are taken; the mean is over anchors with at least one positive.
+        positives: Whose counts are used. The mean is over anchors with at least one positive.
+
+    Raises:
+        NaysayError: If an argument is invalid, or there are no positives.
+
+    Example:
+        >>> import naysay as ns
+        >>> known = ns.Positives.from_pairs([0, 1, 1, 1], [0, 1, 2, 3], n_items=9)
+        >>> sampler = UserOriented(ns.pools.Everything(known), known)
+        >>> sampler.sample(ns.Query([0, 1]), 2, rng=ns.rng_for(0)).weights
+        array([[0.5, 0.5],
+               [1.5, 1.5]])
     """
 
     def __init__(self, pool: Pool, positives: Positives) -> None:
@@ -41,9 +52,9 @@ class UserOriented:
         self._share = counts / counts[counts > 0].mean()
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives with `weights`; k is a number, K = ceil(k), realised per row; or (B,) of them."""
+        """Draw (B, K) negatives with `weights`."""
         check_query(query)
-        anchors = query.ids()
+        anchors = anchor_ids(query)
         if anchors.ndim != 1:
             raise_invalid("query.anchors", "of shape (B,)", "triples")
         check_range("anchors", anchors, len(self._share), "anchors")

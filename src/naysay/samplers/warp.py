@@ -1,4 +1,4 @@
-"""WARP: the first candidate that comes too close to the positive, weighed by how soon it came."""
+"""WARP: the first candidate that violates the margin, weighted by how soon it came."""
 
 from __future__ import annotations
 
@@ -8,54 +8,52 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._slots import Score
 from naysay.arrays import is_torch, need_torch, to_torch
 from naysay.checks import check_one_of, check_whole, public, raise_invalid
-from naysay.pools._slots import ON_SHORT
-from naysay.quantity.schedules import at_step
-from naysay.samplers._draw import check_is_pool
-from naysay.samplers._numbers import check_number
-from naysay.samplers._partner import partner_scores
-from naysay.samplers._pick import pick, reasons
-from naysay.samplers._scored import Score, candidates_of, check_score, score_slots, take, wanted_slots
+from naysay.samplers._candidates import check_parts, number_at, scored_candidates, whole_at
+from naysay.samplers._top_k import pick
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
 MODES = ("paper", "lightfm")
 NO_VIOLATOR = "no violator"
-_MOST = 10.0  # lightfm's MAX_LOSS
-_EXACT = 256  # below, harmonic numbers are added up; above, five terms of their series give every digit
+_MAX_WEIGHT = 10.0  # lightfm's MAX_LOSS
+_EXACT = 256  # below it harmonic numbers are summed; above it five terms of their series give every digit
 
 
 @final
 @public
 class Warp:
-    """Draw one candidate after the other until one violates the margin, s_n > s_p - margin; the sooner, the heavier.
+    """Draw candidates one by one until one violates the margin, s_n > s_p - margin; the sooner, the higher its weight.
 
-    trials and margin may be functions of the step. The query must have positives, unless it is of triples, whose
+    `trials` and `margin` may be functions of the step. The query must have positives, except for triples, where the
     positive is the triple itself.
 
-    Of k negatives each is the next violator, and t counts the trials since the one before: with independent draws they
-    are k WARP steps that share the trials. A violator comes with probability rho a trial, so t is 1 / rho on average,
-    and floor((n - 1) / t) estimates the rank of the positive, (n - 1) rho. It is too high on average, as
-    E[1 / t] = rho log(1 / rho) / (1 - rho): that is the paper's, and kept. With a distinct pool t is a little smaller.
+    Each of the k negatives is the next violator, and t counts the trials since the previous one: with independent draws
+    they are k WARP steps that share the trials. A trial violates with probability rho, so t is 1 / rho on average, and
+    floor((n - 1) / t) estimates the rank of the positive, (n - 1) rho. The estimate is too high on average, as
+    E[1 / t] = rho log(1 / rho) / (1 - rho); that is the paper's method. With a distinct pool t is a little smaller.
 
-    `weights` (B, K) carry L, for losses.hinge(..., weights=...); rows without a violator stay empty and are counted
-    {"no violator": n}. `scores` are the model's, log_q is None. All trials are drawn and scored at once: the cost is
-    that of `trials` candidates, whichever comes first.
+    `weights` (B, K) are for losses.hinge(..., weights=...). Slots without a violator stay empty and are counted as
+    {"no violator": n}. `scores` are the model's, log_q is None. All trials are drawn and scored at once, so the cost is
+    that of `trials` candidates, whichever violates first.
 
-    Weston, Bengio, Usunier. WSABIE. IJCAI 2011: candidates are never positives, which do not count as trials; that is
-    the pool's promise here, in both modes. lightfm's code draws from all items and counts a positive as a failed trial.
+    Weston, Bengio, Usunier. WSABIE. IJCAI 2011: candidates are never positives, which do not count as trials; here the
+    pool guarantees it, in both modes. lightfm's code draws from all items and counts a positive as a failed trial.
 
     Args:
-        pool: Where candidates come from; it has excluded what is known. The paper draws independently:
-            distinct=False.
-        score: Score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; also asked for each row's positive, n =
-            1. On a pool of triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
-        trials: How many candidates a row may look at.
+        pool: Where candidates come from. It excludes known positives. The paper draws independently: distinct=False.
+        score: score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; also called for each row's positive, with
+            n = 1. On a pool of triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
+        trials: The maximum number of candidates per row.
         margin: How far below the positive a negative should stay, in units of the score.
-        mode: The weight of a negative that took t trials, with n items in all: "paper" L(floor((n - 1) / t)), L(r)
-            = 1 + 1/2 + ... + 1/r "lightfm" min(log(max(1, floor((n - 1) / t))), 10).
-        n_items: N; by default that of the pool's positives.
+        mode: The weight of a negative that took t trials, with n items in all. "paper": L(floor((n - 1) / t)) with
+            L(r) = 1 + 1/2 + ... + 1/r. "lightfm": min(log(max(1, floor((n - 1) / t))), 10).
+        n_items: n; by default that of the pool's positives.
         on_short: "pad" or "raise", if slots stay empty.
+
+    Raises:
+        NaysayError: If an argument is invalid, or `n_items` is needed and not given.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -77,41 +75,36 @@ class Warp:
         n_items: int | None = None,
         on_short: str = "pad",
     ) -> None:
-        """Keep the parts; numbers are looked at here, functions of the step when they are called."""
-        check_is_pool(pool)
-        check_score(score)
+        """Keep the parts; check the numbers that are not functions of the step."""
+        check_parts(pool, score, on_short)
         check_one_of("mode", mode, MODES)
-        check_one_of("on_short", on_short, ON_SHORT)
-        known = getattr(pool, "positives", None)
-        found = n_items if n_items is not None else getattr(known, "n_items", None)
-        if found is None:
+        if n_items is None:
+            n_items = getattr(getattr(pool, "positives", None), "n_items", None)
+        if n_items is None:
             advice = "Pass how many items there are: the weight of a rank depends on it."
             raise_invalid("n_items", "given for a pool without positives", None, advice)
-        self.n_items = check_whole("n_items", found, 1)
+        self.n_items = check_whole("n_items", n_items, 1)
         self.pool, self.score, self.trials, self.margin = pool, score, trials, margin
         self.mode, self.on_short = mode, on_short
         self.distinct = getattr(pool, "distinct", None)
-        if not callable(trials):
-            check_whole("trials", trials, 1)
-        if not callable(margin):
-            _check_margin(margin)
+        self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) weighed negatives, in the order of trials; k is a number, K = ceil(k), realised per row; or (B,)."""
+        """Draw (B, K) negatives with `weights`, in the order of trials."""
         check_query(query)
-        trials = check_whole("trials", at_step(self.trials, query.step), 1)
-        margin = _check_margin(at_step(self.margin, query.step))
-        counts, width = wanted_slots(k, len(query), rng)
-        positive = partner_scores(self.score, query)[:, None]
-        drawn = candidates_of(self.pool, query, trials, rng)
-        scores = score_slots(self.score, query, drawn.ids, drawn.side)
-        there = drawn.ids >= 0
-        violates = there & (scores > positive - margin)
-        trial = there.cumsum(1)  # a slot that the pool left empty is no trial
-        weights = _like(rank_weights(self.n_items, trials, self.mode), scores)[_waited(trial, violates)]
-        order, held = pick(trial * -1.0, violates, width)
-        answer = take(replace(drawn, weights=weights), order, held, counts, width, self.on_short, scores)
-        return replace(answer, dropped=reasons(NO_VIOLATOR, counts, drawn.ids, violates))
+        trials, margin = self._settings(query.step)
+        scored = scored_candidates(self.pool, self.score, query, k, trials, rng, with_positive=True)
+        violates = scored.filled & (scored.scores > scored.positive - margin)
+        trial = scored.filled.cumsum(1)  # a slot that the pool left empty is not a trial
+        weights = _like(rank_weights(self.n_items, trials, self.mode), scored.scores)[_waited(trial, violates)]
+        choice = pick(trial * -1.0, violates, scored.width)
+        weighted = replace(scored, drawn=replace(scored.drawn, weights=weights))
+        return weighted.take(choice, self.on_short, NO_VIOLATOR, violates)
+
+    def _settings(self, step: int | None) -> tuple[Any, Any]:
+        """The numbers trials and margin at a step."""
+        margin = number_at("margin", self.margin, step, at_least=0, finite=True)
+        return whole_at("trials", self.trials, step), margin
 
     def __repr__(self) -> str:
         """The pool and the settings."""
@@ -121,7 +114,7 @@ class Warp:
 def rank_weights(n_items: int, trials: int, mode: str) -> NDArray[np.float64]:
     """(trials + 1,) the weight of a negative that took t = 0 ... trials trials; none takes 0, which weighs 0."""
     ranks = (n_items - 1) // np.arange(1, trials + 1)
-    weights = np.minimum(np.log(np.maximum(ranks, 1)), _MOST) if mode == "lightfm" else harmonic(ranks)
+    weights = np.minimum(np.log(np.maximum(ranks, 1)), _MAX_WEIGHT) if mode == "lightfm" else harmonic(ranks)
     return np.concatenate([[0.0], weights])
 
 
@@ -133,13 +126,8 @@ def harmonic(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.where(ranks < _EXACT, small[np.minimum(ranks, _EXACT - 1)], series)
 
 
-def _check_margin(value: Any) -> float:
-    """A finite number of at least 0."""
-    return check_number("margin", value, "a number of at least 0", lambda margin: 0 <= margin < np.inf)
-
-
 def _waited(trial: Array, violates: Array) -> Array:
-    """(B, n) how many trials lie between the last violator before a slot, or the start, and the slot."""
+    """(B, n) the number of trials since the last violator before a slot, or since the start."""
     ends = trial * violates
     if is_torch(trial):
         torch = need_torch()

@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import need_torch, to_numpy
-from naysay.checks import public
 from naysay.rng import rng_for
 
 
-@public
 @dataclass(frozen=True)
 class Case:
-    """Inputs of a loss as tensors, and the loss itself. `log_q` is handed over only if the loss needs it."""
+    """Inputs of a loss as tensors, and the loss itself. `log_q` is passed only if the loss needs it."""
 
     loss: Callable[..., Any]
     positive: Any  # (B,)
@@ -49,7 +47,6 @@ class Case:
         return replace(self, positive=self.positive[rows], **cut)
 
 
-@public
 @dataclass(frozen=True)
 class Bench:
     """A loss under test and the inputs to test it with."""

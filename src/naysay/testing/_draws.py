@@ -1,30 +1,34 @@
-"""What pools and samplers promise alike: (B,) in, (B, n) out, nothing known, the same for the same generator."""
+"""What pools and samplers both promise: (B,) in, (B, n) out, nothing known, the same for the same generator."""
 
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
+from naysay.errors import NaysayError
 from naysay.kernels.threads import set_threads, threads
+from naysay.rng import rng_for
 from naysay.testing._trials import LARGE, MANY, Trial, differs, equal, place_keys
 from naysay.testing.promises import moved_generator
-from naysay.types import Negatives, Query
+from naysay.types import Negatives, Query, Stateful, anchor_ids
 
 _TRIES = 32
 _EXHAUSTED = "exhausted"
 
 
 def on_short(trial: Trial) -> str | None:
-    """A row with nothing left is padded with -1, never refused."""
+    """A row with nothing left is padded with -1, without an exception."""
     try:
         trial.ask(trial.batches.roomiest())
-    except Exception:  # refused for another reason, which `shape` will name
+    except Exception:
+        # A user's part may raise anything. If it fails where nothing is short, the promise `shape` reports it.
         return None
-    for slots in (trial.slots, trial.most):
+    for slots in (trial.slots, trial.max_slots):
         try:
             trial.ask(trial.batches.emptiest(), slots)
         except Exception as error:
@@ -125,7 +129,7 @@ def determinism(trial: Trial) -> str | None:
 
 def in_threads(trial: Trial) -> str | None:
     """The number of threads changes nothing."""
-    query, slots = trial.batches.mixed(LARGE), max(trial.slots, min(trial.most, 16))
+    query, slots = trial.batches.mixed(LARGE), max(trial.slots, min(trial.max_slots, 16))
     before, answers = threads(), []
     try:
         for count in (1, 2, 4):
@@ -167,9 +171,46 @@ def global_state(trial: Trial) -> str | None:
 def _first(query: Query, drawn: Negatives, bad: NDArray[np.bool_]) -> str:
     """'item 7 for anchor 3': the first offending slot."""
     row, slot = np.argwhere(bad)[0]
-    return f"item {drawn.ids[row, slot]} for anchor {query.ids()[row].tolist()}"
+    return f"item {drawn.ids[row, slot]} for anchor {anchor_ids(query)[row].tolist()}"
 
 
 def _slots(bad: NDArray[np.bool_]) -> str:
     count = int(np.count_nonzero(bad))
     return f"{count} such slot{'s' if count > 1 else ''}"
+
+
+def saved_state(part: Any) -> Any:
+    """A copy of a part's state, or None if it has none."""
+    return copy.deepcopy(part.state()) if isinstance(part, Stateful) else None
+
+
+def state(trial: Trial) -> str | None:
+    """A flat dictionary of arrays, numbers and strings, and all of it: restored, the next draw is the same."""
+    if trial.saved is None:
+        return None
+    strange = _strange(trial.saved)
+    if strange is not None:
+        return f"keeps {strange}; a state is a flat dictionary of arrays, numbers and strings"
+    query = trial.batches.mixed(MANY)
+    first = trial.ask(query)
+    for step in range(1, 4):  # change its state by drawing and observing
+        drawn = trial.call(query, trial.slots, rng=rng_for(trial.seed, step))
+        if hasattr(trial.part, "observe"):
+            with suppress(NaysayError):  # it needs scores or vectors, which are not known here
+                trial.part.observe(query, drawn)
+    difference = differs(first, trial.ask(query))
+    return None if difference is None else f"gave other {difference} after restore(state())"
+
+
+def _strange(state: Any) -> str | None:
+    """What in a state `np.savez(file, **state)` could not write down without pickle, or None."""
+    if not isinstance(state, dict):
+        return f"a {type(state).__name__} in place of a dictionary"
+    for key, value in state.items():
+        if not isinstance(key, str):
+            return f"the key {key!r}"
+        plain = to_numpy(value)
+        number = isinstance(plain, bool | int | float | str | np.generic)
+        if not number and not (isinstance(plain, np.ndarray) and plain.dtype.kind != "O"):
+            return f"a {type(value).__name__} at {key!r}"
+    return None

@@ -1,23 +1,140 @@
-"""A pool or sampler under test: how it is called, with which queries, and how its answers are compared."""
+"""A pool or sampler under test: the queries it gets, how it is called, and how its answers are compared."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
+from naysay.checks import as_array, raise_invalid
+from naysay.positives import POSITIVE, Positives
 from naysay.rng import rng_for
-from naysay.testing._batches import Batches
-from naysay.types import Negatives, Query
+from naysay.triples import Triples
+from naysay.types import RELATION, Negatives, Query, anchor_ids, positive_ids
 
 MANY = 64
-LARGE = 4096  # rows enough for a call to be split over threads
+LARGE = 4096  # enough rows for a call to be split over threads
 _FIELDS = tuple(f.name for f in fields(Negatives) if f.name not in ("source_names", "dropped"))
+Known = Positives | Triples
+MakeQuery = Callable[[NDArray[np.int64]], Query]
+# Rows with the most known items come first in every batch, because draws run out there.
+_EMPTIEST = 4
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Queries made of given rows.
+
+    Args:
+        rows: (A,) anchors or (A, 3) triples to choose from.
+        partners: (A,) a positive of each, or None.
+        make_query: Makes a query of chosen rows; None is Query(rows, positives=partners).
+        known: What must never be returned, or None if that is not known.
+        seed: Of the choice of rows.
+    """
+
+    rows: NDArray[np.int64]
+    partners: NDArray[np.int64] | None
+    make_query: MakeQuery | None
+    known: Known | None
+    seed: int
+
+    def of(self, chosen: NDArray[np.int64]) -> Query:
+        """The query of these rows, by place."""
+        rows = self.rows[chosen]
+        if self.make_query is not None:
+            return self.make_query(rows)
+        return Query(rows, positives=None if self.partners is None else self.partners[chosen])
+
+    def mixed(self, size: int) -> Query:
+        """`size` rows: first the emptiest, then any, with repetition."""
+        rng = rng_for(self.seed, step=size)
+        return self.of(np.concatenate([self._emptiest, rng.integers(0, len(self.rows), size)])[:size])
+
+    def emptiest(self) -> Query:
+        """The rows with the fewest candidates left."""
+        return self.of(self._emptiest)
+
+    def roomiest(self) -> Query:
+        """One row with the most candidates left."""
+        return self.of(np.argsort(self._n_known, kind="stable")[:1])
+
+    @cached_property
+    def _emptiest(self) -> NDArray[np.int64]:
+        _, first = np.unique(self.rows, axis=0, return_index=True)
+        return first[np.argsort(-self._n_known[first], kind="stable")[:_EMPTIEST]]
+
+    @cached_property
+    def _n_known(self) -> NDArray[np.int64]:
+        if isinstance(self.known, Positives):
+            return self.known.count(self.rows, relation="any")
+        return np.zeros(len(self.rows), np.int64)
+
+    @property
+    def n_candidates(self) -> int | None:
+        """An upper bound of the number of different negatives of a row, or None if it is not known."""
+        if isinstance(self.known, Positives):
+            return self.known.n_items
+        return None if self.known is None else 2 * self.known.n_entities + self.known.n_relations
+
+    def has_choice(self, query: Query, slots: int) -> bool:
+        """Whether some row has more items left than slots; True if that is not known."""
+        if not isinstance(self.known, Positives):
+            return True
+        free = self.known.n_items - self.known.count(anchor_ids(query), relation="any")
+        return bool((free > slots).any())
+
+    def limits(self, drawn: Negatives) -> NDArray[np.int64] | None:
+        """(B, K) the first id past the end, or None if it is not known."""
+        if isinstance(self.known, Positives):
+            return np.full(drawn.shape, self.known.n_items)
+        if self.known is None:
+            return None
+        relation = np.zeros(drawn.shape, bool) if drawn.side is None else drawn.side == RELATION
+        return np.where(relation, self.known.n_relations, self.known.n_entities)
+
+    def forbidden(self, query: Query, drawn: Negatives) -> NDArray[np.bool_]:
+        """(B, K): slots that hold what is known of their row; with nothing known, the row's own positive."""
+        anchors, mask = anchor_ids(query), np.asarray(drawn.mask)
+        if isinstance(self.known, Positives):
+            return np.asarray(mask & self.known.contains(anchors, np.where(mask, drawn.ids, -1), relation="any"))
+        if self.known is None:
+            if query.positives is None:
+                return np.zeros(drawn.shape, bool)
+            return np.asarray(mask & (drawn.ids == positive_ids(query)[:, None]))
+        rows, slots = np.nonzero(mask)
+        triples = anchors[rows]
+        triples[np.arange(len(rows)), drawn.side[rows, slots]] = drawn.ids[rows, slots]
+        forbidden = np.zeros(drawn.shape, bool)
+        forbidden[rows, slots] = self.known.contains(triples)
+        return forbidden
+
+
+def batches(known: Known | None, anchors: ArrayLike | None, make_query: MakeQuery | None, seed: int) -> Batches:
+    """Batches from the given anchors, else from the known pairs or triples. Raises if there are neither."""
+    partners: NDArray[np.int64] | None = None
+    if anchors is not None:
+        rows: NDArray[Any] = anchor_ids(Query(as_array("anchors", to_numpy(anchors))))
+    elif isinstance(known, Positives):
+        rows, partners = known.pairs()
+        if known.relation is not None:
+            positive = known.relation == POSITIVE
+            rows, partners = rows[positive], partners[positive]
+        if len(rows) == 0:
+            rows, partners = np.arange(known.n_anchors), None
+    elif isinstance(known, Triples):
+        rows = known.array
+    else:
+        raise_invalid("anchors", "given where there are no positives to take them from", None)
+    if len(rows) == 0:
+        raise_invalid("anchors", "at least one row", "none")
+    return Batches(rows, partners, make_query, known, seed)
 
 
 @dataclass(frozen=True)
@@ -25,22 +142,25 @@ class Trial:
     """A part under test.
 
     Args:
+        part: The pool or sampler.
         call: Its method, (query, slots, *, rng) -> Negatives.
-        slots: How many slots it is asked for.
-        most: How many it may be asked for: more than there are candidates, where that is affordable.
-        saved: Its state before the test, to start every answer from; None if it keeps none.
+        batches: Its queries.
+        slots: The usual number of slots.
+        max_slots: The largest number of slots: more than there are candidates, where that is affordable.
+        seed: Of its generators.
+        saved: Its state before the test, from which every answer starts; None if it has none.
     """
 
     part: Any
     call: Callable[..., Negatives]
     batches: Batches
     slots: int
-    most: int
+    max_slots: int
     seed: int
     saved: Any = None
 
     def ask(self, query: Query, slots: Any = None, *, step: int = 0) -> Negatives:
-        """The answer from the first state, with the generator of (seed, step)."""
+        """The answer from the saved state, with the generator of (seed, step)."""
         self.rewind()
         answer = self.call(query, self.slots if slots is None else slots, rng=rng_for(self.seed, step))
         if not isinstance(answer, Negatives):
@@ -57,7 +177,7 @@ class Trial:
         """Some rows, many rows, and the rows that run out, with the slots to ask for."""
         yield self.batches.mixed(MANY), self.slots
         yield self.batches.mixed(LARGE), self.slots
-        yield self.batches.emptiest(), self.most
+        yield self.batches.emptiest(), self.max_slots
 
     def answers(self) -> Iterator[tuple[Query, Negatives]]:
         """The questions with their answers, in NumPy."""

@@ -1,4 +1,4 @@
-"""check_detector: what everything that looks for false negatives promises."""
+"""check_detector: what every detector of false negatives promises."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from naysay.types import Detector, Negatives, Query, check_query
 
 
 @dataclass(frozen=True)
-class Hearing:
-    """A detector and what it is asked about."""
+class Trial:
+    """A detector under test, with a query and negatives."""
 
     detector: Detector
     query: Query
@@ -29,19 +29,19 @@ class Hearing:
         """Its suspicion, in NumPy."""
         return np.asarray(to_numpy(self.detector.suspicion(self.query, self.negatives)))
 
-    def rows(self, stop: int) -> Hearing:
-        """The same question about the first rows only."""
-        return Hearing(self.detector, _first_rows(self.query, stop), _first_rows(self.negatives, stop))
+    def rows(self, stop: int) -> Trial:
+        """The same with the first rows only."""
+        return Trial(self.detector, _first_rows(self.query, stop), _first_rows(self.negatives, stop))
 
-    def emptied(self) -> Hearing:
-        """The same question with every slot empty."""
-        return Hearing(self.detector, self.query, replace(self.negatives, ids=0 * self.negatives.ids - 1))
+    def emptied(self) -> Trial:
+        """The same with every slot empty."""
+        return Trial(self.detector, self.query, replace(self.negatives, ids=0 * self.negatives.ids - 1))
 
-    def half_emptied(self) -> Hearing:
-        """The same question with every second slot of a row empty."""
+    def half_emptied(self) -> Trial:
+        """The same with every second slot of a row empty."""
         ids = copy.deepcopy(self.negatives.ids)
         ids[:, ::2] = -1
-        return Hearing(self.detector, self.query, replace(self.negatives, ids=ids))
+        return Trial(self.detector, self.query, replace(self.negatives, ids=ids))
 
 
 def _first_rows(flowing: Any, stop: int) -> Any:
@@ -50,22 +50,22 @@ def _first_rows(flowing: Any, stop: int) -> Any:
     return replace(flowing, **{name: value[:stop] for name, value in cut.items() if hasattr(value, "dtype")})
 
 
-def shape(hearing: Hearing) -> str | None:
+def shape(trial: Trial) -> str | None:
     """(B, K), a number for each slot."""
-    given = hearing.ask().shape
-    wanted = hearing.negatives.shape
+    given = trial.ask().shape
+    wanted = trial.negatives.shape
     return None if given == wanted else f"answered with shape {given} for negatives of shape {wanted}"
 
 
-def dtype(hearing: Hearing) -> str | None:
+def dtype(trial: Trial) -> str | None:
     """A floating-point number, not a flag: a threshold can be chosen later."""
-    given = hearing.ask().dtype
+    given = trial.ask().dtype
     return None if given.kind == "f" else f"answered with dtype {given}; suspicion is a float"
 
 
-def in_range(hearing: Hearing) -> str | None:
+def in_range(trial: Trial) -> str | None:
     """Finite, from 0 to 1."""
-    given = hearing.ask()
+    given = trial.ask()
     bad = ~((given >= 0) & (given <= 1))
     if not bad.any():
         return None
@@ -73,35 +73,35 @@ def in_range(hearing: Hearing) -> str | None:
     return f"answered {given[row, slot]} at row {row}, slot {slot}; suspicion is within 0 ... 1 ({bad.sum()} such)"
 
 
-def empty(hearing: Hearing) -> str | None:
+def empty(trial: Trial) -> str | None:
     """0 in an empty slot."""
-    given = hearing.half_emptied()
+    given = trial.half_emptied()
     bad = given.ask()[np.asarray(to_numpy(given.negatives.ids)) < 0]
     return f"answered {bad[bad != 0][0]} in an empty slot, where suspicion is 0" if (bad != 0).any() else None
 
 
-def no_rows(hearing: Hearing) -> str | None:
-    """B = 0 and B = 1 are batches like any other."""
+def no_rows(trial: Trial) -> str | None:
+    """B = 0 and B = 1 work like other batches."""
     for stop in (0, 1):
-        part = hearing.rows(stop)
+        part = trial.rows(stop)
         given = part.ask().shape
         if given != part.negatives.shape:
             return f"answered with shape {given} for negatives of shape {part.negatives.shape}"
     return None
 
 
-def all_empty(hearing: Hearing) -> str | None:
+def all_empty(trial: Trial) -> str | None:
     """Rows without a single negative are answered with zeros."""
-    given = hearing.emptied().ask()
-    zeros = np.zeros(hearing.negatives.shape)
+    given = trial.emptied().ask()
+    zeros = np.zeros(trial.negatives.shape)
     return None if equal(given, zeros) else "answered other than 0 for rows that are all empty"
 
 
-def frozen(hearing: Hearing) -> str | None:
-    """The query and the negatives are left as they were."""
-    for name, flowing in (("query", hearing.query), ("negatives", hearing.negatives)):
+def frozen(trial: Trial) -> str | None:
+    """The query and the negatives are not changed."""
+    for name, flowing in (("query", trial.query), ("negatives", trial.negatives)):
         before = copy.deepcopy(flowing)
-        hearing.ask()
+        trial.ask()
         for f in fields(flowing):
             one, other = getattr(before, f.name), getattr(flowing, f.name)
             if hasattr(other, "dtype") and not equal(one, other):
@@ -109,17 +109,17 @@ def frozen(hearing: Hearing) -> str | None:
     return None
 
 
-def determinism(hearing: Hearing) -> str | None:
-    """An equal question gets an equal answer."""
-    return None if equal(hearing.ask(), hearing.ask()) else "gave two answers to one question"
+def determinism(trial: Trial) -> str | None:
+    """Equal inputs give equal answers."""
+    return None if equal(trial.ask(), trial.ask()) else "gave two answers for equal inputs"
 
 
-def global_state(hearing: Hearing) -> str | None:
-    """No global generator moves."""
-    return moved_generator(hearing.ask)
+def global_state(trial: Trial) -> str | None:
+    """No global generator is used."""
+    return moved_generator(trial.ask)
 
 
-PROMISES: Promises[Hearing] = {
+PROMISES: Promises[Trial] = {
     "shape": shape,
     "dtype": dtype,
     "range": in_range,
@@ -134,23 +134,34 @@ PROMISES: Promises[Hearing] = {
 
 @public
 def check_detector(detector: Detector, query: Query, negatives: Negatives, *, without: Collection[str] = ()) -> None:
-    """Raise PromiseBroken if `detector` breaks a promise of a detector; return nothing if it keeps them all.
+    """Raise PromiseBroken if `detector` breaks a promise of a detector.
 
     shape         (B, K), like the negatives
     dtype         a float
     range         finite, from 0 (surely a negative) to 1 (surely a false one)
-    empty         0 where ids is -1; also tried with every second slot emptied
-    no_rows       B = 0 and B = 1 work: slices of the same question
+    empty         0 where ids is -1; also tested with every second slot empty
+    no_rows       B = 0 and B = 1 work: slices of the same batch
     all_empty     rows without any negative work, and get zeros
-    frozen        query and negatives are left as they were
-    determinism   an equal question gets an equal answer
-    global_state  the global generators of NumPy, Python and torch do not move
+    frozen        query and negatives are not changed
+    determinism   equal inputs give equal answers
+    global_state  the global generators of NumPy, Python and torch are not used
 
     Args:
         detector: Anything with suspicion(query, negatives) -> (B, K).
-        query: A batch of at least one row, with what the detector looks at.
-        negatives: Its negatives, at least one slot wide and with at least one negative.
+        query: A batch of at least one row, with all that the detector needs.
+        negatives: Its negatives, of which at least one slot is filled.
         without: Names of promises that this detector does not make.
+
+    Raises:
+        PromiseBroken: At the first promise that is broken.
+        NaysayError: If an argument is invalid.
+
+    Example:
+        >>> import numpy as np, naysay as ns
+        >>> class Same:
+        ...     def suspicion(self, query, negatives):
+        ...         return (negatives.ids == query.anchors[:, None]).astype(float)
+        >>> check_detector(Same(), ns.Query([0, 1]), ns.Negatives(np.array([[0, 2], [3, -1]])))
     """
     if not isinstance(detector, Detector):
         raise_invalid("detector", "an object with suspicion(query, negatives)", f"a {type(detector).__name__}")
@@ -159,6 +170,6 @@ def check_detector(detector: Detector, query: Query, negatives: Negatives, *, wi
         raise_invalid("negatives", "Negatives", f"a {type(negatives).__name__}", "Write naysay.Negatives(ids).")
     check_lengths(query=len(query), negatives=negatives.shape[0])
     if not (to_numpy(negatives.ids) >= 0).any():
-        raise_invalid("negatives", "at least one negative", "none", "A detector shows nothing on empty slots.")
-    hearing = Hearing(detector, query, negatives)
-    hold(f"{type(detector).__name__}.suspicion", PROMISES, hearing, without)
+        raise_invalid("negatives", "at least one negative", "none", "A detector cannot be tested on empty slots.")
+    trial = Trial(detector, query, negatives)
+    hold(f"{type(detector).__name__}.suspicion", PROMISES, trial, without)

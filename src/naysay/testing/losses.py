@@ -40,7 +40,7 @@ def dtype(bench: Bench) -> str | None:
 
 
 def mask(bench: Bench) -> str | None:
-    """A masked slot might as well not be there, whatever its score."""
+    """A masked slot has no effect, whatever its score."""
     full = bench.case()
     slots = full.negatives.shape[1]
     for left in range(1, slots):
@@ -163,7 +163,7 @@ def arrays(bench: Bench) -> str | None:
 
 
 def frozen(bench: Bench) -> str | None:
-    """The inputs are left as they were."""
+    """The inputs are not changed."""
     case = bench.weighted()
     before = copy.deepcopy(case)
     case.values()
@@ -174,7 +174,7 @@ def frozen(bench: Bench) -> str | None:
 
 
 def global_state(bench: Bench) -> str | None:
-    """No global generator moves."""
+    """No global generator is used."""
     return moved_generator(bench.case().values)
 
 
@@ -199,28 +199,37 @@ PROMISES: Promises[Bench] = {
 def check_loss(
     loss: Callable[..., Any], *, needs_log_q: bool = False, seed: int = 0, without: Collection[str] = ()
 ) -> None:
-    """Raise PromiseBroken if `loss` breaks a promise of a loss; return nothing if it keeps them all. Needs torch.
+    """Raise PromiseBroken if `loss` breaks a promise of a loss. Needs torch.
 
     shape         (B,), unreduced, for B = 0, 1 and more
-    dtype         float32, bfloat16 and float64 scores are answered in kind
-    frozen        its inputs are left as they were
-    mask          a masked slot might as well be left out, and has no gradient, also if its score is NaN or infinite
+    dtype         that of the scores: float32, bfloat16 or float64
+    frozen        its inputs are not changed
+    mask          a masked slot has no effect and no gradient, also if its score is NaN or infinite
     weights       1 is no weight, 0 is a mask (without log_q, whose correction counts the slots)
     empty         a row with no negatives gives 0 and no gradient, also for K = 0
     finite        scores of 1e4 give a finite loss and gradient, in float32
-    order         slots may come in any order
+    order         the order of the slots does not matter
     rows          a row's loss depends on that row alone
     monotone      a higher negative never lowers the loss, a higher positive never raises it
     gradient      it agrees with finite differences
     arrays        mask, weights and log_q may be NumPy arrays
-    global_state  the global generators of NumPy, Python and torch do not move
+    global_state  the global generators of NumPy, Python and torch are not used
 
     Args:
-        loss: Loss(positive (B,), negatives (B, K), *, mask=None, weights=None) -> (B,) in torch; other settings are
-            bound first: check_loss(functools.partial(info_nce, temperature=0.1)).
+        loss: loss(positive (B,), negatives (B, K), *, mask=None, weights=None) -> (B,) in torch. Bind other settings
+            first: check_loss(functools.partial(info_nce, temperature=0.1)).
         needs_log_q: Whether to pass log_q=(B, K) as well.
+        seed: Of the inputs.
         without: Names of promises that this loss does not make: "gradient" if it stops gradients on purpose,
             "monotone" if it weighs negatives against each other.
+
+    Raises:
+        PromiseBroken: At the first promise that is broken.
+        NaysayError: If an argument is invalid.
+
+    Example:
+        >>> import naysay as ns
+        >>> check_loss(ns.losses.bpr)
     """
     if not callable(loss):
         raise_invalid("loss", "a function", f"a {type(loss).__name__}")

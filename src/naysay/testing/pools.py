@@ -9,18 +9,16 @@ from numpy.typing import ArrayLike
 
 from naysay.checks import check_whole, public, raise_invalid
 from naysay.testing import _draws as draws
-from naysay.testing._batches import Dress, Known, batches
 from naysay.testing._frequencies import log_q
-from naysay.testing._states import saved_state, state
-from naysay.testing._trials import Trial
+from naysay.testing._trials import Known, MakeQuery, Trial, batches
 from naysay.testing.promises import Promises, hold
 from naysay.types import Negatives, Pool
 
-# A draw this wide for the emptiest rows is affordable; beyond, rows are not made to run out.
+# The widest draw that makes rows run out; a wider one would take too long.
 _WIDEST = 4096
 
 PROMISES: Promises[Trial] = {
-    "state": state,
+    "state": draws.state,
     "on_short": draws.on_short,
     "shape": draws.shape,
     "range": draws.in_range,
@@ -44,37 +42,46 @@ def check_pool(
     anchors: ArrayLike | None = None,
     n: int = 8,
     seed: int = 0,
-    query: Dress | None = None,
+    query: MakeQuery | None = None,
     without: Collection[str] = (),
 ) -> None:
-    """Raise PromiseBroken if `pool` breaks a promise of a pool; return nothing if it keeps them all.
+    """Raise PromiseBroken if `pool` breaks a promise of a pool.
 
     state         state() is a flat dictionary of arrays, numbers and strings; after restore the next draw is the same
-    on_short      a row with nothing left is padded, not refused
+    on_short      a row with nothing left is padded, without an exception
     shape         (B, n) for B = 0, 1 and many
     range         ids within -1 ... n_items - 1
-    exclusion     no positive and no ignored pair comes back; with nothing known, not the row's own positive
+    exclusion     no positive and no ignored pair is returned; with nothing known, not the row's own positive
     distinct      where pool.distinct is True, no id (with a side: no side and id) twice in a row
     counted       empty slots that were asked for are counted in dropped; with n (B,), the others are -1, uncounted
-    frozen        the query's arrays are left as they were
+    frozen        the query's arrays are not changed
     determinism   an equal generator gives an equal answer
     threads       1, 2 and 4 threads give equal answers
     randomness    another generator gives another answer, where there is a choice
-    global_state  the global generators of NumPy, Python and torch do not move
+    global_state  the global generators of NumPy, Python and torch are not used
     log_q         None, or finite, at most 0, and the frequencies of the first slot, and of the first two together,
                   follow it (chi-square tests, p > 1e-8); 0 for the last candidate of a distinct row that ran out
 
-    A small world with an anchor that knows everything, or nearly, sees most: there rows run out, and a wrong log_q
-    shows in few draws. Some 2,000 draws of 8 rows where log_q is given, some dozens without.
+    Use few items, and an anchor for which nearly all of them are known: then rows run out, and a wrong log_q shows in
+    few draws. It makes about 2,000 draws of 8 rows if there is a log_q, and some dozens if not.
 
     Args:
         pool: Anything with draw(query, n, *, rng) -> Negatives, made to pad short rows.
-        positives: What the pool must never return: Positives or Triples. Queries are made of its pairs, each anchor
-            with one of its positives, or of its triples.
-        anchors: (A,) or (A, 3): the rows to make queries of instead.
-        n: How many candidates a row is asked for.
-        query: Query(anchors) -> Query, for pools that look at more than the anchors.
-        without: Names of promises that this pool does not make, e.g. "randomness" for one that has no choice.
+        positives: What the pool must never return: Positives or Triples; by default `pool.positives`. Queries are made
+            of its pairs, each anchor with one of its positives, or of its triples.
+        anchors: (A,) or (A, 3), the rows to make queries of instead.
+        n: The number of candidates per row.
+        seed: Of the queries and generators.
+        query: query(anchors) -> Query, for pools that need more than the anchors.
+        without: Names of promises that this pool does not make, e.g. "randomness" if it has no choice.
+
+    Raises:
+        PromiseBroken: At the first promise that is broken.
+        NaysayError: If an argument is invalid.
+
+    Example:
+        >>> import naysay as ns
+        >>> check_pool(ns.pools.Everything(ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=9)))
     """
     if not isinstance(pool, Pool):
         raise_invalid("pool", "an object with draw(query, n, *, rng)", f"a {type(pool).__name__}")
@@ -88,16 +95,16 @@ def trial_of(
     call: Callable[..., Negatives],
     positives: Known | None,
     anchors: ArrayLike | None,
-    query: Dress | None,
+    query: MakeQuery | None,
     slots: tuple[str, int],
     seed: int,
     *,
     widest: int,
 ) -> Trial:
-    """The trial of a pool or sampler; `widest` bounds how many slots it is asked for to make rows run out."""
+    """The trial of a pool or sampler. `widest` limits the number of slots that makes rows run out."""
     wanted = check_whole(*slots, 1)
     if getattr(part, "on_short", "pad") == "raise":
-        raise_invalid(name, "made with on_short='pad', whose promises say more", "on_short='raise'")
+        raise_invalid(name, "made with on_short='pad'", "on_short='raise'")
     known = getattr(part, "positives", None) if positives is None else positives
     if known is not None and not isinstance(known, Known):
         if positives is not None:
@@ -105,12 +112,12 @@ def trial_of(
         known = None
     made = batches(known, anchors, query, seed)
     more = (made.n_candidates or 0) + 3
-    most = more if wanted < more <= widest else wanted
-    return Trial(part, call, made, wanted, most, seed, saved_state(part))
+    max_slots = more if wanted < more <= widest else wanted
+    return Trial(part, call, made, wanted, max_slots, seed, draws.saved_state(part))
 
 
 def run(label: str, promises: Promises[Trial], trial: Trial, without: Collection[str]) -> None:
-    """Hold the part to its promises, and leave it in the state it came in."""
+    """Check the promises, and restore the part's state afterwards."""
     try:
         hold(label, promises, trial, without)
     finally:

@@ -1,8 +1,8 @@
-"""A promise is a named function that looks at a part and says what it saw break, or None."""
+"""A promise is a named function that tests a part and returns what is wrong, or None."""
 
 from __future__ import annotations
 
-import random  # noqa: TID251 - to see that nobody moved it
+import random  # noqa: TID251 - to test that it is not used
 import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
@@ -16,14 +16,14 @@ Promises = Mapping[str, Callable[[_Subject], str | None]]
 
 
 class PromiseBroken(AssertionError):
-    """A part broke its contract: `promise` is the short name of what broke, the message says what was seen."""
+    """A part broke its contract. `promise` is the name of the promise, the message says what happened."""
 
-    def __init__(self, promise: str, seen: str) -> None:
-        super().__init__(promise, seen)
+    def __init__(self, promise: str, complaint: str) -> None:
+        super().__init__(promise, complaint)
 
     @property
     def promise(self) -> str:
-        """The short name, one of those that the check's docstring lists."""
+        """The name of the promise, one of those in the check's docstring."""
         return str(self.args[0])
 
     def __str__(self) -> str:
@@ -31,10 +31,12 @@ class PromiseBroken(AssertionError):
 
 
 def hold(label: str, promises: Promises[_Subject], subject: _Subject, without: Collection[str] = ()) -> None:
-    """Raise PromiseBroken for the first promise that `subject` breaks; an exception on the way breaks it too.
+    """Raise PromiseBroken for the first promise that `subject` breaks. An exception breaks the promise, too.
 
     Args:
-        label: What the messages call the part, e.g. "Everything.draw".
+        label: The name of the part in messages, e.g. "Everything.draw".
+        promises: What to test, in this order.
+        subject: What the promises are called with.
         without: Names of promises that the part does not make.
     """
     for name in without:
@@ -43,15 +45,15 @@ def hold(label: str, promises: Promises[_Subject], subject: _Subject, without: C
         if name in without:
             continue
         try:
-            seen = promise(subject)
+            complaint = promise(subject)
         except Exception as error:
             raise PromiseBroken(name, f"{label} raised {type(error).__name__}: {error}") from error
-        if seen is not None:
-            raise PromiseBroken(name, f"{label} {seen}")
+        if complaint is not None:
+            raise PromiseBroken(name, f"{label} {complaint}")
 
 
 def global_generators() -> dict[str, bytes]:
-    """The state of every global generator, in a form that can be compared; torch's only if somebody imported it."""
+    """The state of every global generator, in a form that can be compared; torch's only if it was imported."""
     states = {
         "numpy.random": repr(np.random.get_state(legacy=False)).encode(),  # noqa: NPY002
         "random": repr(random.getstate()).encode(),
@@ -63,8 +65,8 @@ def global_generators() -> dict[str, bytes]:
 
 
 def moved_generator(act: Callable[[], Any]) -> str | None:
-    """What to say if `act` moved a global generator."""
+    """A complaint if `act` changes a global generator, or None."""
     before = global_generators()
     act()
     moved = [name for name, state in global_generators().items() if before.get(name, state) != state]
-    return f"moved the global generator of {', '.join(moved)}" if moved else None
+    return f"used the global generator of {', '.join(moved)}" if moved else None

@@ -15,8 +15,7 @@ from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import public, raise_invalid
 from naysay.testing import _draws as draws
 from naysay.testing import pools
-from naysay.testing._batches import Dress, Known
-from naysay.testing._trials import MANY, Trial
+from naysay.testing._trials import MANY, Known, MakeQuery, Trial
 from naysay.testing.promises import Promises
 from naysay.types import Negatives, Query, Sampler
 
@@ -24,7 +23,7 @@ _ROWS = 1024
 
 
 def number_of_slots(trial: Trial) -> str | None:
-    """The slots k may be (B,) ints, or a float that is realised row by row: K = ceil(k), and k on average."""
+    """K may be (B,) ints, or a float that is realised row by row: K = ceil(k), and k on average."""
     complaint = draws.layout(trial.ask(trial.batches.mixed(MANY), trial.uneven()), trial.uneven())
     if complaint is not None:
         return f"{complaint}, with k of shape (B,)"
@@ -33,10 +32,10 @@ def number_of_slots(trial: Trial) -> str | None:
     if answer.shape != (_ROWS, math.ceil(wanted)):
         return f"answered with shape {answer.shape} for k = {wanted} and {_ROWS} rows"
     filled = int(np.count_nonzero(to_numpy(answer.ids) >= 0))
-    least = (filled + answer.dropped.get("exhausted", 0)) / _ROWS
-    most = (filled + sum(answer.dropped.values())) / _ROWS
+    lowest = (filled + answer.dropped.get("exhausted", 0)) / _ROWS
+    highest = (filled + sum(answer.dropped.values())) / _ROWS
     slack = 6 * 0.5 / math.sqrt(_ROWS)  # six standard deviations of a mean of coin tosses
-    if not (least <= wanted + slack and most >= wanted - slack):
+    if not (lowest <= wanted + slack and highest >= wanted - slack):
         return f"gave {filled / _ROWS:.2f} negatives a row for k = {wanted}, with dropped={dict(answer.dropped)}"
     return None
 
@@ -46,7 +45,7 @@ def arrays(trial: Trial) -> str | None:
     query = trial.batches.mixed(MANY)
     foreign = [name for name, value in _arrays_of(trial.ask(query)) if not isinstance(value, np.ndarray)]
     if foreign:
-        return f"answered a NumPy query with {foreign[0]} that is no NumPy array"
+        return f"answered a NumPy query with {foreign[0]} that is not a NumPy array"
     if importlib.util.find_spec("torch") is None:
         return None
     given = {name: to_torch(value) for name, value in _arrays_of(query)}
@@ -54,11 +53,11 @@ def arrays(trial: Trial) -> str | None:
     foreign = [
         name for name, value in _arrays_of(answer) if not is_torch(value) or value.device != given["anchors"].device
     ]
-    return f"answered a torch query with {foreign[0]} that is no tensor on its device" if foreign else None
+    return f"answered a torch query with {foreign[0]} that is not a tensor on its device" if foreign else None
 
 
 def _arrays_of(flowing: Query | Negatives) -> list[tuple[str, Any]]:
-    """The array fields of a query or answer that are filled."""
+    """The array fields of a query or answer that are not None."""
     named = [(f.name, getattr(flowing, f.name)) for f in fields(flowing)]
     return [(name, value) for name, value in named if hasattr(value, "dtype")]
 
@@ -81,29 +80,32 @@ def check_sampler(
     anchors: ArrayLike | None = None,
     k: int = 4,
     seed: int = 0,
-    query: Dress | None = None,
+    query: MakeQuery | None = None,
     without: Collection[str] = (),
 ) -> None:
-    """Raise PromiseBroken if `sampler` breaks a promise of a sampler; return nothing if it keeps them all.
+    """Raise PromiseBroken if `sampler` breaks a promise of a sampler.
 
     The promises are those of `check_pool`, and:
 
+    k             (B,) ints: K is the largest, unused slots are -1 and not dropped; a float: K = ceil(k), k on average
     arrays        a NumPy query is answered in NumPy and, if torch is installed, a torch query in torch on its device
 
-    A sampler is only made to run out where a row of `positives` has fewer than k items left, because many refuse more
-    than their own number of candidates. One that always takes the same (the nearest of all items) does not promise
-    randomness: pass without=("randomness",).
+    A row only runs out if `positives` leave it fewer than k items, because many samplers raise if k is above their
+    number of candidates. A sampler that always takes the same items (the nearest of all) does not promise randomness:
+    pass without=("randomness",).
 
     Args:
         sampler: Anything with sample(query, k, *, rng) -> Negatives.
         positives: As in `check_pool`.
         anchors: As in `check_pool`.
+        k: The largest number of negatives per row.
         seed: As in `check_pool`.
         query: As in `check_pool`.
         without: As in `check_pool`.
-        k: How many negatives a row is asked for, and never more.
-        k: (B,) ints: K is the largest, unused slots are -1 and not dropped. A float: K = ceil(k), and rows get k on
-            average.
+
+    Raises:
+        PromiseBroken: At the first promise that is broken.
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import naysay as ns
@@ -111,9 +113,9 @@ def check_sampler(
         >>> class Mine:
         ...     def sample(self, query, k, *, rng):
         ...         return ns.Negatives(rng.integers(0, 9, (len(query), k)))
-        >>> ns.testing.check_sampler(Mine(), known)  # doctest: +ELLIPSIS
+        >>> check_sampler(Mine(), known)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        naysay.testing.promises.PromiseBroken: `exclusion`: Mine.sample returned item 0 for anchor 0, which is known (...)
+        naysay.testing.promises.PromiseBroken: `exclusion`: Mine.sample returned item 0 for anchor 0, which is known...
     """
     if not isinstance(sampler, Sampler):
         raise_invalid("sampler", "an object with sample(query, k, *, rng)", f"a {type(sampler).__name__}")

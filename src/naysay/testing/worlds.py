@@ -1,4 +1,4 @@
-"""A planted world: anchors, items, and who truly belongs to whom, so that a false negative is a fact."""
+"""A planted world: anchors, items and all true pairs, so that every false negative is known."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from naysay.positives import Positives
 from naysay.rng import key_from, rng_for
 
 _CLUSTER = 50  # items around one centre
-_POPULARITY = 0.05  # the mean advantage of an item in every score, exponential: a few items have several times it
-_LUCK = 0.1  # each pair's score is off by up to this much, either way
+_POPULARITY = 0.05  # the mean bonus of an item in every score, exponential: a few items have several times as much
+_LUCK = 0.1  # the score of each pair is changed by up to this much, up or down
 _BLOCK = 1 << 24  # scores at a time
 
 # Five encoders, by the mean score of positives and of all pairs that they give where each anchor has 8 true items among
@@ -38,6 +38,7 @@ ENCODERS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 
 
 @final
+@public
 @dataclass(frozen=True, eq=False)
 class World:
     """Anchors and items with vectors, all true pairs, and the part of them that is known.
@@ -84,43 +85,49 @@ def planted_world(
     spread: float = 0.7,
     anisotropy: float = 0.0,
 ) -> World:
-    """A world in which every false negative is known to be one.
+    """Make a world in which every false negative is known.
 
-    Anchors and items are unit vectors around shared centres, one per 50 items, so that every item has others like it.
-    The true items of an anchor are the `per_anchor` best by cosine + popularity of the item + luck of the pair, and
-    which of them are known is chance, whatever their score.
-
-    Deterministic by `seed`. O(n_anchors n_items dimensions) time, a matrix product in blocks of 64 MB.
+    Anchors and items are unit vectors around shared centres, one per 50 items, so that every item has similar ones.
+    The true items of an anchor are the `per_anchor` best by cosine + popularity of the item + noise of the pair. Which
+    of them are known is random and does not depend on their score. O(n_anchors n_items dimensions) time, a matrix
+    product in blocks of 64 MB.
 
     Args:
-        n_anchors: The sizes.
-        n_items: The sizes.
-        dimensions: Of the vectors.
-        per_anchor: True positives of each anchor.
+        n_anchors: The number of anchors.
+        n_items: The number of items.
+        dimensions: The dimension of the vectors.
+        per_anchor: The number of true positives of each anchor.
         known_share: The share of them that is known, rounded per anchor; the rest are the false negatives.
-        noise: 0: the vectors are those that made the truth. 1: noise of the same length is added to each, an
-            encoder of cosine 0.7 with the truth. Higher is worse.
-        spread: How far members stray from their centre, which has length 1. Lower: positives score higher.
+        noise: The error of the encoder. At 0 the vectors are those that made the truth. At 1 noise of the same length
+            is added to each, an encoder of cosine 0.7 with the truth.
+        seed: Of all random numbers.
+        spread: The distance of members from their centre, which has length 1. The lower, the higher positives score.
         anisotropy: The cosine that this encoder gives to unrelated vectors, from 0 to below 1: a vector of length
-            sqrt(anisotropy / (1 - anisotropy)) is added to all, and they are brought back to length 1. A score s
-            becomes about anisotropy + (1 - anisotropy) s. The truth does not depend on it.
+            sqrt(anisotropy / (1 - anisotropy)) is added to all, and they are normalised again. A score s becomes about
+            anisotropy + (1 - anisotropy) s. The truth does not depend on it.
+
+    Returns:
+        The world, with `known` and `truth` positives and the vectors of the encoder.
+
+    Raises:
+        NaysayError: If an argument is invalid.
+
+    Example:
+        >>> world = planted_world(200, 100, per_anchor=10, known_share=0.5)
+        >>> len(world.known), len(world.truth)
+        (1000, 2000)
     """
     sizes = {"n_anchors": n_anchors, "n_items": n_items, "dimensions": dimensions, "per_anchor": per_anchor}
     for name, size in sizes.items():
         check_whole(name, size, 1)
     if per_anchor > n_items:
-        raise_invalid("per_anchor", f"at most n_items ({n_items})", per_anchor)
-    check_number("known_share", known_share, at_least=0)
-    if known_share > 1:
-        raise_invalid("known_share", "at most 1", known_share)
-    for name, length in (("noise", noise), ("spread", spread), ("anisotropy", anisotropy)):
-        check_number(name, length, at_least=0)
-        if length == np.inf:
-            raise_invalid(name, "finite", length)
-    if anisotropy >= 1:
-        raise_invalid("anisotropy", "below 1, where all vectors are one", anisotropy)
+        raise_invalid("per_anchor", f"at most `n_items`, {n_items}", per_anchor)
+    check_number("known_share", known_share, at_least=0, at_most=1)
+    check_number("noise", noise, at_least=0, finite=True)
+    check_number("spread", spread, at_least=0, finite=True)
+    check_number("anisotropy", anisotropy, at_least=0, below=1, advice="At 1 all vectors would be equal.")
     if anisotropy and dimensions == 1:
-        raise_invalid("dimensions", "at least 2 for an encoder that is anisotropic", dimensions)
+        raise_invalid("dimensions", "at least 2 for an anisotropic encoder", dimensions)
     rng = rng_for(seed)
     centres = _around(np.zeros((-(-n_items // _CLUSTER), dimensions), np.float32), 1.0, rng)
     anchors = _around(centres[rng.integers(0, len(centres), n_anchors)], spread, rng)
