@@ -15,6 +15,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
+ROOT = HERE.parent  # from where `python -m benchmarks...` runs
 
 
 class Peer:

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from naysay.catalog._table import Alias, Detector, Loss, Method, detectors, find, losses, methods
+from naysay.checks import with_option_names
 
 
 def print_methods(console: Console | None = None) -> None:
@@ -28,6 +29,7 @@ def print_methods(console: Console | None = None) -> None:
     out.print("One in full: naysay methods NAME")
 
 
+@with_option_names("methods", {})
 def print_method(name: str, console: Console | None = None) -> None:
     """Print one row: paper, formula, parts, cost, and a program that runs as it is."""
     row, alias = find(name)
