@@ -9,44 +9,45 @@ Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 
 WORLD = """\
 {anchors:,} anchors have {true_items} true items each among {items:,}, {labelled} of them labelled. Every rule takes
-the {k} best candidates that it does not suspect; alpha is {alpha:g}. Encoders are named by the mean score of
-positives and of all pairs. Cells: false negatives let through / false ones among the taken / mean score of the taken.
+the top {k} candidates that it does not flag; alpha is {alpha:g}. Encoders are named by the mean score of positives
+and of all pairs. Cells: miss rate (false negatives that are not flagged) / false negatives among the selected / mean
+score of the selected.
 """
 FEW = """\
-Calibrated by few positives, again and again: the promise is about the mean, single lines scatter.
+Calibration with few positives, repeated: the promise is about the mean; single thresholds vary.
 """
 ESTIMATES = """\
-Estimates without labels against the truth, in {seeds} worlds each: how often the interval of 95 % holds it, then truth,
-estimate and upper end, in per cent.
+Estimates without labels against the truth, in {seeds} worlds each: how often the 95 % CI covers the truth, then
+truth, estimate and upper bound, in per cent.
 """
 MIXTURES = """\
-The bound at the calibrated line where positives and negatives lie far apart, so that little hides an error:
+The bound at the calibrated threshold where positives and negatives are well separated, so that errors are visible:
 """
 THRESHOLDS = """\
-`choose_thresholds` on streams of blocks of {block:,} scores: by a grid of {grid_values} values, and by a sketch
-without one. Memory is the highest above the level before.
+`choose_thresholds` on streams of blocks of {block:,} scores: with a grid of {grid_values} values, and with a sketch
+instead of a grid. Memory is the peak above the level before the call.
 """
 HELD = """\
-{scores:,} scores that are at hand, without a grid, which takes two passes; `numpy.partition` finds one threshold, in a
-copy:
+{scores:,} scores in memory, without a grid, in two passes. `numpy.partition` finds one threshold, in a copy:
 """
 ERRORS = """\
-Rank errors of the sketch in streams of {scores:,} scores, as a share of them, against what it states:
+Rank errors of the sketch on streams of {scores:,} scores, as a share of the scores, and the error bound that it
+states:
 """
 INCREMENTAL = """\
-`Incremental.update` against faiss's k-means alone, {iterations} iterations, d = {width}, {threads} threads,
-faiss {faiss}. The last column is how large samples x clusters would be, which is never held.
+`Incremental.update` against faiss's k-means alone, {iterations} iterations, d = {width}, {threads} threads, faiss
+{faiss}. The last column is the size of a samples x clusters matrix, which is never allocated.
 """
 IMAGES = """\
-SimCLR on {train:,} pictures of Fashion-MNIST, {epochs} epochs, {seeds} seeds: accuracy of a linear probe on
-{test:,} others. Oracles know the classes. Intervals are of 95 %, by Student's t over seeds; differences are paired
-by seed. Found and kept are the mean true positive and true negative rates over epochs, for {clusters} clusters.
+SimCLR on {train:,} images of Fashion-MNIST, {epochs} epochs, {seeds} seeds: accuracy of a linear probe on {test:,}
+test images. Oracles know the classes. 95 % CI by Student's t over seeds; differences are paired by seed. "Found" and
+"kept" are the mean true-positive and true-negative rates over epochs, for {clusters} clusters.
 """
 _ESTIMATED = {
     "hidden": "hidden positives flagged",
     "unlabelled": "unlabelled among candidates",
-    "below_line": "false ones below the line",
-    "taken": "false ones among the taken",
+    "below_line": "false negatives below the threshold",
+    "taken": "false negatives among the selected",
 }
 
 
@@ -68,8 +69,8 @@ def false_negatives(result: dict[str, Any], table: Table) -> list[str]:
         one = encoder["few_positives"]
         span = "{:.1f} to {:.1f} %".format(*one["let_through_10_90"])
         promised = f"{one['promised_percent']:.1f} %"
-        through = f"{one['let_through_percent']:.2f} ± {one['let_through_error']:.2f} %"
-        few.append((encoder["encoder"], str(one["positives"]), promised, through, span))
+        missed = f"{one['let_through_percent']:.2f} ± {one['let_through_error']:.2f} %"
+        few.append((encoder["encoder"], str(one["positives"]), promised, missed, span))
     estimated = [
         (
             row["encoder"],
@@ -89,13 +90,13 @@ def false_negatives(result: dict[str, Any], table: Table) -> list[str]:
         )
         for row in result["mixtures"]
     ]
-    said = ("held", "truth, %", "estimate, %", "at most, %")
+    said = ("CI covers", "truth, %", "estimate, %", "upper bound, %")
     return [
         "## False negatives in planted worlds",
         WORLD.format(**result["world"]),
         table(("encoder", *rules), rows),
         FEW,
-        table(("encoder", "positives", "promised", "let through, ± standard error", "eight in ten lines"), few),
+        table(("encoder", "positives", "promised", "miss rate, ± standard error", "80 % of the thresholds"), few),
         ESTIMATES.format(seeds=result["estimates"][0]["seeds"]),
         table(("encoder", "of what", *said), estimated),
         MIXTURES,
@@ -132,7 +133,7 @@ def thresholds(result: dict[str, Any], table: Table) -> list[str]:
     return [
         "## Thresholds by shares",
         THRESHOLDS.format(**result),
-        table(("scores", "by", "time", "scores a second", "memory"), rows),
+        table(("scores", "by", "time", "scores per second", "memory"), rows),
         HELD.format(**result["held"]),
         table(("what", "time", "memory"), held),
         ERRORS.format(**result["errors"]),
@@ -153,7 +154,7 @@ def incremental(result: dict[str, Any], table: Table) -> list[str]:
         )
         for row in (result["paper"], *result["by_samples"], *result["by_clusters"])
     ]
-    headings = ("samples", "clusters", "update", "times of k-means", "memory", "samples x clusters")
+    headings = ("samples", "clusters", "update", "ratio to k-means", "memory", "samples x clusters")
     return ["## Incremental detection", INCREMENTAL.format(**result), table(headings, rows)]
 
 

@@ -8,14 +8,15 @@ from typing import Any
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 
 PREFACE = """\
-SimCLR on {train:,} pictures of Fashion-MNIST, {epochs} epochs, {seeds} seeds; {anchors:,} of them as anchors and
-{negatives:,} others as negatives, scores are cosines of what the loss sees. Classes form a tree: everything; clothing
-(tops; bottoms and dresses), shoes, bag; a common ancestor is 0 to 3 deep, deeper is more alike. Figures are means over
-seeds, from the least to the most of them in brackets. A claim of Cai et al. (2020) is seen if it holds for every seed.
+SimCLR on {train:,} images of Fashion-MNIST, {epochs} epochs, {seeds} seeds; {anchors:,} of them as anchors and
+{negatives:,} others as negatives. Scores are cosines of the vectors that the loss uses. Classes form a tree:
+everything; clothing (tops; bottoms and dresses), shoes, bag. The depth of a common ancestor is 0 to 3; deeper means
+more similar. Values are means over seeds, with the range over seeds in brackets. A claim of Cai et al. (2020) is
+confirmed if it holds for every seed.
 """
 SPEED = """\
-A study of {anchors:,} anchors by {negatives:,} random negatives, {width} wide, with labels and a tree, on {threads}
-threads. The machine had other work (load {load:.1f}): processor seconds are what it costs.
+A study of {anchors:,} anchors with {negatives:,} random negatives each, d = {width}, with labels and a tree, on
+{threads} threads. The machine was busy (load {load:.1f}): compare processor seconds.
 """
 PICTURES = ("difficulty-4.svg", "difficulty-5.svg", "difficulty-6.svg")
 
@@ -69,14 +70,14 @@ def difficulty(result: dict[str, Any], table: Table) -> list[str]:
     ]
     sizes = {name: settings[name] for name in ("train", "epochs", "seeds", "anchors", "negatives")}
     return [
-        "## What is hard",
+        "## Difficulty",
         PREFACE.format(**sizes).strip(),
         table(("band", "cosine", "gradient, %", "same class, %", "depth"), rows),
-        table(("claim", "seen"), [(claim, "yes" if holds else "no") for claim, holds in result["seen"].items()]),
+        table(("claim", "confirmed"), [(claim, "yes" if holds else "no") for claim, holds in result["seen"].items()]),
         table(("what", "mean over seeds"), more),
         "\n".join(f"![difficulty of negatives]({name})" for name in PICTURES),
         SPEED.format(
             **{name: speed[name] for name in ("anchors", "negatives", "width", "threads")}, load=speed["load_average"]
         ).strip(),
-        table(("study of", "processor seconds", "seconds", "MB beside the vectors"), costs),
+        table(("study of", "processor seconds", "seconds", "MB besides the vectors"), costs),
     ]

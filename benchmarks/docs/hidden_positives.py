@@ -9,73 +9,73 @@ from benchmarks.docs.detectors import Table, false_negatives, images, incrementa
 from benchmarks.harness import RESULTS
 
 INTRODUCTION = """\
-Half of the positives of anchors that have several are hidden, the rest is known and excluded; all documents are
-candidates, and every rule takes the {k} hardest that it does not suspect. Intervals are of 95 % over anchors,
-{seeds} ways to hide. Returned is the share of hidden positives that became negatives, let through the share that the
-rule does not suspect (a mean over anchors), short the share of anchors with fewer than {k} left among their
-nearest {mined}.
+For anchors with several positives, half of them are hidden; the rest is known and excluded. All documents are
+candidates, and every rule selects the {k} hardest that it does not flag. 95 % CI over anchors, {seeds} random splits.
+"Returned" is the share of hidden positives that became negatives. "Missed" is the share that the rule does not flag
+(mean over anchors). "Short" is the share of anchors with fewer than {k} negatives left among their nearest {mined}.
 """
 COLLECTION = """\
-{documents:,} documents, {queries:,} queries, {anchors_with_several} of them with several positives.
-Vectors: {vectors}. Lines are fitted to {fitted}.
+{documents:,} documents, {queries:,} queries, {anchors_with_several} of them with several positives. Vectors:
+{vectors}. Thresholds are fitted to {fitted}.
 """
 FITTED = {"single": "the queries with one positive", "half": "a random half of the queries with several"}
 EQUAL = """\
-At equal hardness: each rule is moved until the mean score of its negatives is that of a rank window which skips
-{skips}, here {levels}. Cells: hidden positives returned, and the difference to the rank window in points with its
-interval. Absolute, bands, calibrated and mixture are one line for all and so one curve: they differ in where they stand
-on it, and by what was interpolated.
+At equal hardness: the parameter of each rule is varied until the mean score of its negatives equals that of a rank
+window that skips {skips}, here {levels}. Cells: hidden positives returned, and the difference to the rank window in
+percentage points with its CI. Absolute, bands, calibrated and mixture use one threshold for all anchors, so they have
+the same curve: they differ in their position on it, and by interpolation.
 """
 AMONG = """\
-The same with hardness counted over all anchors, also over {rest} that have nothing hidden (lines are fitted to as many
-others), two ways to hide. Where every anchor has something hidden, to skip the first few of each is wise; where most
-have nothing, it wastes their hardest.
+The same with hardness averaged over all anchors, including {rest} without hidden positives (thresholds are fitted to
+as many others), two splits. If every anchor has hidden positives, skipping the first few ranks is right; if most have
+none, it loses their hardest negatives.
 """
 PROMISES = """\
-What `Calibrated` promised, and what happened to hidden positives in {splits} splits, with the range over
-splits.
+The miss rate that `Calibrated` promised, and the observed one for hidden positives in {splits} splits, with the range
+over splits.
 """
 BOUNDS = """\
-Upper bounds of `false_negative_rate` by positives of other anchors, against the hidden positives that are known to be
-there (of true false negatives there may be more), in per cent, means over {seeds} seeds:
+Upper bounds of `false_negative_rate` from positives of other anchors, against the known hidden positives (there may
+be further false negatives), in per cent, means over {seeds} seeds:
 """
 DEBIAN = """\
-Debian: {packages:,} packages of {sources:,} sources. {anchors:,} short descriptions, each of another source, ask
-for long ones. Their own is excluded; it would be among the {mined} nearest for {own_in_nearest_percent:.0f} %, so the
-encoder is a weak one ({vectors}). Of the {mined} nearest, {false_percent:.1f} % are of the anchor's source. Lines are
-fitted to {fitted_to:,} other packages.
+Debian: {packages:,} packages of {sources:,} sources. {anchors:,} short descriptions, each of another source, are the
+queries; long descriptions are the documents. A query's own long description is excluded; it would be among the
+{mined} nearest for {own_in_nearest_percent:.0f} %, so the encoder is weak ({vectors}). Of the {mined} nearest,
+{false_percent:.1f} % have the anchor's source. Thresholds are fitted to {fitted_to:,} other packages.
 """
 TAGS = """\
-By equal sets of tags instead ({with_tags:,} packages have tags, {tag_sets:,} sets; slots without are not judged),
-{coarse:.0f} % of the nearest would be false: many sets are a tag or two, which makes a class and not a duplicate. With
-five tags or more it is {fine:.1f} %, of {slots:,} slots. Cells: MTPR / MTNR / false among the taken.
+By equal sets of tags instead ({with_tags:,} packages have tags, {tag_sets:,} sets; slots without tags are left out),
+{coarse:.0f} % of the nearest would be false negatives: many sets have one or two tags, which is a class and not a
+duplicate. With five tags or more it is {fine:.1f} %, of {slots:,} slots. Cells: MTPR / MTNR / false among the
+selected.
 """
 OWN = """\
-Calibrated lines and the anchors' own long descriptions, the only positives they promise anything about:
+Calibrated thresholds and the anchors' own long descriptions, the only positives that the promise covers:
 {rows}.
 """
 CODEX = """\
-CoDEx-S: {train:,} training triples. {test:,} held-out true ones must be flagged, {test_negatives:,} false ones kept,
-which models had thought likely and people found false. Two models know the training triples alone: {ComplEx},
-{models} of them with an MRR of {mrr}; and *attributes*, ridge regression of each (relation, other end) of an entity on
-all its others (ridge {ridge:g}, MRR {solved}). The AUC between true and false is {auc} and {solved_auc}, within a
-relation {auc_in_relation} and {solved_in_relation}. Lines come from {valid:,} validation triples; only the rows that
-say "by both kinds" or "labelled" use {valid_negatives:,} false ones, too. A promise is about one positive of each
-anchor, here a head and a relation; some have dozens.
+CoDEx-S: {train:,} training triples. {test:,} held-out true triples must be flagged; {test_negatives:,} false ones,
+which models scored high and people found false, must be kept. Two models are trained on the training triples alone:
+{ComplEx}, {models} runs with an MRR of {mrr}; and *attributes*, ridge regression of each (relation, other end) of an
+entity on all its others (ridge {ridge:g}, MRR {solved}). The AUC between true and false is {auc} and {solved_auc},
+within a relation {auc_in_relation} and {solved_in_relation}. Thresholds come from {valid:,} validation triples; only
+the rows "by both kinds" and "labelled" also use {valid_negatives:,} false ones. A promise is about one positive of
+each anchor, here a head and a relation; some have dozens.
 
-The ridge and what `Labelled` looks at were settled by cross-validation on validation triples, by hand. The form of
-ComplEx's score and its steps were settled earlier, after a look at the test figures of one model, so they are no blind
-choice. Attributes says 0 of every tail that it knows nothing of: some anchors have no deviation to standardise by, so
-that rule is missing there, and its mixture is fitted to the scores that are not 0.
+The ridge and the features of `Labelled` were chosen by hand by cross-validation on validation triples. The form of
+ComplEx's score and its steps were chosen earlier, after a look at the test results of one model, so this choice is
+not blind. Attributes scores 0 for every tail without information: some anchors have no standard deviation, so the
+standardised rule is missing there, and its mixture is fitted to the scores that are not 0.
 """
 LABELLED = """\
-`Labelled` on what both models say, each way, on ComplEx's raw score, and on how many tails and heads are known, with
-weights for each relation:
+`Labelled` with the scores of both models in both directions, ComplEx's raw score, and the numbers of known tails and
+heads as features, with weights for each relation:
 """
 WHERE = """\
-At cost 1 it is right on {right:.1f} % of all (standard error {error:.1f}). The authors of the data publish 84.3 % for
-the best of their five models, also by validation triples of both kinds (Safavi and Koutra. CoDEx: A Comprehensive
-Knowledge Graph Completion Benchmark. EMNLP 2020). Half of what is wrong is in {half} of {relations} relations:
+At cost 1 its accuracy is {right:.1f} % (standard error {error:.1f}). The authors of the data publish 84.3 % for the
+best of their five models, also with validation triples of both kinds (Safavi and Koutra. CoDEx: A Comprehensive
+Knowledge Graph Completion Benchmark. EMNLP 2020). Half of the errors are in {half} of {relations} relations:
 """
 SECTIONS: dict[str, Callable[[dict[str, Any], Table], list[str]]]
 
@@ -101,7 +101,7 @@ def collection(title: str, part: dict[str, Any], table: Table) -> list[str]:
         )
         for name, row in part["rules"].items()
     ]
-    headings = ("rule", "returned", "let through", "false of taken", "mean score", "mean rank", "short")
+    headings = ("rule", "returned", "missed", "false of selected", "mean score", "mean rank", "short")
     words = part | {"fitted": FITTED[part["fitted_by"]]}
     promised = [
         (
@@ -123,9 +123,9 @@ def collection(title: str, part: dict[str, Any], table: Table) -> list[str]:
     return [
         *found,
         PROMISES.format(splits=part["promises"][0]["splits"]),
-        table(("fitted to anchors with", "scores", "promised", "let through", "range"), promised),
+        table(("fitted to anchors with", "scores", "promised", "missed", "range"), promised),
         BOUNDS.format(**part),
-        table(("kept", "known", "estimate", "at most", "seeds above"), bounds),
+        table(("kept", "known", "estimate", "upper bound", "seeds above"), bounds),
     ]
 
 
@@ -141,7 +141,7 @@ def equal(part: dict[str, Any], hardness: str, words: str, table: Table) -> list
 
 def _level(level: dict[str, float] | None) -> str:
     if level is None:
-        return "does not reach it"
+        return "not reached"
     if level["difference"] == level["low"] == level["high"] == 0:
         return f"{level['percent']:.1f} %"
     return f"{level['percent']:.1f} %, {level['difference']:+.1f} ({level['low']:+.1f} to {level['high']:+.1f})"
@@ -166,7 +166,7 @@ def packages(part: dict[str, Any], table: Table) -> list[str]:
         for name in found["source"]
     ]
     own = ", ".join(
-        f"{name} lets {percent(row['own_let_through'])} through"
+        f"{name} misses {percent(row['own_let_through'])}"
         for name, row in found["source"].items()
         if "own_let_through" in row
     )
@@ -175,7 +175,7 @@ def packages(part: dict[str, Any], table: Table) -> list[str]:
         "fine": truths["five tags or more"]["false_percent"],
         "slots": truths["five tags or more"]["judged"],
     }
-    headings = ("detector", "MTPR", "MTNR", "precision", "AUC", "false of taken", "mean score", "filled")
+    headings = ("detector", "MTPR", "MTNR", "precision", "AUC", "false of selected", "mean score", "filled")
     return [
         "### Packages of one source",
         DEBIAN.format(**part, false_percent=truths["source"]["false_percent"]),
@@ -198,7 +198,13 @@ def triples(part: dict[str, Any], table: Table) -> list[str]:
         for measures in part["measures"].values()
     )
     solved = {"solved": second["mrr"], "solved_auc": second["auc"], "solved_in_relation": second["auc_in_relation"]}
-    headings = ("detector", "promised to flag", "flagged, anchors alike", "true ones flagged", "false ones kept")
+    headings = (
+        "detector",
+        "promised to flag",
+        "flagged, mean over anchors",
+        "true triples flagged",
+        "false triples kept",
+    )
     parts = ["### Verified false triples", CODEX.format(**part, **first, **solved)]
     for name in ("ComplEx", "attributes"):
         parts += [f"Scores of {name}:", table(headings, [_flags(*row) for row in part["flagged"][name].items()])]
@@ -252,7 +258,7 @@ def _rates(one: dict[str, Any]) -> tuple[str, ...]:
 
 def distrust(result: dict[str, Any], table: Table) -> list[str]:
     """The whole section, of the parts that were run."""
-    parts = ["## Distrust where the truth is known"]
+    parts = ["## Hidden positives"]
     titles = {"scifact": "SciFact", "cranfield": "Cranfield"}
     there = [name for name in titles if name in result]
     if there:

@@ -8,19 +8,19 @@ from typing import Any
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 
 LOSSES = """\
-`in_batch` against the plain form, which builds the whole matrix of scores; d = {width}, float32, {threads} threads,
-torch {torch}, one forward and one backward pass of `.mean()`, best of several in turn. Memory is the highest above
-the level before. "Uneven factors" is a backward pass in which rows count differently.
+`in_batch` against the plain form, which builds the whole score matrix; d = {width}, float32, {threads} threads, torch
+{torch}, one forward and one backward pass of `.mean()`, best of several alternating repetitions. Memory is the peak
+above the level before. "Uneven factors" is a backward pass with a different gradient for each row.
 """
 LARGEST = """\
-Where the matrix alone would be {matrix:.1f} GB:
+A batch whose score matrix alone would be {matrix:.1f} GB:
 """
 NT_XENT = """\
 NT-Xent with labels, 256 vectors of 32 classes, d = 128, forward and backward, one thread: `sup_con` with
-`denominator="negatives"` against {peer}, the same value in the same run.
+`denominator="negatives"` against {peer}, with the same value in the same run.
 """
 ESTIMATE = """\
-One `estimate`, best of several; the first of a process imports SciPy and makes the table of nodes.
+One `estimate`, best of several; the first call of a process imports SciPy and computes the quadrature nodes.
 """
 
 
@@ -89,14 +89,15 @@ def estimate(result: dict[str, Any], table: Table) -> list[str]:
 
 
 ONLINE = """\
-`Online` on simulated runs of which the best k is known: {probes} probes of 1,000 pairs with 8 uniform negatives each,
-{seeds} seeds. "Lost" is effectiveness against the best k, which is what counts where the maximum is flat; the interval
-is meant to cover the best k in {confidence:.0%} of runs. The last row is a run whose curve is not of the shape assumed.
+`Online` on simulated runs whose best k is known: {probes} probes of 1,000 pairs with 8 uniform negatives each,
+{seeds} seeds. "Lost" is the loss of effectiveness against the best k, which matters where the maximum is flat. The
+interval is meant to cover the best k in {confidence:.0%} of runs. The last row is a run whose curve does not have the
+assumed shape.
 """
 MODEL = """\
-On a trained model (matrix factorisation, {seeds} seeds) the paper's procedure, a run with k = 1 beforehand, gives
-k = {low} to {high}; `Online` gives {first_low} to {first_high} at its first answer, after {at_low} to {at_high} % of
-the run.
+On a trained model (matrix factorisation, {seeds} seeds), the paper's procedure, a run with k = 1 beforehand, gives k
+= {low} to {high}; the first estimate of `Online`, after {at_low} to {at_high} % of the run, is {first_low} to
+{first_high}.
 """
 
 

@@ -8,44 +8,46 @@ from typing import Any
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 
 SEARCH = """\
-The {depth} best of {corpus:,} vectors, {width} wide, in clusters, with {excluded_each} known pairs of each query left
-out; {threads} threads, faiss {faiss}. faiss fetches deeper and is filtered in NumPy. Best of several in turn. "Shared"
-is how much of what faiss finds is found: faiss adds up in float32, ours is certified in float64.
+The top {depth} of {corpus:,} vectors, d = {width}, in clusters, with {excluded_each} known pairs of each query
+excluded; {threads} threads, faiss {faiss}. faiss fetches more and is filtered in NumPy. Best of several alternating
+repetitions. "Shared" is the share of faiss's results that naysay returns: faiss sums in float32, naysay is certified
+in float64.
 """
 MEMORY = """\
-Memory of a search in a file of float16, above what the process had before, with a budget of {budget_mb:,.0f} MB:
+Memory of a search in a float16 file, above the level before the call, with a budget of {budget_mb:,.0f} MB:
 """
 END = """\
-`mine_hard_negatives` of sentence-transformers {version} and ours, the same call in the same environment: pairs of texts
-and a stand-in model of fixed vectors in, {width} wide; a Dataset with {k} negatives a row out, by a relative margin of
-{margin:g}. As many documents as queries. Each in a process of its own, in turn, best of up to three; memory is the
-highest of the call above the level before it. Rows are compared slot by slot. A tie is scores within 1e-6 of each
-other, and on the line is a score within 1e-6 of the margin's: float32 sums in another order cannot tell them apart.
+`mine_hard_negatives` of sentence-transformers {version} and of naysay, the same call in the same environment. Input:
+pairs of texts and a stand-in model with fixed vectors, d = {width}; output: a Dataset with {k} negatives per row, by
+a relative margin of {margin:g}. There are as many documents as queries. Each runs in its own process, alternating,
+best of up to three; memory is the peak of the call above the level before it. Rows are compared slot by slot. A tie
+is two scores within 1e-6 of each other; "at the threshold" is a score within 1e-6 of the margin: float32 sums in
+another order cannot separate them.
 """
 HAND = """\
 Vectors in, ids out, in one process: the same margin rule written by hand with faiss and NumPy, and FlagEmbedding's
-rule, {taken} by chance from the ranks {first} to {last}, by faiss and Python lists. Its miner is a script outside its
-package, so the rule is from its description. `mine` also keeps all candidates, to explain them and to move the line
-later.
+rule, {taken} at random from ranks {first} to {last}, with faiss and Python lists. FlagEmbedding's miner is a script
+outside its package, so the rule is written from its description. `mine` also keeps all candidates, to explain them
+and to change the threshold later.
 """
 GROWTH = """\
-`mine` with its usual judge over files of float16, {width} wide, k = 10, 2 threads:
+`mine` with its default judge over float16 files, d = {width}, k = 10, 2 threads:
 """
 JOBS = """\
-`naysay mine --budget {budget}` over files of float16, {width} wide: the highest resident memory of the process, above
-the {least} of a job of 20 anchors, which is what the libraries take.
+`naysay mine --budget {budget}` over float16 files, d = {width}: the peak resident memory of the process, above the
+{least} of a job of 20 anchors, which is what the libraries need.
 """
 INDEX = """\
-`Index`, the approximate search, on {documents:,} vectors, {width} wide, {queries:,} queries, {depth} deep,
-{threads} threads: the same settings on vectors in clusters and on one Gaussian without. Recall is measured on 500
-queries against the exact search, with 95 % intervals. "Of exact" is its time as a share of that of the exact search.
+`Index`, the approximate search, on {documents:,} vectors, d = {width}, {queries:,} queries, top {depth}, {threads}
+threads: the same settings on clustered vectors and on one Gaussian. Recall is measured on 500 queries against the
+exact search, with 95 % CI. "Of exact" is its time as a share of the exact search's.
 """
 RETRIEVAL = """\
 An adapter over fixed sentence vectors, x + W x, trained on {trained_pairs} of the {train_pairs} pairs of `scifact`
-with `info_nce`, {k} negatives of its own beside those of the batch; {seeds} seeds, learning rate and epochs chosen for
-each arm on a fifth of the training queries. nDCG@10 is of the test part, {not_trained_ndcg:.3f} without training. Of
-anchors with several positives half were hidden: the last two columns are how many of those came back as negatives,
-{hidden} in the training part, {test_hidden} in the test part. Intervals are of 95 %, by Student's t over seeds;
+with `info_nce`, {k} negatives of its own besides those of the batch; {seeds} seeds, learning rate and epochs chosen
+for each arm on a fifth of the training queries. nDCG@10 on the test part; {not_trained_ndcg:.3f} without training.
+Half of the positives of anchors with several were hidden: the last two columns are how many of them were returned as
+negatives, of {hidden} in the training part and {test_hidden} in the test part. 95 % CI by Student's t over seeds;
 differences are paired by seed.
 """
 
@@ -90,7 +92,7 @@ def jobs(result: dict[str, Any], table: Table) -> list[str]:
     rows = [(f"{row['documents']:,}", f"{row['queries']:,}", _bytes(row["above_the_least_bytes"])) for row in others]
     return [
         JOBS.format(**result, least=_bytes(least["peak_bytes"])),
-        table(("documents", "anchors", "memory above the least job"), rows),
+        table(("documents", "anchors", "memory above the smallest job"), rows),
     ]
 
 
@@ -116,8 +118,8 @@ def mining(result: dict[str, Any], table: Table) -> list[str]:
         for run in hands
         for name, row in run["contenders"].items()
     ]
-    parts += ["### By hand", HAND.format(**words)]
-    parts += [table(("queries", "threads", "way", "time", "memory", "time / ours", "memory / ours"), rows)]
+    parts += ["### Against hand-written code", HAND.format(**words)]
+    parts += [table(("queries", "threads", "method", "time", "memory", "time / ours", "memory / ours"), rows)]
     grown = [
         (
             f"{row['queries']:,}",
@@ -218,7 +220,7 @@ def retrieval(result: dict[str, Any], table: Table) -> list[str]:
         "hidden returned, test part",
     )
     return [
-        "## Which negatives, in retrieval",
+        "## Which negatives for retrieval",
         RETRIEVAL.format(**result, **result["sizes"]),
         table(headings, rows),
     ]

@@ -8,20 +8,20 @@ from typing import Any
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 
 COST = """\
-Matrix factorisation, {width} wide, batches of {batch:,} from {pairs:,} pairs of {users:,} users and {items:,} items,
-dense Adam, torch {torch}: {candidates} candidates a row are drawn and scored, {k} taken, BPR over them. Milliseconds
-of a step, the fastest of several repetitions. "Ours" is what the draw, the choice and the loss with its gradient take
-of the whole step; scoring, forward, backward and the optimiser belong to the model. `in_blocks` makes the same scoring
-several times faster, so that ours is more of less.
+Matrix factorisation, d = {width}, batches of {batch:,} from {pairs:,} pairs of {users:,} users and {items:,} items,
+dense Adam, torch {torch}: {candidates} candidates per row are drawn and scored, {k} selected, BPR over them.
+Milliseconds per step, best of several repetitions. "Share" is the share of the step that draw, selection and loss
+with its gradient take; scoring, forward, backward and the optimiser belong to the model. `in_blocks` makes the same
+scoring several times faster, so the share is larger.
 """
 RECBOLE = """\
-Whole training steps, one negative of {candidates} candidates, in turn in the same run:
+Whole training steps with one negative of {candidates} candidates, alternating in the same run:
 """
 
 
 def dynamic(result: dict[str, Any], table: Table) -> list[str]:
     """The cost of a step by way of choosing, and the peer."""
-    parts = ["## Samplers that look at the model", COST.format(**result)]
+    parts = ["## Samplers that use model scores", COST.format(**result)]
     for threads in (1, 2):
         found = result[f"threads_{threads}"]
         rows = [
@@ -32,8 +32,8 @@ def dynamic(result: dict[str, Any], table: Table) -> list[str]:
             )
             for name, row in found["cost"].items()
         ]
-        headings = ("choice", "step", "scoring", "draw", "choosing", "loss", "ours")
-        parts += [f"### {threads} thread{'s' if threads > 1 else ''}, a step", table(headings, rows)]
+        headings = ("sampler", "step", "scoring", "draw", "selection", "loss", "share")
+        parts += [f"### Training step, {threads} thread{'s' if threads > 1 else ''}", table(headings, rows)]
         parts += [RECBOLE.format(**result), _against(found["against_recbole"], table)]
     return parts
 
@@ -49,4 +49,4 @@ def _against(rows: dict[str, Any], table: Table) -> str:
         if name != "recbole_train"
     ]
     theirs = (f"RecBole {peer['versions']['version']}, dynamic", f"{peer['steps_per_second']:.1f}", "")
-    return table(("", "steps a second", "of RecBole's"), [*lines, theirs])
+    return table(("", "steps per second", "ratio to RecBole"), [*lines, theirs])

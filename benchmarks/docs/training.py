@@ -8,26 +8,26 @@ from typing import Any
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 
 RECOMMENDATION = """\
-Seven ways to choose negatives, {seeds} seeds, {steps:,} gradient steps of {batch:,} pairs each: {likes:,} likes
-(ratings of {liked_from} and 5) of {users:,} users among {items:,} items, of which a tenth a user is for validation and
-a tenth for the test; LightGCN of two hops, 64 wide; `info_nce`, which for k = 1 is BPR. Recall and NDCG at {top} are of
-the test part at the step of the best validation recall. Figures are means with 95 % t intervals over seeds; differences
-are paired by seed. Dynamic and mixing choose from {candidates} candidates; popularity is to the power of {power}.
-"Uniform's best" is the highest validation recall of uniform with k = 1 in the first table, same seed. Times are
-processor seconds of training on {threads} thread{s}, evaluation left out.
+Seven kinds of negatives, {seeds} seeds, {steps:,} gradient steps of {batch:,} pairs each: {likes:,} likes (ratings of
+{liked_from} and 5) of {users:,} users among {items:,} items; a tenth of each user's likes is for validation and a
+tenth for the test. LightGCN with two hops, d = 64; `info_nce`, which is BPR for k = 1. Recall and NDCG at {top} are
+of the test part at the step of the best validation recall. Values are means with 95 % CI (Student's t) over seeds;
+differences are paired by seed. Dynamic and mixing select from {candidates} candidates; popularity has the power
+{power}. "Uniform's best" is the highest validation recall of uniform with k = 1 in the first table, same seed. Times
+are processor seconds of training on {threads} thread{s}, without evaluation.
 """
 SHARED = """\
-All with the learning rate and weight decay that suit uniform best, {rate:g} and {decay:g}, chosen on a split of its
-own:
+All with the learning rate and weight decay that are best for uniform, {rate:g} and {decay:g}, chosen on a separate
+split:
 """
 TUNED = """\
-Each with the learning rate that suits it best, of {rates}, chosen on that split too; and uniform with {longer} times
-the steps at the lowest of them, to tell slow from worse:
+Each with its own best learning rate, of {rates}, chosen on that split; and uniform with {longer} times the steps at
+the lowest rate, to distinguish slow from worse:
 """
 QUANTITY = """\
 K* by seed is {ks}, from training AUCs of {train} and validation AUCs up to {validation} in a run with one uniform
-negative, which costs {cost:.1f} s and is not in the times above. To the formula any k from {low} to {high} is as good
-for every seed, to 1 % of v.
+negative, which costs {cost:.1f} s and is not in the times above. By the formula, any k from {low} to {high} is within
+1 % of the best v for every seed.
 """
 _NAMES = {
     "uniform": "uniform, k = 1",
@@ -104,7 +104,7 @@ def recommendation(result: dict[str, Any], table: Table) -> list[str]:
     }
     headings = tuple(heading.format(**result) for heading in _HEADINGS)
     return [
-        "## Which negatives, and how many, in recommendation",
+        "## Which and how many negatives for recommendation",
         RECOMMENDATION.format(**result, s="" if result["threads"] == 1 else "s"),
         SHARED.format(**shared),
         table(headings, first),

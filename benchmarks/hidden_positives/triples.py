@@ -80,9 +80,9 @@ def detectors(asked: Asked, rng: np.random.Generator) -> dict[str, Detector]:
     kinds.update(asked.background[asked.background != 0])  # 0: the solved model has nothing to say of that tail
     made["mixture, 0.5"] = kinds
     line = best_line(scores, asked.scores["valid_negatives"])
-    made["one line, by both kinds of labels"] = d.Bands(line, line)
+    made["one threshold, by both kinds of labels"] = d.Bands(line, line)
     lines = relation_lines(asked, lambda true, false: best_line(true, false) if len(true) and len(false) else line)
-    made["a line for each relation, by both kinds"] = d.Bands(lines, lines)
+    made["one threshold per relation, by both kinds"] = d.Bands(lines, lines)
     return made
 
 
