@@ -1,7 +1,7 @@
-"""What `naysay demo` prints, kept as a result, so that pages show a run that took place; and how it was tuned.
+"""Records what `naysay demo` prints, for the documentation, and how its settings were chosen.
 
 python -m benchmarks.demo.run           # the full demo, seed 0
-python -m benchmarks.demo.run --tune    # its settings, on the validation names of the same split: no test name
+python -m benchmarks.demo.run --tune    # its settings, on the validation names of the same split
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def mined(parts: Split, seed: int, mine: Mine) -> Trainer:
 
 
 def judges(k: int) -> dict[str, Mine]:
-    """Ways to mine k negatives; "held out" draws the line by validation positives, which were not trained on."""
+    """Ways to mine k negatives; "held out" fits the threshold to validation positives."""
 
     def by(judge: Callable[[Encoder, Split], Any]) -> Mine:
         def mine(encoder: Encoder, parts: Split) -> mining.Mined:

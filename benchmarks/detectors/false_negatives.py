@@ -1,20 +1,20 @@
-"""How many unlabelled positives get past a rule, for encoders of every kind, and whether estimates of that hold.
+"""How many unlabelled positives each rule misses, for several encoders, and whether the estimates are right.
 
     python -m benchmarks.detectors.false_negatives [--seeds 20] [--out FILE]
 
-The world is planted: each of 1,000 anchors has 8 true items among 3,000, one of them labelled, so 7 are false negatives
-waiting to be drawn, and it is known which. Five encoders, by the mean score of positives and of all pairs, go from wide
-scores around 0 to narrow ones near 1. Every rule takes the ten best candidates that it does not suspect:
+The data is a planted world: each of 1,000 anchors has 8 true items among 3,000, one of them labelled, so 7 are known
+false negatives. Five encoders, named by the mean score of positives and of all pairs, range from wide scores around 0
+to narrow scores near 1. Every rule selects the top ten candidates that it does not flag:
 
-    naive                     suspects nothing
-    95 % of the positive      suspects above s - 0.05 |s|, s being the score of the anchor's labelled positive
-    calibrated                suspects from the r-th smallest score of labelled positives on, r = floor(alpha (n + 1))
-    calibrated, by anchor     the same, of scores that are standardised by anchor
+    naive                     flags nothing
+    95 % of the positive      flags scores above s - 0.05 |s|, s the score of the anchor's labelled positive
+    calibrated                flags scores from the r-th smallest of the labelled positives, r = floor(alpha (n + 1))
+    calibrated, by anchor     the same, with scores standardised by anchor
 
-The second study holds the estimates that need no labels against the truth: the interval of `hidden_positives` has to
-hold the true rate as often as it says or more, and the bounds of `unlabelled_share` and `false_negative_rate` likewise.
-In these worlds true negatives score as high as positives, so the bounds are wide. The third is the hardest for them:
-normal scores so far apart that the bound is almost the truth.
+The second study compares the estimates that need no labels with the truth: the interval of `hidden_positives` and the
+bounds of `unlabelled_share` and `false_negative_rate` must cover the truth at least as often as they state. In these
+worlds true negatives score as high as positives, so the bounds are wide. The third study is the hardest test: normal
+scores so well separated that the bound is almost the truth.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Seen:
 
 
 def unsuspected(seen: Seen, rule: str) -> Flags:
-    """(anchors, items) the candidates that a rule leaves."""
+    """(anchors, items) the candidates that a rule does not flag."""
     positives = seen.positives
     suspected = np.zeros(seen.scores.shape, bool)
     if rule == "95 % of the positive":
@@ -82,7 +82,7 @@ RULES = ("naive", "95 % of the positive", "calibrated", "calibrated, by anchor")
 
 
 def hardest(scores: Floats, left: Flags, k: int = K) -> Flags:
-    """(anchors, items) the k best of those left."""
+    """(anchors, items) the top k of those."""
     shown = np.where(left, scores, -np.inf)
     chosen = np.argpartition(-shown, k, axis=1)[:, :k]
     found = np.zeros(left.shape, bool)
@@ -103,7 +103,7 @@ def measured(seen: Seen, rule: str) -> dict[str, float]:
 
 
 def rules(seeds: int) -> list[dict[str, Any]]:
-    """All rules on all encoders: means over seeds, and the standard error of what is let through."""
+    """All rules on all encoders: means over seeds, and the standard error of the miss rate."""
     found = []
     for name, encoder in ENCODERS.items():
         worlds = [_world(encoder, seed) for seed in range(seeds)]
@@ -125,7 +125,7 @@ def rules(seeds: int) -> list[dict[str, Any]]:
 
 
 def few(worlds: list[Seen], n: int = 59, times: int = 200) -> dict[str, Any]:
-    """Calibrated by n positives only, again and again: its promise is about the mean, r / (n + 1) = 5 % here."""
+    """Calibration with only n positives, repeated: the promise is about the mean, r / (n + 1) = 5 % here."""
     let = []
     for seed, seen in enumerate(worlds):
         rng = np.random.default_rng(seed)
@@ -148,7 +148,7 @@ def few(worlds: list[Seen], n: int = 59, times: int = 200) -> dict[str, Any]:
 
 
 def estimates(seeds: int) -> list[dict[str, Any]]:
-    """What is said without labels, against the truth, at 95 %; with 300 anchors, and 3 of 10 true items labelled."""
+    """Estimates without labels against the truth, at 95 %; with 300 anchors, and 3 of 10 true items labelled."""
     found = []
     for name, encoder in ENCODERS.items():
         rows = [_estimated(encoder, seed) for seed in range(seeds)]
@@ -199,7 +199,7 @@ def _estimated(encoder: Any, seed: int) -> dict[str, tuple[float, float, float, 
 
 
 def mixtures(seeds: int) -> list[dict[str, Any]]:
-    """The bound at the calibrated line where positives and negatives lie far apart, and little hides an error."""
+    """The bound at the calibrated threshold where positives and negatives are well separated."""
     found = []
     for anchors, width, each, apart, by_anchor, known in MIXTURES:
         rows = []

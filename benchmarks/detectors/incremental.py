@@ -2,11 +2,10 @@
 
 python -m benchmarks.detectors.incremental [--threads 2] [--repeats 3]
 
-The floor is what no way of writing it can go below: `faiss.Kmeans` with the same k, iterations and samples, on one
-thread for each k and as many k at once as there are threads, without assignment, confidence or acceptance. Ours and the
-floor take turns. Seconds are of the clock; those of the processor, all threads together, stand beside them, and the
-ratio is of these: a shared machine moves the clock. Memory is the highest resident memory of an update above the level
-before it; the features are held already.
+The baseline is the minimum that any implementation needs: `faiss.Kmeans` with the same k, iterations and samples, one
+thread per k and as many k at once as there are threads, without assignment, confidence or acceptance. Both alternate.
+Wall time and processor time of all threads are reported; the ratio is of processor time, because wall time varies on a
+shared machine. Memory is the peak resident memory of an update above the level before it, without the features.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def features(samples: int) -> Features:
 
 
 def floor(vectors: Features, sizes: tuple[int, ...], threads: int) -> None:
-    """The k-means of faiss alone."""
+    """The k-means of faiss alone: the baseline."""
 
     def one(k: int) -> None:
         limits = {"min_points_per_centroid": 1, "max_points_per_centroid": len(vectors)}
@@ -52,14 +51,14 @@ def floor(vectors: Features, sizes: tuple[int, ...], threads: int) -> None:
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, float]:
-    """How long one call takes, by the clock and on the processor."""
+    """Wall and processor seconds of one call."""
     start, busy = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - start, time.process_time() - busy
 
 
 def row(samples: int, sizes: tuple[int, ...], threads: int, repeats: int) -> dict[str, Any]:
-    """Ours and the floor in turn, the best of each; then the memory of both."""
+    """Ours and the baseline alternating, the best of each; then the memory of both."""
     vectors = features(samples)
     found = Incremental(samples, sizes, iterations=ITERATIONS)
     calls = {"update": lambda: found.update(vectors, 0.5), "kmeans": lambda: floor(vectors, sizes, threads)}

@@ -1,9 +1,9 @@
-"""How thresholds grow with the number of scores, and how far the sketch is from the truth on adversarial streams.
+"""How the cost of thresholds grows with the number of scores, and the error of the sketch on adversarial streams.
 
 python -m benchmarks.detectors.thresholds [--largest 1000000000] [--adversaries 10000000]
 
-Streams are float32, made block by block, so that no more than a block exists at a time; the time of making them is
-measured alone and taken off. Memory is the highest resident memory of a call, above the level before it.
+Streams are float32, generated block by block; the time to generate them is measured separately and subtracted. Memory
+is the peak resident memory of a call above the level before it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def measured(call: Callable[[], Any]) -> dict[str, Any]:
 
 
 def growth(size: int) -> dict[str, Any]:
-    """A stream of `size` scores: making it, a grid of 100 values, and quantiles by the sketch, against exact counts."""
+    """A stream of `size` scores: its generation, a grid of 100 values, and the sketch, against exact counts."""
     found: dict[str, Any] = {}
 
     def by_grid() -> None:
@@ -71,7 +71,7 @@ def growth(size: int) -> dict[str, Any]:
 
 
 def held(size: int) -> dict[str, Any]:
-    """All scores at hand: an array, a mapped file of it, and numpy.partition for comparison; the best of three."""
+    """All scores in memory: an array, a mapped file of it, and numpy.partition for comparison; the best of three."""
     scores = np.concatenate(list(stream(size)))
     kth = [size - 1 - size // 1000, size - 1 - size * 51 // 1000]
     with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +95,7 @@ def held(size: int) -> dict[str, Any]:
 
 
 def adversaries(size: int) -> dict[str, Scores]:
-    """Streams that trouble sketches: order, ties, and floats at the edge of what there is."""
+    """Streams that are hard for sketches: order, ties, and extreme floats."""
     rng = np.random.default_rng(1)
     normal = rng.standard_normal(size, dtype=np.float32)
     tiny = np.float32(np.finfo(np.float32).smallest_subnormal)
@@ -129,7 +129,7 @@ def error_of(sketch: ScoreSketch, ordered: Scores) -> dict[str, float]:
 
 
 def errors(size: int) -> dict[str, Any]:
-    """Stated and measured error by stream, whole and merged of 13 parts."""
+    """Stated and measured error by stream, whole, and merged from 13 parts."""
     found: dict[str, Any] = {}
     for name, scores in adversaries(size).items():
         ordered = np.sort(scores)

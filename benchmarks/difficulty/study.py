@@ -1,20 +1,20 @@
-"""Which negatives are hard for a small encoder, whether that is as Cai et al. (2020) found, and what a study costs.
+"""Which negatives are hard for a small encoder, whether the claims of Cai et al. (2020) hold, and what a study costs.
 
 python -m benchmarks.difficulty.study DATA [--seeds 3] [--epochs E] [--train N] [--out FILE]
 
-DATA is a folder with the four files of Fashion-MNIST. SimCLR trains the encoder of `images.py` on the first N pictures
-without their classes, once for each seed. Of these pictures, as they are, some are anchors and others negatives; scores
-are cosines of what the loss sees. The other checkpoint is that of half the epochs. Classes form a tree:
+DATA is a folder with the four files of Fashion-MNIST. SimCLR trains the encoder of `training/images.py` on the first
+N images without their classes, once per seed. Some of these images, without augmentation, are anchors and others
+negatives; scores are cosines of the projected vectors. The second checkpoint is after half the epochs. Classes form a
+tree:
 
     everything: clothing (tops: T-shirt, pullover, coat, shirt; bottoms and dresses: trouser, dress),
                 shoes (sandal, sneaker, ankle boot), bag
 
-so that the common ancestor of two classes has the depth 0 (nothing in common) to 2 (both tops), and that of a class
-with itself 1 (bag), 2 (a shoe) or 3 (a piece of clothing). Beside the JSON stand the figures of the first seed, in the
-manner of the paper's Figs. 4, 5 and 6. A claim counts as seen if it holds for every seed; intervals are of 95 %, over
-anchors.
+The common ancestor of two classes has depth 0 (nothing in common) to 2 (both tops), that of a class with itself 1
+(bag), 2 (a shoe) or 3 (a piece of clothing). The figures of the first seed, like the paper's Figs. 4, 5 and 6, are
+written beside the JSON. A claim is confirmed if it holds for every seed; 95 % CI over anchors.
 
-The last part times a study of random vectors; `processor_seconds` say what it costs on a machine with other work.
+The last part measures the time of a study of random vectors; `processor_seconds` depend less on other work.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Settings:
 
 @torch.no_grad()
 def projected(encoder: Encoder, images: Tensor) -> Tensor:
-    """(n, 64) what the loss sees of pictures as they are."""
+    """(n, 64) projected vectors of images without augmentation."""
     encoder.eval()
     found = torch.cat([encoder(part) for part in images.split(2000)])
     encoder.train()
@@ -68,7 +68,7 @@ def projected(encoder: Encoder, images: Tensor) -> Tensor:
 
 
 def checkpoints(seed: int, train: Pictures, chosen: Tensor, settings: Settings) -> list[Tensor]:
-    """Train one encoder; the chosen pictures after half the epochs, and after all."""
+    """Train one encoder; the projected images after half the epochs, and after all."""
     count, batch = len(train.images), min(settings.batch, len(train.images))
     encoder = Encoder(settings.width, seed)
     optimiser = torch.optim.AdamW(encoder.parameters(), lr=settings.rate, weight_decay=1e-4)
@@ -134,7 +134,7 @@ def rises(curve: Curve, half: int) -> dict[str, Any]:
 
 
 def claims(found: Study) -> dict[str, dict[str, Any]]:
-    """What the paper says, and what one study says to it."""
+    """The paper's claims, and whether one study confirms them."""
     same, depth = found.by_percentile.same_class, found.by_percentile.depth
     bands, score = found.by_band.same_class, found.by_percentile.score
     if same is None or depth is None or bands is None:

@@ -1,10 +1,10 @@
-"""1e8 draws on real data, and how many of them are known positives: none may be.
+"""Counts the known positives among 1e8 draws on real data: there must be none.
 
     python -m benchmarks.exclusion.leaks DATA [--draws 1e8]
 
 DATA   a folder with yelp2018/interactions.npz (train_user, train_item) and fb15k-237/triples.npz (train, valid, test)
 
-The check does not go through naysay: every drawn pair is looked up in a sorted list of all known codes.
+The check does not use naysay: every drawn pair is searched in a sorted list of all known pairs.
 """
 
 from __future__ import annotations

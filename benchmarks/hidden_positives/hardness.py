@@ -1,8 +1,8 @@
-"""Rules compared at equal hardness: that of a plain rank window.
+"""Compares rules at equal hardness: that of a plain rank window.
 
-A rule that takes easier negatives returns fewer hidden positives without being any wiser. So each rule is a curve,
-hardness against the share of hidden positives returned, and curves are compared at one hardness. To
-get a curve, a rule's parameter is moved over a range.
+A rule that selects easier negatives returns fewer hidden positives without being better. So each rule is a curve,
+hardness against the share of hidden positives returned, and curves are compared at the same hardness. A curve comes
+from varying the rule's parameter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SAMPLES = 400
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A rule at each place of its parameter, by anchor; seeds of an anchor are added up.
+    """A rule at each value of its parameter, by anchor; seeds of an anchor are summed.
 
     settings   (places,) what the parameter was
     returned   (places, anchors) hidden positives among the negatives taken
@@ -45,7 +45,7 @@ class Curve:
 def at_hardness(hardness: Floats, shares: Floats, level: float) -> float:
     """The share at `level`, along straight lines between neighbours in hardness; NaN outside of what was measured.
 
-    Of places with the same hardness the lowest share counts, for a rule's user would take that one.
+    Of values with the same hardness the lowest share counts: a user would choose that one.
     """
     order = np.lexsort((shares, hardness))
     hard, share = hardness[order], shares[order]
@@ -61,7 +61,7 @@ def compared(curves: dict[str, Curve], base: str, levels: Floats, rng: np.random
     """All rules at all levels: the share returned in per cent, and the difference to `base` with its interval.
 
     The interval is of 95 %, from samples of the anchors with replacement, the same for both rules. What a rule was
-    fitted to, and the levels, stay as they are. None where a rule does not reach the level in 19 of 20 samples.
+    fitted to, and the levels, stay as they are. None if a rule does not reach the level in 19 of 20 samples.
     """
     n = len(curves[base].hidden)
     samples = rng.multinomial(n, np.full(n, 1 / n), SAMPLES).astype(np.float64)
@@ -90,7 +90,7 @@ def _shares(curve: Curve, levels: Floats, weights: Floats | None = None) -> list
 
 
 def share_of(part: Floats, whole: Floats, distinct: float) -> dict[str, float]:
-    """A share over anchors in per cent, with the interval of Clopper and Pearson at the looks that anchors are worth.
+    """A share over anchors in per cent, with the Clopper-Pearson interval at the effective number of observations.
 
     distinct   how many different slots there are at most: seeds look at the same ones again
     """

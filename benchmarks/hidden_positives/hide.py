@@ -1,4 +1,4 @@
-"""Hiding half of the positives of anchors that have several, so that what a rule should avoid is known."""
+"""Hides half of the positives of anchors that have several: known false negatives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAYS = ("single", "half", "everyone")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One way to hide: who is asked about, and what is known of whom.
+    """One split: which anchors are evaluated, and which positives are known.
 
     asked           (B,) anchors that are asked about
     known, hidden   (B, n) positives that are known, and those that are hidden

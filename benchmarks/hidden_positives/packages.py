@@ -1,4 +1,4 @@
-"""Packages: finding others of one source, and of one set of tags, among the nearest descriptions.
+"""Packages: false negatives are packages of the same source, or with the same tags.
 
 The anchor is a package's short description, its positive the long one, and the candidates are the long ones of all
 others. A package of the same source is a false negative by the first truth; one with the same tags by the second.
@@ -23,7 +23,7 @@ _SAMPLE, _RANDOM, _POINTS = 300_000, 64, 20_000
 
 
 def chosen(data: Packages, n: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
-    """Two sets of n packages, all of different sources: to ask about, and to fit lines to."""
+    """Two sets of n packages, all of different sources: to evaluate, and to fit thresholds to."""
     order = rng.permutation(len(data.source))
     first = order[np.sort(np.unique(data.source[order], return_index=True)[1])]
     n = min(n, len(first) // 2)
@@ -47,7 +47,7 @@ def nearest(short: Floats, long: Floats, asked: Ids, n: int) -> tuple[Ids, Float
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What a detector said, to be asked again by each truth."""
+    """A detector's suspicion, stored to be evaluated by each truth."""
 
     answer: Floats
 
@@ -57,7 +57,7 @@ class Said:
 
 
 class Nobody:
-    """A detector that suspects nothing."""
+    """A detector that flags nothing."""
 
     def suspicion(self, query: ns.Query, negatives: ns.Negatives) -> Floats:
         """0 everywhere."""
@@ -76,7 +76,7 @@ def backgrounds(short: Floats, long: Floats, rng: np.random.Generator) -> Floats
 def detectors(
     data: Packages, short: Floats, long: Floats, fitted: Ids, rng: np.random.Generator, say: Callable[[str], None]
 ) -> dict[str, Detector]:
-    """All that is asked. Lines are fitted to packages of other sources than those asked about."""
+    """All detectors. Thresholds are fitted to packages of other sources than the evaluated ones."""
     d: Any = ns.detectors
     background = backgrounds(short, long, rng)
     own = np.einsum("nd,nd->n", short, long)
@@ -115,7 +115,7 @@ def _texts(data: Packages, jaccard: float) -> Detector:
 
 
 def judged(detector: Detector, query: ns.Query, mined: ns.Negatives, labels: Ids) -> dict[str, Any]:
-    """How good a detector is by one truth, and what the ten nearest that it leaves hold.
+    """How good a detector is by one truth, and the quality of the ten nearest that it does not flag.
 
     Of the taken, those count whose label is known; so do the others in how hard and how full the rows are.
     """

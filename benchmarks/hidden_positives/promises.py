@@ -1,4 +1,4 @@
-"""What `Calibrated` and `false_negative_rate` say beforehand, against what hidden positives show afterwards."""
+"""The promises of `Calibrated` and `false_negative_rate` against hidden positives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPLITS_PER_SEED = 4
 
 
 def promises(data: Collection, whole: Floats, seeds: int) -> list[dict[str, Any]]:
-    """The share of hidden positives below the line, as a mean over anchors, against the share promised.
+    """The share of hidden positives below the threshold (mean over anchors) against the promised share.
 
     Lines are fitted to anchors with one positive, who may be of another kind, and to a random half of those with
     several, who are not. The interval is over anchors; that lines differ by what they were fitted to is in the range

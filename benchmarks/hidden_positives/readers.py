@@ -1,6 +1,6 @@
-"""The data of the distrust study: two collections of queries, packages with their descriptions, and triples.
+"""Reads the data: two collections of queries, packages with their descriptions, and triples.
 
-The project ships none of it. Whatever is missing is refused before anything is computed.
+The project ships no data. A missing file raises an error before any computation.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Packages:
 
 
 def check_files(folder: Path, parts: list[str]) -> None:
-    """Refuse a folder that lacks a file of the parts asked for, by the first that is missing."""
+    """Raise an error that names the first missing file of the chosen parts."""
     missing = [name for part in parts for name in FILES[part] if not (folder / name).is_file()]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
@@ -130,7 +130,7 @@ def packages(folder: Path) -> Packages:
 
 
 def triples(folder: Path) -> dict[str, Ids]:
-    """The five sets of triples, (n, 3) each; a file that lacks one is refused."""
+    """The five sets of triples, (n, 3) each; raises if one is missing."""
     with np.load(folder / FILES["codex"][0]) as file:
         missing = [name for name in SPLITS if name not in file]
         if missing:

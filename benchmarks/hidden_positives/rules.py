@@ -1,4 +1,4 @@
-"""The rules of the distrust study, each with what it would be set to without looking, and a range to move it over."""
+"""The compared rules, each with its usual setting and a range of its parameter."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _SEEN = 200_000  # scores that shares and mixtures are fitted to
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """What rules are made from: the anchors that are asked about, and nothing about hidden positives.
+    """What rules may use: the evaluated anchors, and nothing about hidden positives.
 
     scores       (B, n) of the anchors with all documents;  known  (B, n) what is excluded
     anchor_vectors, item_vectors, texts   in the space of the scores
@@ -97,7 +97,7 @@ class Bench:
     sample: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        """Pose the question: all documents but the known ones."""
+        """Build the query: all documents except the known ones."""
         anchors, items = np.nonzero(self.known)
         places = np.arange(self.known.shape[1])
         made = {
@@ -187,7 +187,7 @@ def clusterings(item_vectors: Floats) -> dict[int, ns.detectors.SoftClusters]:
 
 
 def rules(groups: dict[int, ns.detectors.SoftClusters]) -> dict[str, Rule]:
-    """All of them. Absolute, Bands, Calibrated and Mixture draw one line for all anchors, and differ in where."""
+    """All rules. Absolute, Bands, Calibrated and Mixture have one threshold for all anchors."""
     d: Any = ns.detectors
     most = max(groups)
     return {

@@ -1,26 +1,25 @@
-"""Which rules keep false negatives out, on data where it is known which those are.
+"""Which rules keep false negatives out, on data where they are known.
 
     python -m benchmarks.hidden_positives.study DATA [--only scifact cranfield debian codex] [--seeds 5] [--out FILE]
 
 DATA    a folder with scifact/ and scifact-minilm/, cranfield/, debian-desc/ and codex-s/, as readers.py lists
 
-**scifact, cranfield.** Half of the positives of anchors that have several are hidden, by the seed. The rest is known
-and excluded. All documents are candidates, in exact order; every rule takes the ten hardest that it does not suspect.
-What counts is the share of hidden positives among them. A rule that takes easier negatives returns fewer without being
-any wiser, so each rule's parameter is also moved, and rules are compared where the mean score of their negatives is
-that of a rank window (skip 5, 20, 50): see hardness.py. Lines are fitted to anchors that are not asked about:
-in scifact to those with one positive, in cranfield to a random half of all with several. There is no encoder for
-cranfield at hand, so its vectors are TF-IDF reduced to 200 singular vectors; its codes 1 to 4 are positive, and the
-undocumented code -1 is dropped.
+**scifact, cranfield.** For anchors with several positives, half of them are hidden, by the seed. The rest is known and
+excluded. All documents are candidates, in exact order; every rule selects the ten hardest that it does not flag. The
+measure is the share of hidden positives among them. A rule that selects easier negatives returns fewer without being
+better, so each rule's parameter is also varied, and rules are compared where the mean score of their negatives equals
+that of a rank window (skip 5, 20, 50): see hardness.py. Thresholds are fitted to anchors that are not evaluated: in
+scifact to those with one positive, in cranfield to a random half of those with several. Cranfield's vectors are TF-IDF
+reduced to 200 singular vectors; its codes 1 to 4 are positive, and the undocumented code -1 is dropped.
 
 **debian.** Short description against long one. Packages of one source are false negatives of each other, which is the
 first truth; equal sets of tags are the second. Vectors are TF-IDF and 256 singular vectors, fitted to the long ones.
 
-**codex.** Held-out true triples must be flagged, verified false ones kept. Lines come from validation triples. Two
-models score them, one trained and one solved; `Labelled` is told what both say.
+**codex.** Held-out true triples must be flagged, verified false ones kept. Thresholds come from validation triples. Two
+models score them, one trained and one in closed form; `Labelled` uses the scores of both.
 
-Beside all that: what `Calibrated` promised and what happened, and the upper bounds of `false_negative_rate`. It all
-runs on one thread.
+Also: the miss rate that `Calibrated` promised and the observed one, and the upper bounds of `false_negative_rate`. Runs
+on one thread.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _SAYINGS = {"debian": 24}  # how often a part reports, about
 
 
 class Progress:
-    """A line for each piece of a part, with the time that the rest of the part may take."""
+    """Progress of a part, with the estimated time left."""
 
     def __init__(self, part: str, pieces: int) -> None:
         """The clock starts now."""
@@ -75,15 +74,15 @@ def run(folder: Path, part: str, seeds: int, anchors: int, steps: int) -> dict[s
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the parts asked for and write results/distrust.json."""
+    """Run the chosen parts and write results/distrust.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA")
     parser.add_argument(
-        "--only", nargs="+", choices=list(FILES), default=list(FILES), help="these parts; others stay in the file"
+        "--only", nargs="+", choices=list(FILES), default=list(FILES), help="parts to run; others stay in the file"
     )
-    parser.add_argument("--seeds", type=int, default=5, help="ways to hide; at most 3 models of triples are trained")
-    parser.add_argument("--anchors", type=int, default=ANCHORS, help="packages that are asked about")
-    parser.add_argument("--steps", type=int, default=STEPS, help="of each model of triples")
+    parser.add_argument("--seeds", type=int, default=5, help="random splits; at most 3 models of triples are trained")
+    parser.add_argument("--anchors", type=int, default=ANCHORS, help="packages to evaluate")
+    parser.add_argument("--steps", type=int, default=STEPS, help="training steps of each model of triples")
     parser.add_argument("--out", type=Path, help="where to write; results/distrust.json by default")
     args = parser.parse_args(arguments)
     try:
@@ -101,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def kept(out: Path | None) -> dict[str, Any]:
-    """The parts of an earlier run in the same file; those that ran now take their place."""
+    """The parts of an earlier run in the same file; those that ran now replace them."""
     target = out or RESULTS / "distrust.json"
     earlier = json.loads(target.read_text()) if target.is_file() else {}
     return {part: earlier[part] for part in FILES if part in earlier}

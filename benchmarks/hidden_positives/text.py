@@ -1,4 +1,4 @@
-"""Collections of queries: every rule mines around hidden positives, as it is usually set and at equal hardness."""
+"""Collections of queries: every rule at its usual setting and at equal hardness."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Tally:
             self.sums[name][task.asked] += values
 
     def row(self, distinct: int) -> dict[str, Any]:
-        """The rule in figures."""
+        """The measures of the rule."""
         s = self.sums
         taken, asked = max(s["taken"].sum(), 1), s["asked"].sum()
         return {
@@ -102,7 +102,7 @@ def mined(
 
 
 def levels(tallies: dict[str, dict[float, Tally]], anchors: Flags, hardness: str) -> dict[str, Any]:
-    """All rules where their negatives are as hard as those of rank windows; settings that take nothing are left out."""
+    """All rules at the hardness of rank windows; settings that select nothing are left out."""
     curves = {}
     for name, places in tallies.items():
         full = {setting: tally.sums for setting, tally in places.items() if tally.sums["taken"].sum() > 0}
@@ -125,9 +125,9 @@ def levels(tallies: dict[str, dict[float, Tally]], anchors: Flags, hardness: str
 
 
 def study(data: Collection, seeds: int, *, by: str, say: Callable[[str], None]) -> dict[str, Any]:
-    """All rules over all seeds; what was promised, and what happened.
+    """All rules over all seeds; promised and observed miss rates.
 
-    by   how lines are fitted, as `hide` says. Where that is "single", most anchors have nothing hidden: then some
+    by   how thresholds are fitted, see `hide`. Where that is "single", most anchors have nothing hidden: then some
          rules mine for all anchors once more, so that hardness counts where there is nothing to avoid, too
     """
     whole = data.queries @ data.documents.T

@@ -1,4 +1,4 @@
-"""Two models of triples: one that is trained, and one that is solved."""
+"""Two models of triples: one trained, one in closed form."""
 
 from __future__ import annotations
 

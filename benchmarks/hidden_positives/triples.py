@@ -1,7 +1,7 @@
 """Triples: held-out true ones must be flagged, and verified false ones, however plausible, kept.
 
-Both models know the training triples alone: what is held out is a negative there, as unlabelled positives are. Lines
-are fitted to the validation triples, and what is no line was settled by them: the ridge, and what `Labelled` looks at.
+Both models are trained on the training triples alone: held-out triples are negatives there, like unlabelled positives.
+Thresholds are fitted to the validation triples; so are the ridge and the features of `Labelled`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Told = Callable[[Ids], Floats]  # (n, 3) triples -> (n, f) numbers
 
 
 class Asked:
-    """The scores of all that is asked about, by (head, relation), each with the scores of some random tails."""
+    """The scores of all evaluated triples, by (head, relation), with the scores of some random tails."""
 
     def __init__(self, data: dict[str, Ids], model: Model, n_entities: int, rng: np.random.Generator) -> None:
         """Score everything once."""
@@ -61,7 +61,7 @@ class Asked:
 
 
 def detectors(asked: Asked, rng: np.random.Generator) -> dict[str, Detector]:
-    """All that look at one score alone. The last two know verified false triples, too."""
+    """All detectors of one score. The last two also use verified false triples."""
     d: Any = ns.detectors
     whose, scores = asked.anchors["valid"], asked.scores["valid"]
     made: dict[str, Detector] = {}
@@ -87,14 +87,14 @@ def detectors(asked: Asked, rng: np.random.Generator) -> dict[str, Detector]:
 
 
 def _calibrated(true: Floats, alpha: float) -> float:
-    """A line that holds alpha; with too few positives for that, one that suspects everything."""
+    """A threshold for alpha; with too few positives, one that flags everything."""
     if len(true) < least_positives(alpha) or true.min() == true.max():
         return -np.inf
     return ns.detectors.Calibrated(alpha).fit(true).high
 
 
 def relation_lines(asked: Asked, choose: Callable[..., float]) -> Floats:
-    """(keys,) a line for each (head, relation), chosen by the labels of its relation."""
+    """(keys,) a threshold per (head, relation), chosen by the labels of its relation."""
     found = np.empty(1 + max(int(part.max()) for part in asked.relations.values()))
     for relation in range(len(found)):
         found[relation] = choose(*(asked.scores[kind][asked.relations[kind] == relation] for kind in KINDS))
@@ -105,7 +105,7 @@ def relation_lines(asked: Asked, choose: Callable[..., float]) -> Floats:
 
 
 def best_line(true: Floats, false: Floats) -> float:
-    """The line with the fewest mistakes: true ones below it, and false ones at or above it."""
+    """The threshold with the fewest errors: true triples below it, false ones at or above it."""
     lines = np.unique(np.concatenate([true, false]))
     below = [np.searchsorted(np.sort(scores), lines, side="left") for scores in (true, false)]
     return float(lines[(below[0] + len(false) - below[1]).argmin()])
@@ -243,7 +243,7 @@ def study(
 
 
 def measured(model: Model, asked: Asked, data: dict[str, Ids], n_entities: int) -> dict[str, float]:
-    """How well a model ranks true tails, and tells true from false."""
+    """How well a model ranks true tails, and separates true from false."""
     mean, spread = asked.background.mean(axis=1), asked.background.std(axis=1, ddof=1)
     spread = np.where(spread > 0, spread, 1.0)
     standard = {n: (s - mean[asked.anchors[n]]) / spread[asked.anchors[n]] for n, s in asked.scores.items()}

@@ -1,4 +1,4 @@
-"""Vectors to mine in, and the ways to mine that the benchmark of mining compares in one process."""
+"""Test vectors, and the miners that the benchmark compares in one process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def world(n_queries: int, n_documents: int, seed: int = 0) -> World:
 
 
 def margin_by_faiss(data: World, k: int, margin: float) -> NDArray[np.int64]:
-    """(n, k) the margin rule by hand: faiss's exact search, 10 k deep and one more, and NumPy; -1 where short."""
+    """(n, k) the margin rule by hand: faiss's exact search, top 10 k + 1, and NumPy; -1 where short."""
     index = faiss.IndexFlatIP(WIDTH)
     index.add(data.documents)
     scores, ids = index.search(data.queries, 10 * k + 1)
@@ -64,7 +64,7 @@ def margin_by_ours(data: World, k: int, margin: float) -> NDArray[np.int64]:
 def window_by_lists(data: World) -> Rows:
     """FlagEmbedding's rule, from its description: an exact search in batches of 64, answers as lists, a sample of each.
 
-    Its miner is a script that is not in its package, so that there is nothing to install and call.
+    Its miner is a script outside its package, so it cannot be installed and called.
     """
     index = faiss.IndexFlatIP(WIDTH)
     index.add(data.documents)
@@ -98,7 +98,7 @@ def compared(
 ) -> dict[str, Any]:
     """Rows (anchor, positive, negatives) of two miners side by side, in numbers of texts; one positive an anchor.
 
-    Why a row differs, by scores in float64; float32 sums in another order cannot tell scores within 1e-6 apart:
+    Why a row differs, by scores in float64; float32 sums in another order cannot separate scores within 1e-6:
 
     tie           each slot that differs has two scores within 1e-6
     on the line   what only one of them took, or left out before its last, is within 1e-6 of the line of the margin

@@ -1,4 +1,4 @@
-"""The approximate index setting by setting: recall and seconds beside the exact search, with clusters and without."""
+"""The approximate index by setting: recall and seconds against the exact search, with and without clusters."""
 
 from __future__ import annotations
 

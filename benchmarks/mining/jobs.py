@@ -1,10 +1,10 @@
-"""What memory a mining job takes as the corpus grows, with one budget: the command itself, over files on disk.
+"""The memory of a mining job as the corpus grows, with a fixed budget: the command itself, over files on disk.
 
 python -m benchmarks.mining.jobs [--documents 100000 1000000] [--queries 2000] [--budget 500MB] [--out FILE]
 
 Random unit vectors, 384 wide, float16, in .npy files, texts in Parquet; a query is its positive with noise. `naysay
-mine -k 8` runs in a process of its own. Memory is the process's highest resident size less that of a process that has
-loaded the same, torch among it, and mined twenty anchors in 20,000 documents. Both are the kernel's figures.
+mine -k 8` runs in its own process. Memory is the peak resident size of the process minus that of a process that has
+loaded the same libraries, including torch, and mined twenty anchors in 20,000 documents, both as the kernel reports.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def files(folder: Path, queries: int, documents: int) -> None:
 
 
 def mined(folder: Path, budget: str) -> dict[str, Any]:
-    """Run the command, and say how long it took and what it held at most."""
+    """Run the command; its seconds and its peak memory."""
     command = [sys.executable, "-m", "naysay.cli", "mine", "pairs.parquet", "--corpus", "docs.parquet"]
     command += ["--query-vectors", "q.npy", "--corpus-vectors", "c.npy", "-k", "8", "-o", "out.parquet"]
     start = time.perf_counter()
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--queries", type=int, default=2000)
     parser.add_argument("--budget", default="500MB")
-    parser.add_argument("--folder", type=Path, help="where the files are made; some 800 bytes a document")
+    parser.add_argument("--folder", type=Path, help="where the files are written; some 800 bytes per document")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     rows = []

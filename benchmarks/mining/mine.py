@@ -3,16 +3,16 @@
     python -m benchmarks.mining.mine --peers DIR [--small] [--only PART ...] [--out FILE]
 
 --peers   where benchmarks/peers/setup.sh put the environment sentence_transformers_mining
---small   a fiftieth of everything, to try the script
---only    measure these parts again and keep what the file has of the others
+--small   a fiftieth of all sizes, to try the script
+--only    measure only these parts and keep the others in the file
 
 end to end   pairs of texts and a stand-in model of fixed vectors in, a Dataset of (anchor, positive, 10 negatives)
              out, by `relative_margin=0.05`: sentence-transformers with torch and with faiss, and ours, the same call in
-             the same environment, each in a process of its own. One repetition each in turn, the best is kept. Memory
-             is the highest resident memory of the call above the level before it. Rows are compared slot by slot.
+             the same environment, each in its own process. Repetitions alternate, the best is kept. Memory is the peak
+             resident memory of the call above the level before it. Rows are compared slot by slot.
 by hand      vectors in, ids out, in one process: the margin rule with faiss and NumPy, and FlagEmbedding's rank window
-growth       `mine` with its usual judge over files of float16, each size in a process of its own
-index        the approximate search setting by setting, on vectors with clusters and without
+growth       `mine` with its default judge over float16 files, each size in its own process
+index        the approximate search by setting, on vectors with and without clusters
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Exact search against faiss: CPU seconds and wall time on clustered vectors, and the memory that a budget holds.
+"""Exact search against faiss: CPU seconds and wall time on clustered vectors, and memory with a budget.
 
     python -m benchmarks.mining.search [--small] [--out FILE]
 
-Both search 200,000 vectors of 384 coordinates for 2,000 and for 20,000 queries, 100 deep, with about 5 known pairs of
-each query left out. faiss fetches 100 plus the most known pairs of a query from IndexFlatIP, and the known ones are
-filtered out of all rows at once. Repetitions take turns; the best of each is kept. CPU seconds are of all threads.
-Memory: the growth of the peak over what the process had after a warm-up, for corpora of float16 in .npy files.
+Both search 200,000 vectors, d = 384, for 2,000 and for 20,000 queries, top 100, with about 5 known pairs of each
+query excluded. faiss fetches 100 plus the maximum number of known pairs of a query from IndexFlatIP, and the known
+ones are filtered from all rows at once. Repetitions alternate; the best of each is kept. CPU seconds are of all
+threads. Memory is the growth of the peak over the level after a warm-up, for float16 corpora in .npy files.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def vectors(rng: np.random.Generator, centres: Any, count: int) -> Any:
 
 
 def by_faiss(queries: Any, corpus: Any, known: Positives) -> Any:
-    """The ids of faiss: fetch deeper by the most known pairs of a query, then filter all rows at once."""
+    """The ids of faiss: fetch more, by the maximum number of known pairs, then filter all rows at once."""
     index = faiss.IndexFlatIP(WIDTH)
     index.add(corpus)
     extra = int(known.count().max(initial=0))
@@ -73,7 +73,7 @@ def measured(function: Callable[[], Any]) -> tuple[dict[str, float], Any]:
 
 
 def speed(n_queries: int, n_corpus: int, repeats: int) -> dict[str, Any]:
-    """Ours by each engine that is asked for, and faiss, in turns."""
+    """Ours by each chosen engine, and faiss, alternating."""
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((CLUSTERS, WIDTH), np.float32)
     corpus, queries = vectors(rng, centres, n_corpus), vectors(rng, centres, n_queries)
@@ -101,7 +101,7 @@ def speed(n_queries: int, n_corpus: int, repeats: int) -> dict[str, Any]:
 
 
 def growth(n_corpus: int, engine: str) -> dict[str, Any]:
-    """The growth of the peak memory in a process of its own."""
+    """The growth of the peak memory in a new process."""
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
         corpus, queries = Path(folder, "corpus.npy"), Path(folder, "queries.npy")
@@ -119,7 +119,7 @@ def growth(n_corpus: int, engine: str) -> dict[str, Any]:
 def main() -> None:
     """Measure and write results/search.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true", help="a tenth of everything, to try the script")
+    parser.add_argument("--small", action="store_true", help="a tenth of all sizes, to try the script")
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     part = 10 if options.small else 1

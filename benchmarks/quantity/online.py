@@ -5,8 +5,8 @@ OPENBLAS_NUM_THREADS=1 python -m benchmarks.quantity.online [--seeds 50] [--work
 A run has 20 evenly spaced probes and one before step 0, of validation and of training pairs. A probe draws n positives
 from N(mu'(t), 1) and m negatives for each from N(0, 1). The known answer is that of the noiseless curve.
 
-The last study trains a real model, where no answer is known: there the paper's own procedure, a run at k = 1 and then
-`estimate` on its measured curve, is what Online is held against.
+The last study trains a real model, whose best k is unknown: Online is compared with the paper's own procedure, a run at
+k = 1 and then `estimate` on its measured curve.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Case:
 
 
 def grown(case: Case, share: Floats) -> Floats:
-    """How much of its way a curve has made at a share of the run: 0 at 0, towards 1."""
+    """The progress of a curve at a share of the run, from 0 towards 1."""
     t = case.length * share
     if case.shape == "power":
         return 1 - 1 / (1 + t)
@@ -165,7 +165,7 @@ def cases() -> dict[str, list[Case]]:
 
 
 def trained(k: float | None, seed: int) -> tuple[Online, list[OnlineEstimate]]:
-    """Train embeddings of 3,000 users and 1,000 items by InfoNCE, with k negatives or with those that Online says.
+    """Train embeddings of 3,000 users and 1,000 items by InfoNCE, with k negatives or with Online's k.
 
     Users have 25 items each, drawn by a softmax of 3 times the dot product of hidden vectors; 5 are held out.
     """

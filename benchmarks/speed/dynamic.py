@@ -1,10 +1,10 @@
-"""What dynamic negative sampling costs in a training step, and against RecBole's in the same run.
+"""What dynamic negative sampling costs in a training step, alone and against RecBole in the same run.
 
     python -m benchmarks.speed.dynamic --peers DIR [--repeats 7] [--steps 10] [--threads 1 2]
 
 --peers   where benchmarks/peers/setup.sh put the environment recbole_train
 
-Matrix factorisation, 64 wide, dense Adam, on generated data of the size of ten times ml-100k.
+Matrix factorisation, d = 64, dense Adam, on generated data ten times the size of ml-100k.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Training:
 
 
 def cost(training: Training, repeats: int) -> dict[str, Any]:
-    """The split of the fastest of several repetitions, in milliseconds a step, and the share that is ours."""
+    """The split of the fastest of several repetitions, in milliseconds per step, and the sampler's share."""
     training.run()
     found = []
     for _ in range(repeats):
@@ -160,7 +160,7 @@ def costs(world: Pairs, known: ns.Positives, repeats: int, steps: int) -> dict[s
 def against_recbole(
     world: Pairs, known: ns.Positives, peers: Path, folder: Path, repeats: int, steps: int, threads: int
 ) -> dict[str, Any]:
-    """Whole training steps a second with one negative of 64 candidates, both with replacement."""
+    """Whole training steps per second with one negative of 64 candidates, both with replacement."""
     users, items, n_users, n_items = world
     data = folder / "dynamic.npz"
     sizes = {"n_users": n_users, "n_items": n_items, "batch": BATCH, "width": WIDTH, "candidates": CANDIDATES}

@@ -33,7 +33,7 @@ def seconds_per_draw(pool: ns.pools.Everything, n_anchors: int, repeats: int) ->
 
 
 def row(n_items: int, n_pairs: int, repeats: int) -> dict[str, Any]:
-    """One size: about 40 positives an anchor; build time, bytes, and nanoseconds a draw for four ways."""
+    """One size: about 40 positives per anchor; build time, bytes, and nanoseconds per draw for four pools."""
     n_anchors = max(1000, n_pairs // 40)
     anchors, items, _, _ = uniform_pairs(n_anchors, n_items, n_pairs)
     start = time.perf_counter()
@@ -60,7 +60,7 @@ def row(n_items: int, n_pairs: int, repeats: int) -> dict[str, Any]:
 
 
 def chart(rows: list[dict[str, Any]], axis: str, title: str, target: Path) -> None:
-    """Nanoseconds a draw against size, both on a log scale."""
+    """Nanoseconds per draw against size, both on a log scale."""
     ways = ("uniform", "uniform distinct", "weighted", "weighted distinct")
     values = [{"size": r[axis], "nanoseconds": r[way], "draws": way} for r in rows for way in ways]
     spec = {
@@ -83,7 +83,7 @@ def chart(rows: list[dict[str, Any]], axis: str, title: str, target: Path) -> No
 def main() -> None:
     """Run both series and write results/growth.json and two plots."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--largest", type=float, default=1e8, help="the most positives")
+    parser.add_argument("--largest", type=float, default=1e8, help="the largest number of positives")
     parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
     ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=9)).draw(ns.Query([0]), 1, rng=ns.rng_for(0))

@@ -2,8 +2,8 @@
 
 python -m benchmarks.speed.losses --peers DIR [--threads 2] [--repeats 5] [--largest 16384]
 
-Each repetition is one forward and one backward pass of `.mean()`. Memory is the highest resident memory of a pass,
-above the level before it.
+Each repetition is one forward and one backward pass of `.mean()`. Memory is the peak resident memory of a pass above
+the level before it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def ours(left: Tensor, right: Tensor, form: str) -> Tensor:
 def run(
     loss: Callable[[Tensor, Tensor, str], Tensor], inputs: list[Tensor], form: str, factor: Tensor | None = None
 ) -> None:
-    """One pass there and back; with a factor for each row, or the mean."""
+    """One forward and backward pass; with a factor for each row, or the mean."""
     for value in inputs:
         value.grad = None
     losses = loss(inputs[0], inputs[1], form)
@@ -88,7 +88,7 @@ def run(
 
 
 def best_of(calls: dict[str, Callable[[], None]], repeats: int) -> dict[str, dict[str, Any]]:
-    """The best of repetitions in turn, and then the memory of one more."""
+    """The best of alternating repetitions, then the memory of one more."""
     seconds = dict.fromkeys(calls, float("inf"))
     for turn in range(repeats + 1):
         for name, call in calls.items():
@@ -102,7 +102,7 @@ def best_of(calls: dict[str, Callable[[], None]], repeats: int) -> dict[str, dic
 
 
 def both(rows: int, form: str, repeats: int, *, uneven: bool = False) -> dict[str, Any]:
-    """Ours and the plain form in turn."""
+    """Ours and the plain form, alternating."""
     inputs = [vectors(rows, 0), vectors(rows, 1)]
     factor = torch.linspace(0.5, 1.5, rows) if uneven else None
     found = best_of(
@@ -130,7 +130,7 @@ def gradient_error(form: str, rows: int = 512) -> float:
 
 
 def alone(rows: int, form: str, repeats: int) -> dict[str, Any]:
-    """Ours at a size where the matrix would be the trouble."""
+    """Ours at a size where the matrix would not fit."""
     inputs = [vectors(rows, 0), vectors(rows, 1)]
     found = best_of({"blocks": lambda: run(ours, inputs, form)}, repeats)["blocks"]
     print(f"{form:28s} {rows:6d}: {found['seconds']:.2f} s, {found['peak_extra_bytes'] / 1e6:.0f} MB", flush=True)
@@ -138,7 +138,7 @@ def alone(rows: int, form: str, repeats: int) -> dict[str, Any]:
 
 
 def nt_xent(peers: Path, repeats: int) -> dict[str, Any]:
-    """256 vectors of 32 classes: forward and backward, one thread each, best of several in turn."""
+    """256 vectors of 32 classes: forward and backward, one thread each, best of several alternating repetitions."""
     rng = np.random.default_rng(0)
     embeddings = rng.standard_normal((256, 128)).astype(np.float32)
     embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The yardstick: rank shift as anyone would write it in numba. One thread, no log_q, nothing checked."""
+"""The baseline: a straightforward rank shift in numba. One thread, no log_q, no checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process pays before its first draw: import, --help, and the first call, compiled and from the cache.
+"""What a process costs before its first draw: import, --help, and the first call, compiled and from the cache.
 
 python -m benchmarks.speed.startup [--repeats 5]
 """

@@ -1,6 +1,6 @@
-"""What a study of negatives for recommendation needs: likes, a split that leaks nothing, an encoder, and measures.
+"""Shared parts of the recommendation study: likes, a split without leaks, an encoder, and measures.
 
-Everything here is the same for every way to choose negatives.
+Everything here is the same for all arms.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""Whether clusters of a model's own features find its false negatives, and whether the model gets better for it.
+"""Whether clusters of a model's own features find its false negatives, and whether the model improves.
 
 python -m benchmarks.training.images DATA [--seeds 3] [--epochs E] [--train N] [--out FILE]
 
-DATA is a folder with the four files of Fashion-MNIST. SimCLR trains a small encoder on the first N pictures without
-their classes, once for each arm; arms of one seed start from the same weights and see the same batches and views.
+DATA is a folder with the four files of Fashion-MNIST. SimCLR trains a small encoder on the first N images without
+their classes, once per arm; arms of one seed have the same initial weights, batches and views.
 
-    plain              InfoNCE: every other picture of the batch is a negative, one in ten of them a false one
+    plain              InfoNCE: every other image of the batch is a negative, one in ten of them false
     eliminate          Incremental's labels after each epoch, linear acceptance; same labels leave the denominator
     attract            the same labels; same labels join the positives
     oracle eliminate   true classes: all false negatives leave the denominator
     oracle attract     true classes: supervised contrast (SupCon), the paper's oracle
 
-Accuracy is that of a linear probe on the test pictures. True positive is the share of false negatives that are found
-and true negative the share of negatives kept (the paper's MTPR and MTNR), over all pairs of training pictures, for each
-granularity, after each epoch. "Closed" is the share of the way from plain to an oracle, of means over seeds. Intervals
-are of 95 %, by Student's t over seeds; differences to plain are paired by seed.
+Accuracy is that of a linear probe on the test images. The true-positive rate is the share of false negatives that are
+found, the true-negative rate the share of negatives kept (the paper's MTPR and MTNR), over all pairs of training
+images, for each granularity, after each epoch. "Closed" is the share of the gap between plain and an oracle, of means
+over seeds. 95 % CI by Student's t over seeds; differences to plain are paired by seed.
 
 Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022: Table 5 has
 accuracy and oracle, Table 6 detection and both losses.
@@ -67,7 +67,7 @@ def loss_of(arm: str, z: Tensor, partner: Tensor, labels: NDArray[np.int64], tem
 
 
 def run(arm: str, seed: int, train: Pictures, test: Pictures, settings: Settings) -> dict[str, Any]:
-    """Train one encoder, and look at it."""
+    """Train one encoder, and evaluate it."""
     start = time.perf_counter()
     count, batch = len(train.images), min(settings.batch, len(train.images))
     encoder = Encoder(settings.width, seed)
@@ -148,7 +148,7 @@ def summary(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
 
 
 def closed(accuracy: dict[str, Floats], arm: str, oracle: str) -> float | None:
-    """How much of the way from plain to an oracle an arm goes; None where the oracle is not above plain."""
+    """The share of the gap between plain and an oracle that an arm closes; None if the oracle is not better."""
     gap = float((accuracy[oracle] - accuracy["plain"]).mean())
     gain = float((accuracy[arm] - accuracy["plain"]).mean())
     return round(100 * gain / gap, 1) if gap > 0 else None

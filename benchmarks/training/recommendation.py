@@ -6,28 +6,28 @@ DATA    a folder with ratings.npz: user and item (from 1), rating (1 to 5), as o
 
 **The task.** Ratings of 4 and 5 are likes, the rest is unknown. A tenth of each user's likes, at random by the seed,
 is for validation and a tenth for the test. Negatives are drawn from all that is not among the user's likes of the
-training part, so held-out likes come up as false negatives, as they do in life. Recall and NDCG at 20 rank all items
+training part, so held-out likes can be drawn as false negatives, as in practice. Recall and NDCG at 20 rank all items
 that are not in training (for the test: nor in validation), at the step of the best validation recall.
 
-**The same for all arms.** LightGCN of two hops, 64 wide, because mixing over hops needs hops; Adam on all vectors;
-batches, first vectors and splits by the seed; `info_nce` at temperature 1, which for k = 1 is BPR, and for k above 1
-the loss of the papers behind mixing and K*. No log_q: what a distribution does to the model is part of what it is.
+**The same for all arms.** LightGCN with two hops, d = 64, because mixing over hops needs hops; Adam on all vectors;
+batches, initial vectors and splits by the seed; `info_nce` at temperature 1, which is BPR for k = 1, and for larger k
+the loss of the papers on mixing and K*. No log_q: the effect of the distribution on the model is part of the arm.
 
 **The arms.** Uniform, popularity^0.75, dynamic (the highest of 16) and mixing (MixGCF of 16), with k = 1; uniform with
 k = K*, and with k scheduled up to K* and down again. One negative by q teaches log p(item | user) - log q(item), so
 popularity is also ranked with its log q restored: the same training, another list.
 
 K* is the paper's: a run with one uniform negative comes first, converged where its validation AUC is highest;
-`estimate` gets the training AUC there and the validation curve to there. That run's cost is not in the times of the
-arms that use K*; it is given beside them.
+`estimate` gets the training AUC at that step and the validation curve up to it. The cost of that run is not in the
+times of the arms that use K*; it is reported separately.
 
-**Tuning.** On a split of its own, by validation recall: learning rate and weight decay of the uniform arm, which all
+**Tuning.** On a separate split, by validation recall: learning rate and weight decay of the uniform arm, which all
 arms then share; and the learning rate of each arm, for a second row where it differs. The last row gives uniform more
-steps at the lowest rate, to tell slow from worse.
+steps at the lowest rate, to distinguish slow from worse.
 
-**Times** are of training alone, evaluation left out, in processor seconds, which the neighbours of a shared machine do
-not move much; wall time is beside them. An arm has reached uniform's best at the first look at which its validation
-recall is at least the highest of the uniform arm of the same seed.
+**Times** are of training without evaluation, in processor seconds, which vary little on a shared machine; wall time
+is also reported. An arm has reached uniform's best at the first evaluation with a validation recall of at least the
+highest of the uniform arm of the same seed.
 """
 
 from __future__ import annotations
@@ -209,10 +209,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--every", type=int, default=25, help="steps between two looks at the validation part")
+    parser.add_argument("--every", type=int, default=25, help="steps between two evaluations on the validation part")
     parser.add_argument("--longer", type=int, default=4, help="times the steps for the last row")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=1, help="processes, each with a seed; they slow each other")
+    parser.add_argument("--workers", type=int, default=1, help="processes, one seed each; they slow each other down")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args(arguments)
     try:

@@ -1,4 +1,4 @@
-"""One run of the recommendation study: an encoder, one way to choose negatives, and its own clocks."""
+"""One run of the recommendation study: an encoder, one kind of negatives, and its timers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AUC_PAIRS = 4000  # training pairs whose AUC is looked at
 
 @dataclass(frozen=True)
 class Arm:
-    """A way to choose negatives.
+    """One kind of negatives.
 
     source     "uniform", "popularity", "dynamic" or "mixing"
     amount     "1", "best" (K*, fixed) or "scheduled" (up to K* and down again)
@@ -45,7 +45,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Point:
-    """One look at a run: after how many steps and how much training, what the validation part says.
+    """One evaluation of a run: steps, training time, and validation measures.
 
     false_share   of the negatives of a batch, those that are held-out likes
     """
@@ -193,7 +193,7 @@ def together(
     with_auc: bool = False,
     after: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Train all runs in turn, `every` steps each, so that a noisy moment hits all alike.
+    """Train all runs alternately, `every` steps each, so that noise affects all of them.
 
     after   is told how many steps are done
     """

@@ -1,14 +1,14 @@
-"""Does it matter which negatives a retriever is trained with? An adapter on `scifact`, seven ways to choose them.
+"""Which negatives train the best retriever: an adapter on `scifact`, with seven kinds of negatives.
 
     python -m benchmarks.training.retrieval DATA [--seeds 3] [--out FILE]
 
 DATA   a folder with scifact and scifact-minilm
 
-The encoder is fixed; what is trained is a matrix W of d x d, from 0: a vector x becomes x + W x, of unit length, for
-queries and documents alike. Each arm sees the other positives of the batch as negatives, and k of its own. Of anchors
-with several positives half are hidden, in the training and in the test part: how many of them an arm returns as
-negatives is counted, those of the test part without training on them. A fifth of the training queries choose the
-learning rate and the number of epochs, for each arm and seed anew, by nDCG@10; the test part is looked at once.
+The encoder is fixed; a d x d matrix W is trained, starting at 0: a vector x becomes x + W x, normalised, for queries
+and documents. Each arm uses the other positives of the batch as negatives, and k of its own. Half of the positives of
+anchors with several are hidden, in the training and in the test part; the study counts how many an arm returns as
+negatives (those of the test part without training on them). The learning rate and the number of epochs are chosen for
+each arm and seed on a fifth of the training queries, by nDCG@10; the test part is evaluated once.
 """
 
 from __future__ import annotations
