@@ -1,4 +1,4 @@
-"""What every benchmark shares: peers as subprocesses, alternating repetitions, and results as JSON."""
+"""Shared by all benchmarks: peers as subprocesses, alternating repetitions, and results as JSON."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from typing import Any
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
+ROOT = HERE.parent  # from where `python -m benchmarks...` runs
 
 
 class Peer:
-    """A peer library in an interpreter of its own, answering one timed repetition at a time."""
+    """A peer library in its own interpreter; runs one timed repetition at a time."""
 
     def __init__(self, peers: Path, name: str, data: Path, case: str, threads: int) -> None:
-        """Start the worker and wait for its greeting; `missing` says why if it cannot run."""
+        """Start the worker and wait until it is ready; `missing` is the reason if it cannot run."""
         self.name = name
         self.missing = ""
         self.greeting: dict[str, Any] = {}

@@ -1,65 +1,95 @@
-"""The catalogue: nothing listed can go untested, and every name leads somewhere."""
+"""The catalogue: every program runs and conforms, every row is complete, and every name leads to a row."""
 
+import dataclasses
+from pathlib import Path
+
+import numpy as np
 import pytest
+from catalog_programs import run
 
 import naysay as ns
 from naysay import catalog
+from naysay.catalog import _table
 from naysay.errors import NaysayError
 
-EXAMPLES = {
-    name: example
-    for method in catalog.methods()
-    for name, example in [(method.name, method.example), *((alias.name, alias.example) for alias in method.aliases)]
-}
-# Names that the review's static rows go by.
+METHODS = catalog.methods()
+ALIASES = [alias for method in METHODS for alias in method.aliases]
+ROWS = (*METHODS, *catalog.losses(), *catalog.detectors())
+PROGRAMS = {entry.program: entry for entry in (*ALIASES, *METHODS)}
+FOLDER = Path(_table.__file__).parent / "examples"
+# Names of the review's static rows.
 REVIEW = ("word2vec", "DeepWalk", "LINE", "node2vec", "BPR", "LightGCN", "TransE", "DistMult", "RUBER", "USR")
 
 
-def run(example):
-    names = {}
-    exec(compile(example, "example", "exec"), names)
-    return names
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_every_example_runs_and_its_sampler_conforms(name):
-    names = run(EXAMPLES[name])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_program_runs_and_its_sampler_conforms(program):
+    names = run(PROGRAMS[program].example, program)
     negatives, known = names["negatives"], names["known"]
     assert (negatives.ids >= 0).any()
     ns.check_sampler(names["sampler"], known, k=min(4, max(1, negatives.shape[1])))
 
 
+@pytest.mark.parametrize("alias", [alias for alias in ALIASES if alias.parts], ids=lambda alias: alias.name)
+def test_the_settings_of_an_alias_make_a_sampler_that_conforms(alias):
+    names = run(alias.example, alias.program)
+    sampler = eval(alias.parts, {**vars(ns.samplers), **vars(ns.pools), "np": np, **names})
+    assert (sampler.sample(names["query"], 2, rng=ns.rng_for(0)).ids >= 0).any()
+    ns.check_sampler(sampler, names["known"], k=2)
+
+
+def test_every_program_belongs_to_an_entry_and_is_short():
+    programs = {path.stem: path.read_text() for path in FOLDER.glob("*.py")}
+    assert set(programs) == {entry.program for entry in (*ROWS, *ALIASES)}
+    for name, text in programs.items():
+        assert text.startswith('"""'), name
+        assert len(text.splitlines()) <= 26, name
+
+
+def test_programs_differ():
+    programs = [path.read_text() for path in FOLDER.glob("*.py")]
+    assert len(set(programs)) == len(programs)
+
+
 @pytest.mark.parametrize("name", REVIEW)
-def test_the_reviews_names_are_aliases_with_an_example_of_their_own(name):
+def test_the_reviews_names_are_aliases(name):
     method, alias = catalog.find(name)
     assert alias is not None
     assert alias.name == name
-    assert alias.example != method.example
-
-
-def test_examples_differ():
-    assert len(set(EXAMPLES.values())) == len(EXAMPLES)
+    assert alias in method.aliases
+    assert "sampler.sample(" in alias.example
 
 
 def test_no_name_stands_for_two_rows():
-    names = [
-        name.casefold() for row in (*catalog.methods(), *catalog.losses(), *catalog.detectors()) for name in row.names
-    ]
+    names = [name.casefold() for row in ROWS for name in row.names]
     assert len(names) == len(set(names))
 
 
 def test_parts_name_what_the_package_has():
-    for method in catalog.methods():
-        sampler = method.parts.split("(")[0]
-        assert hasattr(ns.samplers, sampler) or hasattr(ns.detectors, sampler), method.parts
+    for method in METHODS:
+        assert hasattr(ns.samplers, method.parts.split("(")[0]), method.parts
 
 
-@pytest.mark.parametrize("method", catalog.methods(), ids=lambda method: method.name)
-def test_rows_say_everything(method):
-    for field in ("summary", "formula", "parts", "paper", "cost", "example"):
-        assert getattr(method, field).strip()
-    assert method.kind in ("static", "hard", "mixed", "adversarial", "auxiliary", "in-batch")
-    assert method.pool in ("global", "local", "mini-batch", "hop", "memory")
+@pytest.mark.parametrize("row", [*ROWS, *ALIASES], ids=lambda row: row.name)
+def test_entries_are_complete(row):
+    optional = {"also", "aliases", "without", "needs_log_q"} | ({"parts"} if isinstance(row, catalog.Alias) else set())
+    for field in dataclasses.fields(row):
+        if field.name not in optional:
+            assert getattr(row, field.name).strip(), field.name
+    assert row.example
+    sentences = (row.note,) if isinstance(row, catalog.Alias) else (row.summary, row.cost)
+    for sentence in sentences:
+        assert sentence.endswith("."), sentence
+
+
+def test_kinds_and_pools_are_those_of_the_review():
+    assert {method.kind for method in METHODS} <= {"static", "hard", "mixed", "adversarial", "auxiliary", "in-batch"}
+    assert {method.pool for method in METHODS} <= {"global", "local", "mini-batch", "hop", "memory"}
+
+
+def test_every_sampler_of_the_package_is_listed():
+    public = {name for name in ns.samplers.__all__ if hasattr(getattr(ns.samplers, name), "sample")}
+    text = "\n".join(method.parts for method in METHODS)
+    assert {name for name in public if f"{name}(" not in text} == set()
 
 
 def test_find_ignores_case_and_knows_other_names():
@@ -67,15 +97,26 @@ def test_find_ignores_case_and_knows_other_names():
     assert catalog.find("rns") == (catalog.find("uniform")[0], None)
 
 
-def test_an_unknown_name_is_refused_with_the_nearest():
+def test_an_unknown_name_is_an_error_with_the_nearest_name():
     with pytest.raises(
-        NaysayError, match=r"must be a name of the catalogue, got 'wrd2vec'\. Did you mean 'word2vec'\? `nay"
+        NaysayError, match=r"^find: `name` must be a name of the catalogue, got 'wrd2vec'\. Did you mean 'word2vec'\? `"
     ):
         catalog.find("wrd2vec")
+    with pytest.raises(NaysayError, match=r"got '~~~~'\. `naysay methods` lists them all\.$"):
+        catalog.find("~~~~")
+
+
+def test_an_unknown_or_missing_key_in_the_table_is_an_error():
+    entry = {"name": "new", "paper": "", "summary": "", "formula": "", "cost": "", "kind": "", "parts": ""}
+    assert _table._entry(catalog.Detector, entry).program == "new"
+    with pytest.raises(TypeError, match="colour"):
+        _table._entry(catalog.Detector, entry | {"colour": "red"})
+    with pytest.raises(TypeError, match="formula"):
+        _table._entry(catalog.Detector, {key: value for key, value in entry.items() if key != "formula"})
 
 
 def test_a_sampler_that_ignores_what_is_known_would_be_found():
-    names = run(EXAMPLES["uniform"])
+    names = run(catalog.find("uniform")[0].example)
     empty = ns.Positives.from_pairs([], [], n_anchors=50, n_items=200)
     with pytest.raises(ns.testing.PromiseBroken, match="exclusion"):
         ns.check_sampler(ns.samplers.Static(ns.pools.Everything(empty)), names["known"])

@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from catalog_programs import run
 
 import naysay as ns
 from naysay import catalog
@@ -13,15 +14,9 @@ ROWS = {row.name: row for row in catalog.detectors()}
 KINDS = ("threshold", "clustering", "mixture", "agreement", "opinion", "identity")
 
 
-def run(row):
-    names = {}
-    exec(compile(row.example, row.name, "exec"), names)
-    return names
-
-
 @pytest.mark.parametrize("name", ROWS)
 def test_every_example_runs_and_its_detector_conforms(name):
-    names = run(ROWS[name])
+    names = run(ROWS[name].example, name)
     query, negatives = names["query"], names["negatives"]
     assert np.shape(names["suspicion"]) == negatives.shape
     assert (np.asarray(names["suspicion"]) > 0).any()  # an example that suspects nobody shows nothing
@@ -37,9 +32,7 @@ def test_every_detector_of_the_package_is_listed():
 
 
 @pytest.mark.parametrize("row", catalog.detectors(), ids=lambda row: row.name)
-def test_rows_say_everything(row):
-    for field in ("summary", "formula", "parts", "paper", "cost", "example"):
-        assert getattr(row, field).strip()
+def test_kinds_and_parts_exist(row):
     assert row.kind in KINDS
     assert hasattr(ns.detectors, row.parts.split("(")[0]), row.parts
 
@@ -50,7 +43,7 @@ def test_find_knows_detectors_with_and_without_their_folder():
 
 
 def test_a_detector_that_suspects_empty_slots_would_be_found():
-    names = run(ROWS["detectors.Calibrated"])
+    names = run(ROWS["detectors.Calibrated"].example)
 
     class Careless:
         def suspicion(self, query, negatives):

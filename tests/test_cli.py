@@ -38,16 +38,17 @@ def test_methods_lists_every_row():
 def test_methods_shows_one_row_in_full():
     done = naysay("methods", "uniform")
     method, _ = catalog.find("uniform")
-    for text in (method.formula, method.parts, method.cost, "Yang et al.", "BPR, LightGCN"):
+    for text in (method.formula, method.parts, "O(1) per draw", "Yang et al.", "BPR, LightGCN"):
         assert text in done.stdout
     assert method.example in done.stdout
 
 
-@pytest.mark.parametrize("name", ["word2vec", "TransE"])
-def test_methods_shows_an_alias_with_its_own_example(name):
+@pytest.mark.parametrize("name", ["word2vec", "TransE", "DeepWalk"])
+def test_methods_shows_an_alias_with_its_note_and_a_program(name):
     done = naysay("methods", name)
     method, alias = catalog.find(name)
     assert f"{name}, a name for {method.name}" in done.stdout
+    assert alias.note.split()[0] in done.stdout
     assert alias.example in done.stdout
 
 

@@ -3,13 +3,10 @@
 import gzip
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-
-FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 
 def write_idx(path, array):
@@ -34,13 +31,11 @@ def data(tmp_path_factory):
 def script():
     """The script as a module; torch gets its threads back."""
     before = torch.get_num_threads()
-    sys.path.insert(0, str(FOLDER))
     try:
-        import difficulty
+        from benchmarks.difficulty import study as difficulty
 
         yield difficulty
     finally:
-        sys.path.remove(str(FOLDER))
         torch.set_num_threads(before)
 
 

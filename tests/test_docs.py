@@ -68,36 +68,6 @@ def test_no_code_escapes_by_its_fence(page):
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def row(*cells):
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
-
-
-def method_rows():
-    """What docs/methods.md has to say of each method, and of each other name."""
-    for method in catalog.methods():
-        name = f"**{method.name}**"
-        yield row(name, ", ".join(method.names[1:]), method.kind, method.pool, method.formula, method.paper)
-        yield row(name, method.summary, f"`{method.parts}`", method.cost)
-        for also in method.also:
-            yield row(also, method.name, "another name of the row", method.paper)
-        for alias in method.aliases:
-            yield row(alias.name, method.name, alias.note, alias.paper)
-    for loss in catalog.losses():
-        yield row(f"**{loss.name}**", ", ".join(loss.also), loss.over, f"`{loss.formula}`", loss.paper)
-    for one in catalog.detectors():
-        yield row(f"**{one.name}**", ", ".join(one.also), one.kind, f"`{one.formula}`", f"`{one.parts}`", one.paper)
-
-
-def test_the_methods_are_those_of_the_catalogue():
-    """A failure prints the rows to put in, and those to take out."""
-    given = [line for line in (ROOT / "docs" / "methods.md").read_text().splitlines() if line.startswith("|")]
-    missing = [wanted for wanted in method_rows() if wanted not in given]
-    assert not missing, "missing in docs/methods.md:\n" + "\n".join(missing)
-    bold = [line for line in given if line.startswith("| **")]
-    stale = [line for line in bold if line not in set(method_rows())]
-    assert not stale, "no longer in the catalogue:\n" + "\n".join(stale)
-
-
 def test_every_name_of_the_catalogue_is_on_the_page():
     page = (ROOT / "docs" / "methods.md").read_text()
     rows = (*catalog.methods(), *catalog.losses(), *catalog.detectors())

@@ -3,14 +3,11 @@
 import gzip
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy.stats import t as student
-
-FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 
 def write_idx(path, array):
@@ -36,13 +33,11 @@ def data(tmp_path_factory):
 def study():
     """The script as a module; torch gets its threads back."""
     before = torch.get_num_threads()
-    sys.path.insert(0, str(FOLDER))
     try:
-        import images
+        from benchmarks.training import images
 
         yield images
     finally:
-        sys.path.remove(str(FOLDER))
         torch.set_num_threads(before)
 
 
@@ -105,7 +100,7 @@ def test_views_keep_their_shape_and_their_generator(study):
 
 
 def test_what_is_no_idx_file_is_refused(study, tmp_path):
-    from image_encoder import read_idx
+    from benchmarks.training.image_encoder import read_idx
 
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(gzip.compress(b"\x00\x01\x08\x03" + bytes(12)))

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from pathlib import Path
 
 import faiss
@@ -10,16 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
-
-import mining
-import mining_contenders
-import mining_index
-import mining_tables
-import retrieval
-import tables
-
 import naysay as ns
+from benchmarks.docs import mining as mining_tables
+from benchmarks.docs import pages
+from benchmarks.mining import contenders, index, mine
+from benchmarks.training import retrieval
 from naysay.errors import NaysayError
 from naysay.kernels.threads import set_threads, threads
 
@@ -27,7 +21,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 
 def test_a_query_is_near_its_positive_and_the_margin_has_work_to_do():
-    data = mining_contenders.world(300, 4000)
+    data = contenders.world(300, 4000)
     scores = data.queries @ data.documents.T
     own = scores[np.arange(300), data.positives]
     assert len(set(data.positives.tolist())) == 300
@@ -37,10 +31,8 @@ def test_a_query_is_near_its_positive_and_the_margin_has_work_to_do():
 
 
 def test_the_margin_rule_by_hand_is_ours():
-    data = mining_contenders.world(60, 4000)
-    by_hand, ours = (
-        way(data, 5, 0.05) for way in (mining_contenders.margin_by_faiss, mining_contenders.margin_by_ours)
-    )
+    data = contenders.world(60, 4000)
+    by_hand, ours = (way(data, 5, 0.05) for way in (contenders.margin_by_faiss, contenders.margin_by_ours))
     assert by_hand.tolist() == ours.tolist()
     scores = data.queries @ data.documents.T
     for row, taken in enumerate(ours.tolist()):
@@ -50,9 +42,9 @@ def test_the_margin_rule_by_hand_is_ours():
 
 
 def test_the_rank_window_is_the_same_on_both_sides():
-    data = mining_contenders.world(20, 600)
+    data = contenders.world(20, 600)
     order = np.argsort(-(data.queries @ data.documents.T), axis=1)
-    for way in (mining_contenders.window_by_lists, mining_contenders.window_by_ours):
+    for way in (contenders.window_by_lists, contenders.window_by_ours):
         for row, taken in enumerate(np.asarray(way(data)).tolist()):
             places = [order[row].tolist().index(i) for i in taken]
             assert len(set(taken)) == 15
@@ -69,7 +61,7 @@ def test_why_rows_of_two_miners_differ():
     vectors[4:, 0] = scores
     ours = np.array([[0, 3, 4, 6], [1, 3, 7, 4], [2, 3, 4, 6], [9, 3, 4, 5]])
     theirs = np.array([[2, 3, 4, 8], [0, 3, 5, 6], [1, 3, 4, 8]])
-    assert mining_contenders.compared(ours, theirs, vectors, 0.05) == {
+    assert contenders.compared(ours, theirs, vectors, 0.05) == {
         "rows_of_ours": 4,
         "rows_of_theirs": 3,
         "rows_of_both": 3,
@@ -77,7 +69,7 @@ def test_why_rows_of_two_miners_differ():
         "rows_that_differ": 3,
         "why": {"tie": 1, "on the line": 1, "other": 1},
     }
-    same = mining_contenders.compared(ours, ours[::-1], vectors, 0.05)
+    same = contenders.compared(ours, ours[::-1], vectors, 0.05)
     assert (same["rows_that_differ"], sum(same["why"].values())) == (0, 0)
 
 
@@ -92,20 +84,20 @@ def threads_as_before():
 
 @pytest.mark.usefixtures("threads_as_before")
 def test_a_peer_that_is_absent_is_said_to_be(tmp_path):
-    run = mining.end_to_end(tmp_path, 50, 1, 1, mining.CASES)
+    run = mine.end_to_end(tmp_path, 50, 1, 1, mine.CASES)
     message = "no environment for sentence_transformers_mining: run benchmarks/peers/setup.sh"
     assert run["contenders"] == {case: {"missing": message} for case in ("torch", "faiss", "ours")}
     assert "equal" not in run
-    shown = "\n".join(mining_tables.mining(tiny_result(run), tables.table))
+    shown = "\n".join(mining_tables.mining(tiny_result(run), pages.table))
     assert f"| 50 | 1 | sentence-transformers, torch | {message} |" in shown
 
 
 def tiny_result(run):
     return {
         "end_to_end": [run],
-        "by_hand": [mining.by_hand(40, 1, 1)],
-        "growth": [mining.growth(30, 60, 1)],
-        "index": [mining_index.index_part(way, 1600, 20, 1) for way in mining_index.WAYS],
+        "by_hand": [mine.by_hand(40, 1, 1)],
+        "growth": [mine.growth(30, 60, 1)],
+        "index": [index.index_part(way, 1600, 20, 1) for way in index.WAYS],
     }
 
 
@@ -114,18 +106,18 @@ def test_tables_show_what_was_measured():
     ours = row | {"seconds": 0.5, "peak_extra_bytes": 1_000_000}
     rows = {"torch": row, "ours": ours}
     equal = {"rows_of_both": 9, "rows_that_differ": 2, "why": {"tie": 2, "on the line": 0}}
-    run = {"size": 9, "threads": 2, "contenders": rows, "times_of_ours": mining.ratios(rows, "ours")}
+    run = {"size": 9, "threads": 2, "contenders": rows, "times_of_ours": mine.ratios(rows, "ours")}
     shown = mining_tables._end_rows(run | {"equal": {"torch": equal}})
     assert shown == [
         ("9", "2", "sentence-transformers, torch", "2.0 s", "2 MB", "4.0 x", "2.0 x", "2 of 9", "2 tie"),
         ("9", "2", "ours", "0.5 s", "1 MB", "", "", "", ""),
     ]
-    assert mining.best_of([row, ours])["seconds_of_all"] == [2.0, 0.5]
+    assert mine.best_of([row, ours])["seconds_of_all"] == [2.0, 0.5]
 
 
 def test_the_table_of_the_search_is_made_from_its_result():
     result = json.loads((FOLDER / "results" / "search.json").read_text())
-    shown = "\n".join(mining_tables.search(result, tables.table))
+    shown = "\n".join(mining_tables.search(result, pages.table))
     found = result["speed"][1]["best"]["auto"]
     assert f"| 20,000 | auto | {found['seconds']:.2f} s | {found['cpu_seconds']:.1f} s |" in shown
     assert shown.count("\n|") >= 2 + 6 + 2 + 2
@@ -198,7 +190,7 @@ def test_the_study_runs_and_training_helps(monkeypatch):
     nearest, careful = (found["arms"][name] for name in ("nearest, no judge", "calibrated, alpha 0.05 (auto)"))
     assert nearest["hidden_returned"]["mean"] > careful["hidden_returned"]["mean"]
     result = {**found, "train_pairs": 70, "k": 10, "seeds": 2}
-    shown = "\n".join(mining_tables.retrieval(result, tables.table))
+    shown = "\n".join(mining_tables.retrieval(result, pages.table))
     assert f"| random | {found['arms']['random']['ndcg']['mean']:.4f} ±" in shown
 
 

@@ -12,15 +12,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
-
-import factorisation
-import recommendation
-import recommendation_arms
-import seed_summaries
-import study_tables
-from factorisation import Pairs
-
+from benchmarks.docs import training as training_tables
+from benchmarks.training import factorisation, recommendation, recommendation_arms, seed_summaries
+from benchmarks.training.factorisation import Pairs
 from naysay.errors import NaysayError
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
@@ -225,8 +219,8 @@ def test_a_small_study_runs_from_end_to_end(tmp_path):
     np.savez(tmp_path / "ratings.npz", user=users, item=items, rating=rng.integers(2, 6, 1600))
     out = tmp_path / "found.json"
     sizes = ("--seeds", "2", "--steps", "6", "--every", "3", "--longer", "2")
-    command = [sys.executable, FOLDER / "recommendation.py", tmp_path, *sizes, "--out", out]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "benchmarks.training.recommendation", tmp_path, *sizes, "--out", out]
+    done = subprocess.run(command, cwd=FOLDER.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "minutes left" in done.stdout
     found = json.loads(out.read_text())
@@ -241,7 +235,7 @@ def test_a_small_study_runs_from_end_to_end(tmp_path):
     assert base["reached"] == 2
     assert base["recall_difference"]["values"] == [0, 0]
     assert base["steps_to_goal"]["values"] == base["best_step"]["values"]
-    parts = study_tables.recommendation(found, lambda headings, rows: json.dumps([headings, *rows]))
+    parts = training_tables.recommendation(found, lambda headings, rows: json.dumps([headings, *rows]))
     tables = [json.loads(part) for part in parts if part.startswith("[[")]
     assert [len(rows) for rows in tables] == [8, 9]
     assert all(len(cells) == len(rows[0]) for rows in tables for cells in rows)

@@ -35,7 +35,7 @@ def about(*, version: Annotated[bool, typer.Option("--version", help="Print the 
 @app.command()
 def methods(name: Annotated[str, typer.Argument(help="A method or one of its names; all without it.")] = "") -> None:
     """List the catalogue, or show one method: paper, formula, parts, cost and an example."""
-    from naysay.catalog.show import print_method, print_methods
+    from naysay.catalog._show import print_method, print_methods
 
     print_method(name) if name else print_methods()
 

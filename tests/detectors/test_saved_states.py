@@ -237,7 +237,7 @@ def test_everything_with_a_state_is_tried():
 
 
 EXAMPLES = {
-    row.name: row.example
+    row.program: row.example
     for row in (
         *catalog.methods(),
         *(alias for row in catalog.methods() for alias in row.aliases),

@@ -1,0 +1,1 @@
+"""Code: the size of the source."""

@@ -1,0 +1,1 @@
+"""Demo: what `naysay demo` prints, and how its settings were chosen."""

@@ -1,0 +1,1 @@
+"""Detectors: cost, and whether thresholds, calibration and clusters do what they promise."""

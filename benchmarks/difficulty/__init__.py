@@ -1,0 +1,1 @@
+"""Difficulty: which negatives are hard for a small encoder."""

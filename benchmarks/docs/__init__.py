@@ -1,0 +1,1 @@
+"""Docs: tables of the documentation, made from results and from the catalogue."""

@@ -1,0 +1,1 @@
+"""Exclusion: no draw returns a known positive."""

@@ -1,0 +1,1 @@
+"""Mining: time and memory of search, mining and jobs."""

@@ -1,0 +1,1 @@
+"""Quantity: the cost and the quality of an estimate of k."""

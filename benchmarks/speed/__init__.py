@@ -1,0 +1,1 @@
+"""Speed: draws, losses, the start of a process, and how they grow."""

@@ -1,0 +1,1 @@
+"""Training: what negatives do to a trained model."""

@@ -1,0 +1,247 @@
+"""Reads methods.toml into rows, and finds a row by name."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from naysay.checks import public, raise_invalid
+
+_FOLDER = Path(__file__).parent
+_Entry = TypeVar("_Entry", bound="_Named")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Named:
+    """What every entry of the table has: a name, a paper and a program."""
+
+    name: str
+    paper: str
+    program: str
+
+    @property
+    def example(self) -> str:
+        """The text of the program, which runs as it is."""
+        return (_FOLDER / "examples" / f"{self.program}.py").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row(_Named):
+    """What methods, losses and detectors have in common."""
+
+    summary: str
+    formula: str
+    cost: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of this row."""
+        return (self.name, *self.also)
+
+
+@public
+@dataclass(frozen=True, kw_only=True)
+class Alias(_Named):
+    """A method of the literature that is a row's composition, with its own terms.
+
+    Attributes:
+        name: The name in the literature.
+        paper: Where it was published.
+        program: The stem of its file in `examples/`; the row's program if the composition is the same.
+        note: What its anchors and items are, its settings, and where the paper differs.
+        parts: Its settings as code, in the names of the program; empty if they are the row's.
+
+    Example:
+        >>> from naysay import catalog
+        >>> method, alias = catalog.find("LightGCN")
+        >>> alias.parts
+        'Static(Everything(known, distinct=False))'
+    """
+
+    note: str
+    parts: str = ""
+
+
+@public
+@dataclass(frozen=True, kw_only=True)
+class Method(_Row):
+    """A sampler with its pool.
+
+    Attributes:
+        name: The name of the row; `also` has equivalent names.
+        kind: static, hard, mixed, adversarial, auxiliary or in-batch.
+        pool: Where candidates come from: global, local, mini-batch, hop or memory.
+        summary: What is drawn, in one sentence.
+        formula: What is drawn, as a probability.
+        parts: The composition, as code.
+        aliases: Methods of the literature with this composition.
+
+    Example:
+        >>> from naysay import catalog
+        >>> catalog.methods()[0].parts
+        'Static(Everything(positives))'
+    """
+
+    kind: str
+    pool: str
+    parts: str
+    aliases: tuple[Alias, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of this row, those of its aliases included."""
+        return (self.name, *self.also, *(alias.name for alias in self.aliases))
+
+
+@public
+@dataclass(frozen=True, kw_only=True)
+class Loss(_Row):
+    """A loss.
+
+    Attributes:
+        name: `losses.` and the name of the function; `also` has equivalent names.
+        over: "slots" for `loss(positive (B,), negatives (B, K), ...)`, "vectors" for `loss(vectors (N, d), ...)`.
+        without: Promises of `check_loss` that it does not make.
+        needs_log_q: Whether it requires `log_q`.
+
+    Example:
+        >>> from naysay import catalog
+        >>> catalog.losses()[0].formula
+        'sum_j -log sigmoid(p - s_j)'
+    """
+
+    over: str
+    without: tuple[str, ...] = ()
+    needs_log_q: bool = False
+
+
+@public
+@dataclass(frozen=True, kw_only=True)
+class Detector(_Row):
+    """A detector of false negatives.
+
+    Attributes:
+        name: `detectors.` and the name of the class, or the name of a variant; `also` has equivalent names.
+        kind: threshold, clustering, mixture, agreement, opinion or identity.
+        formula: Its suspicion.
+        parts: The composition, as code.
+
+    Example:
+        >>> from naysay import catalog
+        >>> catalog.find("IFND")[0].name
+        'detectors.Incremental'
+    """
+
+    kind: str
+    parts: str
+
+
+@public
+@cache
+def methods() -> tuple[Method, ...]:
+    """All methods, in the order of the documentation.
+
+    Example:
+        >>> from naysay import catalog
+        >>> [method.name for method in catalog.methods()[:3]]
+        ['uniform', 'popularity', 'user-oriented']
+    """
+    return tuple(_method(entry) for entry in _table()["methods"])
+
+
+@public
+@cache
+def losses() -> tuple[Loss, ...]:
+    """All losses, in the order of the documentation.
+
+    Example:
+        >>> from naysay import catalog
+        >>> catalog.losses()[0].name
+        'losses.bpr'
+    """
+    return tuple(_entry(Loss, entry) for entry in _table()["losses"])
+
+
+@public
+@cache
+def detectors() -> tuple[Detector, ...]:
+    """All detectors of false negatives, in the order of the documentation.
+
+    Example:
+        >>> from naysay import catalog
+        >>> catalog.detectors()[0].name
+        'detectors.Bands'
+    """
+    return tuple(_entry(Detector, entry) for entry in _table()["detectors"])
+
+
+@public
+def find(name: str) -> tuple[Method | Loss | Detector, Alias | None]:
+    """Find a row by any of its names.
+
+    Args:
+        name: A name, in any case. The prefixes `losses.` and `detectors.` may be left out; a method has precedence.
+
+    Returns:
+        The row, and the alias if `name` is one.
+
+    Raises:
+        NaysayError: If no row has the name. The message suggests the nearest one.
+
+    Example:
+        >>> from naysay import catalog
+        >>> method, alias = catalog.find("word2vec")
+        >>> method.name, alias.name
+        ('popularity', 'word2vec')
+    """
+    row_of, alias_of = _index()
+    key = name.casefold()
+    if key in row_of:
+        return row_of[key], alias_of.get(key)
+    names = {own.casefold(): own for row in (*methods(), *losses(), *detectors()) for own in row.names}
+    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+    suggestion = f"Did you mean {names[near[0]]!r}? " if near else ""
+    raise_invalid("name", "a name of the catalogue", repr(name), f"{suggestion}`naysay methods` lists them all.")
+
+
+@cache
+def _index() -> tuple[dict[str, Method | Loss | Detector], dict[str, Alias]]:
+    """{name: row} and {name: alias}, case folded."""
+    row_of: dict[str, Method | Loss | Detector] = {}
+    aliases = {alias.name.casefold(): alias for method in methods() for alias in method.aliases}
+    for row in (*methods(), *losses(), *detectors()):
+        row_of |= {own.casefold(): row for own in row.names}
+    for row in (*losses(), *detectors()):
+        row_of.setdefault(row.name.rpartition(".")[2].casefold(), row)
+    return row_of, aliases
+
+
+@cache
+def _table() -> dict[str, list[dict[str, Any]]]:
+    """The table as it is in the file."""
+    return tomllib.loads((_FOLDER / "methods.toml").read_text(encoding="utf-8"))
+
+
+def _method(entry: Mapping[str, Any]) -> Method:
+    """A method with its aliases, which share its program unless they name one."""
+    shared = {"program": _file_name(entry["name"])}
+    aliases = tuple(_entry(Alias, shared | alias) for alias in entry.get("aliases", ()))
+    return _entry(Method, {**entry, "aliases": aliases})
+
+
+def _entry(kind: type[_Entry], entry: Mapping[str, Any]) -> _Entry:
+    """An entry of the table as a frozen object; a missing or a misspelt key is a TypeError that names it."""
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return kind(**{"program": _file_name(entry["name"]), **values})
+
+
+def _file_name(name: str) -> str:
+    """`in-batch hard` is the program `in_batch_hard`."""
+    return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")

@@ -1,0 +1,13 @@
+"""detectors.ShareOfPositive: flags what scores above a share of the positive's score, 95 % by default."""
+
+import naysay as ns
+
+world = ns.planted_world(n_anchors=200, n_items=400, per_anchor=2, known_share=0.5, spread=0.5, noise=0.2)
+anchors, positives = world.known.pairs()  # one labelled positive per anchor; the other one is a false negative
+query = ns.Query(anchors[:64], positives=positives[:64])
+sampler = ns.samplers.Dynamic(ns.pools.Everything(world.known), world.scores, candidates=64)
+negatives = sampler.sample(query, 8, rng=ns.rng_for(seed=0))
+positive_scores = world.scores(anchors, positives[:, None])[:, 0]
+lowest = ns.detectors.lowest_scores(anchors, positive_scores, n_anchors=200)
+detector = ns.detectors.ShareOfPositive(lowest, share=0.9)
+suspicion = detector.suspicion(query, negatives)  # (64, 8), flagged at 0.5 and above

@@ -1,0 +1,20 @@
+"""dynamic-softmax: a draw from the candidates by a softmax of their model scores."""
+
+import numpy as np
+
+import naysay as ns
+
+rng = np.random.default_rng(3)
+users, items = rng.integers(0, (50, 200), size=(1000, 2)).T  # who clicked what
+known = ns.Positives.from_pairs(users, items, n_anchors=50, n_items=200)
+table = rng.standard_normal((50, 8)) @ rng.standard_normal((8, 200))  # a model's scores
+
+
+def score(anchors, ids):
+    return table[anchors[:, None], ids]
+
+
+pool = ns.pools.Everything(known, distinct=False)
+sampler = ns.samplers.Dynamic(pool, score, candidates=32, temperature=0.5)
+query = ns.Query(users[:64], positives=items[:64])
+negatives = sampler.sample(query, 4, rng=ns.rng_for(seed=0))

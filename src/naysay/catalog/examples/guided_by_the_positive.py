@@ -1,0 +1,17 @@
+"""guided by the positive: flags what a guide model scores above the row's positive minus a margin."""
+
+import naysay as ns
+
+world = ns.planted_world(n_anchors=200, n_items=400, per_anchor=2, known_share=0.5, spread=0.5, noise=0.2)
+anchors, positives = world.known.pairs()  # one labelled positive per anchor; the other one is a false negative
+query = ns.Query(anchors[:64], positives=positives[:64])
+sampler = ns.samplers.Dynamic(ns.pools.Everything(world.known), world.scores, candidates=64)
+negatives = sampler.sample(query, 8, rng=ns.rng_for(seed=0))
+
+
+def rerank(anchors, ids):  # a better, slower model: one score per pair
+    return (world.anchor_vectors[anchors] * world.item_vectors[ids]).sum(axis=1)
+
+
+detector = ns.detectors.Guide(rerank, margin=0.1)  # relative to the positive
+suspicion = detector.suspicion(query, negatives)  # (64, 8), flagged at 0.5 and above

@@ -1,0 +1,26 @@
+"""Mix Sampling: half random, half by Max Sampling."""
+
+import numpy as np
+
+import naysay as ns
+
+rng = np.random.default_rng(6)
+users, items = rng.integers(0, (50, 200), size=(1000, 2)).T
+known = ns.Positives.from_pairs(users, items, n_anchors=50, n_items=200)
+of_item = rng.standard_normal((200, 8))  # item vectors of a model
+
+
+def similarity(positives, ids):
+    return np.einsum("bd,bnd->bn", of_item[positives], of_item[ids])
+
+
+pool = ns.pools.Everything(known)
+sampler = ns.samplers.Mixed(
+    {
+        "random": ns.samplers.Static(pool),
+        "max": ns.samplers.NearPositive(pool, similarity, candidates=150),
+    },
+    shares=(0.5, 0.5),
+)
+query = ns.Query(users[:64], positives=items[:64])
+negatives = sampler.sample(query, 4, rng=ns.rng_for(seed=0))
