@@ -52,8 +52,8 @@ def unlabelled_share(
         mask: (B, n) whether a slot holds a candidate; None: all do.
         confidence: With which pi is below `high`.
         representative_anchors: Whether the anchors at hand show how much anchors differ. Where a few of many hold most
-            positives, a sample may have none of them: False counts each anchor as one look, which holds for any anchors with
-            about as many candidates each, and cannot show a share below some 6 / B.
+            positives, a sample may have none of them: False treats each anchor as one observation, which holds for any
+            anchors with about as many candidates each, and cannot show a share below some 6 / B.
 
     Example:
         >>> rng = np.random.default_rng(0)
