@@ -40,7 +40,7 @@ def most_share(hits: float, n: float, error: float) -> float:
 
 
 def exact_interval(hits: float, n: float, confidence: float) -> tuple[float, float]:
-    """(low, high) of a share by `hits` of n independent observations. The coverage is at least `confidence` for every n.
+    """(low, high) of a share by `hits` of n independent trials. Coverage is at least `confidence` for every n.
 
     Clopper and Pearson. The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial. 1934.
     """

@@ -17,7 +17,7 @@ from naysay.detectors._intervals import (
     moments,
 )
 from naysay.detectors._slot_truth import Truth, answered, slot_truth
-from naysay.detectors._slots import LINE, check_asked
+from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked
 from naysay.detectors.reliability import Reliability, bin_sums, reliability
 from naysay.types import Detector, Negatives, Query
 
@@ -118,7 +118,12 @@ class Scoreboard:
     """
 
     def __init__(
-        self, *, line: float = LINE, bins: int = 10, confidence: float = CONFIDENCE, representative_anchors: bool = True
+        self,
+        *,
+        line: float = SUSPICION_THRESHOLD,
+        bins: int = 10,
+        confidence: float = CONFIDENCE,
+        representative_anchors: bool = True,
     ) -> None:
         """Nothing counted yet."""
         self.line = check_line(line)
@@ -200,7 +205,7 @@ def evaluate(
     negatives: Negatives,
     truth: Truth,
     *,
-    line: float = LINE,
+    line: float = SUSPICION_THRESHOLD,
     bins: int = 10,
     confidence: float = CONFIDENCE,
     representative_anchors: bool = True,

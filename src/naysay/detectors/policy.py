@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import first_bad, public, raise_invalid, shown
-from naysay.detectors._slots import LINE, filled_slots
+from naysay.detectors._slots import SUSPICION_THRESHOLD, filled_slots
 from naysay.samplers._choose import gather
 from naysay.samplers._joined import blanked
 from naysay.samplers._numbers import check_number
@@ -31,7 +31,7 @@ def drop(
     negatives: Negatives,
     suspicion: Any,
     *,
-    line: float = LINE,
+    line: float = SUSPICION_THRESHOLD,
     name: str | Sequence[str] = "detector",
     blame: Any = None,
 ) -> Negatives:
@@ -91,7 +91,7 @@ def reweight(negatives: Negatives, suspicion: Any, *, line: float | None = None)
 
 
 @public
-def attract(negatives: Negatives, suspicion: Any, *, line: float = LINE) -> Negatives:
+def attract(negatives: Negatives, suspicion: Any, *, line: float = SUSPICION_THRESHOLD) -> Negatives:
     """Set `relation` to 1, attract, where suspicion is at least `line`: such slots join the positives.
 
     The ids and log_q stay; `mask` leaves the slots out.
@@ -105,7 +105,7 @@ def attract(negatives: Negatives, suspicion: Any, *, line: float = LINE) -> Nega
 
 
 @public
-def ignore(negatives: Negatives, suspicion: Any, *, line: float = LINE) -> Negatives:
+def ignore(negatives: Negatives, suspicion: Any, *, line: float = SUSPICION_THRESHOLD) -> Negatives:
     """Set `relation` to 2, ignore, where suspicion is at least `line`: such slots are neither positive nor negative.
 
     The ids, with what is known of them, and log_q stay; `mask` leaves the slots out. Nothing is lost, so this is the
