@@ -360,8 +360,8 @@ def test_an_anchor_is_one_look_where_anchors_are_not_alike():
     rng = np.random.default_rng(0)
     whole = np.full(40, 8)
     for part in (rng.integers(0, 9, 40), np.zeros(40), whole):
-        assert effective_size(moments(part, whole), 320, 0.025, alike=False) == pytest.approx(40)
-    assert effective_size(moments(np.zeros(0), np.zeros(0)), 0, 0.025, alike=False) == 0
+        assert effective_size(moments(part, whole), 320, 0.025, representative_anchors=False) == pytest.approx(40)
+    assert effective_size(moments(np.zeros(0), np.zeros(0)), 0, 0.025, representative_anchors=False) == 0
     truth, flags = np.zeros((30, 60), bool), np.zeros((30, 60))
 
     class Told:
@@ -373,9 +373,9 @@ def test_an_anchor_is_one_look_where_anchors_are_not_alike():
     for _ in range(300):
         flags = (rng.random((30, 60)) < np.where(rng.random(30) < 0.02, 1.0, 0.001)[:, None]).astype(float)
         for alike in held:
-            low, high = evaluate(Told(), query, negatives, truth, alike=alike).mtnr_interval
+            low, high = evaluate(Told(), query, negatives, truth, representative_anchors=alike).mtnr_interval
             held[alike] += low <= 1 - (0.02 + 0.98 * 0.001) <= high
     assert held[True] < 0.8 * 300
     assert held[False] >= 0.95 * 300
-    with pytest.raises(NaysayError, match=r"^Scoreboard: `alike` must be True or False, got None"):
-        evaluate(Told(), query, negatives, truth, alike=None)
+    with pytest.raises(NaysayError, match=r"^Scoreboard: `representative_anchors` must be True or False, got None"):
+        evaluate(Told(), query, negatives, truth, representative_anchors=None)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay import NaysayError
-from naysay.detectors._threshold import UNDER, by_distance, by_share
+from naysay.detectors._slots import UNDER, by_distance, by_share
 from naysay.detectors.absolute import Absolute
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.ecdf import Ecdf

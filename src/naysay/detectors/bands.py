@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import as_floats, check_all, check_range, public, raise_invalid, whole_numbers
-from naysay.detectors._score_blocks import first_slot, plain_scores
-from naysay.detectors._score_keys import rounded
+from naysay.detectors._score_blocks import first_slot, plain_scores, rounded
 from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
 from naysay.types import Array, Negatives, Query
 

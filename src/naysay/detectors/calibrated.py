@@ -24,7 +24,7 @@ from naysay.checks import (
 )
 from naysay.detectors._background import Background, read_background
 from naysay.detectors._score_blocks import first_slot
-from naysay.detectors._slots import LINE, as_suspicion, check_asked, slot_scores
+from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked, slot_scores
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.positive_scores import finite_scores
 from naysay.quantity._weight import Floats
@@ -270,7 +270,11 @@ class Calibrated:
     def _suspicion(self, count: NDArray[np.int64]) -> Floats:
         """Suspicion by how many positives score at or below."""
         n, rank = self.n, self.rank
-        return np.where(count < rank, LINE * count / rank, LINE + LINE * (count - rank) / (n + 1 - rank))
+        return np.where(
+            count < rank,
+            SUSPICION_THRESHOLD * count / rank,
+            SUSPICION_THRESHOLD + SUSPICION_THRESHOLD * (count - rank) / (n + 1 - rank),
+        )
 
     def __repr__(self) -> str:
         """The settings, and the line if there is one."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.detectors._part_states import all_or_none, joined_states, parted_states
-from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots
+from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked, filled_slots
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 RULES = ("max", "all", "mean", "noisy_or")
@@ -41,7 +41,7 @@ class Judgement:
         """The detectors, in order."""
         return tuple(self.parts)
 
-    def flags(self, line: float = LINE) -> dict[str, int]:
+    def flags(self, line: float = SUSPICION_THRESHOLD) -> dict[str, int]:
         """How many slots each detector flags by itself. A slot that two flag counts for both."""
         return {name: int(np.count_nonzero(part >= line)) for name, part in self.parts.items()}
 

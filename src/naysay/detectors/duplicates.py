@@ -12,9 +12,8 @@ from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import check_whole, public, raise_invalid, shown
 from naysay.detectors import _minhash as minhash
 from naysay.detectors import _text_hash as text_hash
-from naysay.detectors._slots import as_suspicion, check_asked
+from naysay.detectors._slots import as_suspicion, check_asked, on_its_side
 from naysay.detectors._text_tables import KnownRows, Table, references, text_table, vector_table
-from naysay.detectors._threshold import on_its_side
 from naysay.kernels import duplicates as duplicates
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import check_ids

@@ -10,14 +10,14 @@ import numpy as np
 from naysay.checks import check_number, check_whole, public, raise_invalid
 from naysay.detectors._intervals import (
     CONFIDENCE,
-    check_alike,
     check_confidence,
+    check_representative,
     effective_size,
     exact_interval,
     moments,
 )
 from naysay.detectors._slot_truth import Truth, answered, slot_truth
-from naysay.detectors._slots import LINE, check_asked
+from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked
 from naysay.detectors.reliability import Reliability, bin_sums, reliability
 from naysay.types import Detector, Negatives, Query
 
@@ -31,7 +31,8 @@ class Evaluation:
 
     NAME_interval   (low, high) of each: that of Clopper and Pearson, at the number of independent looks that the
                     anchors are worth (`intervals.effective_size`): slots of an anchor are right or wrong together. It
-                    is too short where a few anchors in many, of a kind that may be missing here, decide: alike=False
+                    is too short where a few anchors in many, of a kind that may be missing here, decide:
+                    representative_anchors=False
 
     A detector that flags nothing has an mtpr of 0 and an mtnr of 1.
 
@@ -41,7 +42,7 @@ class Evaluation:
         mtnr: Mean true negative rate: the mean over anchors of P(kept | true negative), over those that have one.
         precision: The share of false negatives among all that were flagged.
         recall: The share of flagged among all false negatives: like mtpr, but an anchor with many counts for more.
-        alike: Whether the anchors at hand were taken for a picture of all, or each for one look.
+        representative_anchors: Whether the anchors at hand were taken for a picture of all, or each for one look.
         reliability: Suspicion against the observed share of false negatives, and the expected calibration error.
         line: A slot is flagged where its suspicion is at least this.
         anchors: Rows with a slot that could be judged; `anchors_with_false` and `anchors_with_true` of them count
@@ -60,7 +61,7 @@ class Evaluation:
     precision_interval: Interval
     recall_interval: Interval
     confidence: float
-    alike: bool
+    representative_anchors: bool
     reliability: Reliability
     line: float
     anchors: int
@@ -79,7 +80,7 @@ class Evaluation:
         kept = _said("MTNR", self.mtnr, self.mtnr_interval, "no anchor has a true negative")
         precise = _said("precision", self.precision, self.precision_interval, "nothing is flagged")
         recall = _said("recall", self.recall, self.recall_interval, "there is no false negative")
-        looks = "" if self.alike else ", a look for each anchor"
+        looks = "" if self.representative_anchors else ", a look for each anchor"
         return (
             f"{counts}; {self.flagged:,} flagged at a suspicion of {self.line:g} or more. {rate}, {kept}; over all "
             f"slots {precise}, {recall}; intervals of {self.confidence:.0%}{looks}. As a probability, suspicion is off "
@@ -96,8 +97,8 @@ class Scoreboard:
         line: A slot is flagged where its suspicion is at least this.
         bins: Of the reliability curve.
         confidence: Of the intervals.
-        alike: Whether the anchors at hand show how much anchors differ; False counts each as one look, whatever the
-            others are like: wider intervals. Those of mtpr and mtnr, where all anchors count alike, then hold for
+        representative_anchors: Whether the anchors at hand show how much anchors differ; False treats each as one
+            observation: wider intervals. Those of mtpr and mtnr, where all anchors count alike, then hold for
             any anchors; for recall and precision an anchor with very many slots may still be missing.
 
     Example:
@@ -117,12 +118,18 @@ class Scoreboard:
     """
 
     def __init__(
-        self, *, line: float = LINE, bins: int = 10, confidence: float = CONFIDENCE, alike: bool = True
+        self,
+        *,
+        line: float = SUSPICION_THRESHOLD,
+        bins: int = 10,
+        confidence: float = CONFIDENCE,
+        representative_anchors: bool = True,
     ) -> None:
         """Nothing counted yet."""
         self.line = check_line(line)
         self.bins = check_whole("bins", bins, 1)
-        self.confidence, self.alike = check_confidence(confidence), check_alike(alike)
+        self.confidence = check_confidence(confidence)
+        self.representative_anchors = check_representative(representative_anchors)
         self._shares = np.zeros((4, 6))  # moments of mtpr, mtnr, precision and recall
         self._counts = np.zeros(4, np.int64)  # anchors, slots, false negatives, flagged
         self._bins = np.zeros((3, self.bins))
@@ -171,7 +178,7 @@ class Scoreboard:
             precision_interval=precision[1],
             recall_interval=recall[1],
             confidence=self.confidence,
-            alike=self.alike,
+            representative_anchors=self.representative_anchors,
             reliability=reliability(self._bins),
             line=self.line,
             anchors=anchors,
@@ -186,7 +193,9 @@ class Scoreboard:
         """One of the four shares, which rests on so many slots, and its interval."""
         sums = self._shares[place]
         share = float(sums[2] / sums[1]) if sums[1] else np.nan
-        size = effective_size(sums, slots, (1 - self.confidence) / 2, alike=self.alike)
+        size = effective_size(
+            sums, slots, (1 - self.confidence) / 2, representative_anchors=self.representative_anchors
+        )
         return share, exact_interval(share * size, size, self.confidence) if size else (0.0, 1.0)
 
 
@@ -196,10 +205,10 @@ def evaluate(
     negatives: Negatives,
     truth: Truth,
     *,
-    line: float = LINE,
+    line: float = SUSPICION_THRESHOLD,
     bins: int = 10,
     confidence: float = CONFIDENCE,
-    alike: bool = True,
+    representative_anchors: bool = True,
 ) -> Evaluation:
     """How good a detector is on one batch; the arguments are those of `Scoreboard` and its `add`.
 
@@ -215,7 +224,7 @@ def evaluate(
         >>> found.mtpr, found.mtnr
         (0.0, 1.0)
     """
-    board = Scoreboard(line=line, bins=bins, confidence=confidence, alike=alike)
+    board = Scoreboard(line=line, bins=bins, confidence=confidence, representative_anchors=representative_anchors)
     board.add(detector, query, negatives, truth)
     return board.result()
 

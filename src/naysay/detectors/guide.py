@@ -14,8 +14,14 @@ from naysay.checks import check_one_of, check_whole, public, raise_invalid, show
 from naysay.detectors._answers import Answers, Floats, Pairs, read_answers
 from naysay.detectors._asked_pairs import OfPairs, Sides, answers_of, pair_named, slot_pairs
 from naysay.detectors._part_states import joined_states, parted_states, whole_of_state
-from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots, slot_scores
-from naysay.detectors._threshold import on_its_side
+from naysay.detectors._slots import (
+    SUSPICION_THRESHOLD,
+    as_suspicion,
+    check_asked,
+    filled_slots,
+    on_its_side,
+    slot_scores,
+)
 from naysay.samplers._numbers import check_number
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
@@ -146,7 +152,9 @@ class Guide:
         scores = known[places[:, 0]]
         verdict = self._verdict(scores, None if self.margin is None else known[places[:, 1]])
         if self.first is not None:
-            self.changed += int(np.count_nonzero((verdict >= LINE) != (found[rows, slots] >= LINE)))
+            self.changed += int(
+                np.count_nonzero((verdict >= SUSPICION_THRESHOLD) != (found[rows, slots] >= SUSPICION_THRESHOLD))
+            )
         found[rows, slots] = verdict
         self._answers.trim(self.cache)
         return as_suspicion(found, negatives)
@@ -157,7 +165,7 @@ class Guide:
             return np.zeros(negatives.shape), np.zeros(negatives.shape)
         if isinstance(self.first, Detector):
             found = np.array(to_numpy(self.first.suspicion(query, negatives)), np.float64)
-            return found, np.abs(found - LINE)
+            return found, np.abs(found - SUSPICION_THRESHOLD)
         scores = slot_scores(negatives)
         return _logistic(scores, self.first), np.abs(scores - self.first)
 

@@ -15,7 +15,7 @@ from naysay.arrays import is_torch, to_numpy
 from naysay.checks import check_range, public, raise_invalid
 from naysay.detectors._intervals import CONFIDENCE, check_confidence, exact_interval
 from naysay.detectors._slot_truth import answered
-from naysay.detectors._slots import LINE, check_asked, query_rows
+from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked, query_rows
 from naysay.detectors.evaluate import check_line
 from naysay.detectors.share import Share
 from naysay.detectors.split_known import one_of_each
@@ -41,7 +41,7 @@ def hidden_positives(
     negatives: Negatives | None = None,
     score: Score | None = None,
     embed: Callable[[Array], Array] | None = None,
-    line: float = LINE,
+    line: float = SUSPICION_THRESHOLD,
     confidence: float = CONFIDENCE,
 ) -> Share:
     """An estimate of the mean true positive rate (MTPR) that needs no label but those there are.

@@ -20,8 +20,7 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
-from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
-from naysay.detectors._threshold import by_distance
+from naysay.detectors._slots import as_suspicion, by_distance, check_asked, filled_slots, slot_scores
 from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query, anchor_ids, check_query
 

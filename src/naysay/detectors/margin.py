@@ -7,8 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_number, public, raise_invalid
-from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
-from naysay.detectors._threshold import by_distance
+from naysay.detectors._slots import as_suspicion, by_distance, check_asked, slot_scores
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
 from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query

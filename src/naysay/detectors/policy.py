@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from naysay._slots import blanked, gather, of_kind
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import first_bad, public, raise_invalid, shown
-from naysay.detectors._slots import LINE, filled_slots
+from naysay.detectors._slots import SUSPICION_THRESHOLD, filled_slots
 from naysay.samplers._numbers import check_number
 from naysay.types import Array, Negatives
 
@@ -29,7 +29,7 @@ def drop(
     negatives: Negatives,
     suspicion: Any,
     *,
-    line: float = LINE,
+    line: float = SUSPICION_THRESHOLD,
     name: str | Sequence[str] = "detector",
     blame: Any = None,
 ) -> Negatives:
@@ -89,7 +89,7 @@ def reweight(negatives: Negatives, suspicion: Any, *, line: float | None = None)
 
 
 @public
-def attract(negatives: Negatives, suspicion: Any, *, line: float = LINE) -> Negatives:
+def attract(negatives: Negatives, suspicion: Any, *, line: float = SUSPICION_THRESHOLD) -> Negatives:
     """Set `relation` to 1, attract, where suspicion is at least `line`: such slots join the positives.
 
     The ids and log_q stay; `mask` leaves the slots out.
@@ -103,7 +103,7 @@ def attract(negatives: Negatives, suspicion: Any, *, line: float = LINE) -> Nega
 
 
 @public
-def ignore(negatives: Negatives, suspicion: Any, *, line: float = LINE) -> Negatives:
+def ignore(negatives: Negatives, suspicion: Any, *, line: float = SUSPICION_THRESHOLD) -> Negatives:
     """Set `relation` to 2, ignore, where suspicion is at least `line`: such slots are neither positive nor negative.
 
     The ids, with what is known of them, and log_q stay; `mask` leaves the slots out. Nothing is lost, so this is the

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_number, public, raise_invalid, shown
-from naysay.detectors._intervals import CONFIDENCE, check_alike, check_confidence, most_share
+from naysay.detectors._intervals import CONFIDENCE, check_confidence, check_representative, most_share
 from naysay.detectors._tails import Scores, Tail, flags, lowest_bound, read_scores
 from naysay.detectors.share import Share
 
@@ -18,12 +18,17 @@ _ASSUMPTIONS = (
     "the encoder was not trained on the positives given, and each is of another anchor",
     "anchors are independent of each other",
 )
-_ALIKE = "anchors are alike enough that those at hand show how much they differ"
+_REPRESENTATIVE = "anchors are alike enough that those at hand show how much they differ"
 
 
 @public
 def unlabelled_share(
-    candidates: Any, positives: Any, *, mask: Any = None, confidence: float = CONFIDENCE, alike: bool = True
+    candidates: Any,
+    positives: Any,
+    *,
+    mask: Any = None,
+    confidence: float = CONFIDENCE,
+    representative_anchors: bool = True,
 ) -> Share:
     """At most how many of the candidates are unlabelled positives: an upper bound on pi, the class prior.
 
@@ -46,9 +51,9 @@ def unlabelled_share(
         positives: (m,) scores of known positives that the encoder was not trained on, one of each anchor.
         mask: (B, n) whether a slot holds a candidate; None: all do.
         confidence: With which pi is below `high`.
-        alike: Whether the anchors at hand show how much anchors differ. Where a few of many hold most positives, a
-            sample may have none of them: False counts each anchor as one look, which holds for any anchors with
-            about as many candidates each, and cannot show a share below some 6 / B.
+        representative_anchors: Whether the anchors at hand show how much anchors differ. Where a few of many hold most
+            positives, a sample may have none of them: False treats each anchor as one observation, which holds for any
+            anchors with about as many candidates each, and cannot show a share below some 6 / B.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -59,9 +64,11 @@ def unlabelled_share(
         (0.021, 0.023)
     """
     scores, level = read_scores(candidates, positives, mask), check_confidence(confidence)
-    best = lowest_bound(scores, 1 - level, alike=check_alike(alike))
+    best = lowest_bound(scores, 1 - level, representative_anchors=check_representative(representative_anchors))
     what, n = "unlabelled positives among the candidates", len(scores.positives)
-    return _at_most(what, best.value, best.most, level, n, _notes(best, best.most), alike=alike)
+    return _at_most(
+        what, best.value, best.most, level, n, _notes(best, best.most), representative_anchors=representative_anchors
+    )
 
 
 @public
@@ -73,7 +80,7 @@ def false_negative_rate(
     kept_positives: Any = None,
     mask: Any = None,
     confidence: float = CONFIDENCE,
-    alike: bool = True,
+    representative_anchors: bool = True,
 ) -> Share:
     """At most how many of the negatives that were kept are false: pi P_pos(kept) / P_cand(kept), and its bound.
 
@@ -92,7 +99,7 @@ def false_negative_rate(
             too many (so a bound still) where more than one line selects, as with the k best below a line.
         mask: (B, n) whether a slot holds a candidate; None: all do.
         confidence: With which the rate is below `high`.
-        alike: Whether the anchors at hand show how much anchors differ: see `unlabelled_share`.
+        representative_anchors: Whether the anchors at hand show how much anchors differ: see `unlabelled_share`.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -108,18 +115,33 @@ def false_negative_rate(
     chosen, passed = _kept(scores, kept, kept_positives)
     error = (1 - level) / 3
     n, hits = len(scores.positives), int(passed.sum())
-    best = lowest_bound(scores, 2 * error, alike=check_alike(alike))
+    best = lowest_bound(scores, 2 * error, representative_anchors=check_representative(representative_anchors))
     per_kept = scores.size / int(chosen.sum())
     high = best.most * most_share(hits, n, error) * per_kept
     estimate = best.value * hits / n * per_kept
-    return _at_most("false negatives among the kept", estimate, high, level, n, _notes(best, high), alike=alike)
+    return _at_most(
+        "false negatives among the kept",
+        estimate,
+        high,
+        level,
+        n,
+        _notes(best, high),
+        representative_anchors=representative_anchors,
+    )
 
 
 def _at_most(
-    what: str, estimate: float, high: float, level: float, n: int, notes: tuple[str, ...], *, alike: bool
+    what: str,
+    estimate: float,
+    high: float,
+    level: float,
+    n: int,
+    notes: tuple[str, ...],
+    *,
+    representative_anchors: bool,
 ) -> Share:
     """A share of which only the upper bound is claimed."""
-    assumed = (*_ASSUMPTIONS, _ALIKE) if alike else _ASSUMPTIONS
+    assumed = (*_ASSUMPTIONS, _REPRESENTATIVE) if representative_anchors else _ASSUMPTIONS
     return Share(what, min(estimate, 1.0), 0.0, min(high, 1.0), level, n, assumed, notes, bound=True)
 
 

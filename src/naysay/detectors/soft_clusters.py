@@ -21,7 +21,7 @@ from naysay.detectors._asked_vectors import (
     slot_vectors,
 )
 from naysay.detectors._kmeans_plus_plus import k_means
-from naysay.detectors._slots import LINE, as_suspicion, check_asked
+from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked
 from naysay.rng import key_from
 from naysay.types import Array, Negatives, Query
 
@@ -144,7 +144,7 @@ class SoftClusters:
             return as_suspicion(together, negatives)
         same = anchors.argmax(axis=1)[:, None] == slots.argmax(axis=1)[places]
         same &= (anchors.max(axis=1)[:, None] >= self.confidence) & (slots.max(axis=1)[places] >= self.confidence)
-        return as_suspicion(np.where(same, LINE, 0.0) + LINE * together, negatives)
+        return as_suspicion(np.where(same, SUSPICION_THRESHOLD, 0.0) + SUSPICION_THRESHOLD * together, negatives)
 
     def state(self) -> dict[str, Any]:
         """The centres (n_clusters, d); empty before the first update."""

@@ -19,7 +19,7 @@ from naysay.detectors._asked_vectors import (
     slot_vectors,
     unit,
 )
-from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots
+from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked, filled_slots
 from naysay.types import Array, Negatives, Query, anchor_ids
 
 AGGREGATES = ("max", "mean")
@@ -100,8 +100,8 @@ class SupportViews:
         """(B, K) in [0, 1]: at least 1/2 where a slot is in its row's top and reaches the threshold."""
         scores = self._scores(query, negatives)
         line = self.threshold
-        below = LINE * (scores + 1) / (line + 1) if line > -1 else np.zeros_like(scores)
-        found = np.where(scores < line, below, LINE + LINE * (scores - line) / (1 - line))
+        below = SUSPICION_THRESHOLD * (scores + 1) / (line + 1) if line > -1 else np.zeros_like(scores)
+        found = np.where(scores < line, below, SUSPICION_THRESHOLD + SUSPICION_THRESHOLD * (scores - line) / (1 - line))
         if self.top is not None and self.top < scores.shape[1]:
             order = np.argsort(np.where(filled_slots(negatives), -scores, np.inf), axis=1, kind="stable")
             others = order[:, self.top :]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_lengths, public, raise_invalid, shown
-from naysay.detectors._slots import LINE
-from naysay.detectors._threshold import on_its_side
+from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.combined import Combined
 from naysay.detectors.rank_window import RankWindow
@@ -24,7 +23,9 @@ SUSPICIOUS = "suspicious"
 
 
 @public
-def judge(candidates: Candidates, detector: Any, *, line: float = LINE, query: Query | None = None) -> Candidates:
+def judge(
+    candidates: Candidates, detector: Any, *, line: float = SUSPICION_THRESHOLD, query: Query | None = None
+) -> Candidates:
     """Ask a detector about what is in play, keep its suspicion, and drop what it suspects.
 
     Dropped candidates are counted as "suspicious"; of several detectors as "suspicious: NAME", the one that suspects
@@ -51,7 +52,7 @@ def judge(candidates: Candidates, detector: Any, *, line: float = LINE, query: Q
     check_line(line)
     asked, kept = _question(candidates, query), candidates.kept
     found = several.judge(asked, candidates.negatives())
-    sides = on_its_side(found.suspicion, found.suspicion >= LINE)  # in 32 bits, too
+    sides = on_its_side(found.suspicion, found.suspicion >= SUSPICION_THRESHOLD)  # in 32 bits, too
     candidates = replace(candidates, suspicion=np.where(kept, sides, candidates.suspicion).astype(np.float32))
     flagged = found.suspicion >= line
     if not isinstance(detector, Mapping | Combined):

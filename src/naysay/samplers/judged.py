@@ -14,7 +14,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.detectors import policy as policies
 from naysay.detectors._part_states import all_or_none, joined_states, parted_states
-from naysay.detectors._slots import LINE
+from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors.combined import Combined, Judgement, learns
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.samplers._candidates import wanted_slots
@@ -88,7 +88,7 @@ class Judged:
         if on_short is not None:
             check_one_of("on_short", on_short, ON_SHORT)
         self.sampler, self.policy, self.on_short = sampler, policy, on_short or "pad"
-        self.line = LINE if line is None and policy != "reweight" else line
+        self.line = SUSPICION_THRESHOLD if line is None and policy != "reweight" else line
         self.refill = _REFILL
         if refill is not None:
             self.refill = check_number("refill", refill, "a number of at least 1", lambda share: 1 <= share < np.inf)
@@ -123,7 +123,7 @@ class Judged:
 
     @property
     def _least(self) -> float:
-        return LINE if self.line is None else self.line
+        return SUSPICION_THRESHOLD if self.line is None else self.line
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Teach the detectors and the sampler, those of them that learn from a step, what was drawn for it.

@@ -17,8 +17,8 @@ def similarity(replaced, ids):
 
 sampler = ns.samplers.Mixed(  # epsilon = 0.9 of 100 entities: the 10 nearest
     {
-        "head": ns.samplers.NearPositive(heads, similarity, candidates=100, among=10),
-        "tail": ns.samplers.NearPositive(tails, similarity, candidates=100, among=10),
+        "head": ns.samplers.NearPositive(heads, similarity, candidates=100, top_m=10),
+        "tail": ns.samplers.NearPositive(tails, similarity, candidates=100, top_m=10),
     },
     shares=(0.5, 0.5),
 )

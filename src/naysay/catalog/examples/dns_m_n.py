@@ -15,6 +15,6 @@ def score(anchors, ids):
 
 
 pool = ns.pools.Everything(known, distinct=False)
-sampler = ns.samplers.Dynamic(pool, score, candidates=200, among=4)
+sampler = ns.samplers.Dynamic(pool, score, candidates=200, top_m=4)
 query = ns.Query(users[:64], positives=items[:64])
 negatives = sampler.sample(query, 1, rng=ns.rng_for(seed=0))
