@@ -71,7 +71,7 @@ def test_a_bad_seed_is_one_sentence():
     done = naysay("demo", "--quick", "--seed", "-1")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == "naysay: demo: `seed` must be at least 0, got -1.\n"
+    assert done.stderr == "naysay: demo: `--seed` must be at least 0, got -1.\n"
 
 
 def test_thresholds_of_a_file(tmp_path):
@@ -121,7 +121,7 @@ def test_wrong_input_of_thresholds_is_one_sentence(arguments, sentence):
         (["--false-share", "2"], "naysay: thresholds: `--false-share` must be from 0 to 1, got 2.0.\n"),
         (["--hard-share", "-1"], "naysay: thresholds: `--hard-share` must be from 0 to 1, got -1.0.\n"),
         (["--positives", "-1"], "naysay: thresholds: `--positives` must be at least 0, got -1.\n"),
-        (["--start-low", "nan"], "naysay: thresholds: `--start-low` must be one number, got nan.\n"),
+        (["--start-low", "nan"], "naysay: thresholds: `--start-low` must be a number, got nan.\n"),
         (
             ["--column", "a"],
             "naysay: thresholds: `--column` must be left out, unless scores is a .parquet file, got 'a'.\n",

@@ -51,7 +51,7 @@ class World:
 def in_parts(monkeypatch, rows):
     """Mine so many anchors at a time."""
 
-    def within(owner, task, budget):
+    def within(task, budget):
         return job_sizes.within(task, budget)[0], rows
 
     monkeypatch.setattr(mine_command, "within", within)
