@@ -104,7 +104,9 @@ def _dropped(part: Candidates, rng: np.random.Generator) -> list[tuple[int, int]
     return list(zip(row.tolist(), slot.tolist(), strict=True))
 
 
-def _example(mined: MinedArrays, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, row: int, slot: int) -> Example:
+def _example(
+    mined: MinedArrays, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, row: int, slot: int
+) -> Example:
     """One candidate with its texts and its fate."""
     anchor = int(rows[row])
     kept = bool(part.why[row, slot] == 0) and part.kept_by[row, slot] >= 0

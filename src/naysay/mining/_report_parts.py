@@ -64,7 +64,11 @@ def thresholds_of(mined: MinedArrays, part: Candidates, background: Floats | Non
 
 
 def charts_of(
-    mined: MinedArrays, part: Candidates, positives: NDArray[np.float32], background: Floats | None, run: Estimate | None
+    mined: MinedArrays,
+    part: Candidates,
+    positives: NDArray[np.float32],
+    background: Floats | None,
+    run: Estimate | None,
 ) -> tuple[tuple[Chart, ...], tuple[str, ...]]:
     """Effectiveness over k and difficulty by percentile, and a sentence for each that there is not."""
     charts, notes = [], []

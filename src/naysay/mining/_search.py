@@ -68,9 +68,7 @@ def with_index(task: Task, path: Path | None = None) -> tuple[Task, tuple[str, .
     if path is not None and path.exists():
         index = Index.open(path, task.corpus, **limits)
     else:
-        index = Index.build(
-            task.corpus, metric=options.metric, kind=options.approximate, seed=options.seed, **limits
-        )
+        index = Index.build(task.corpus, metric=options.metric, kind=options.approximate, seed=options.seed, **limits)
         wanted = max(options.min_recall, _TUNED_RECALL)
         index.tune(task.queries, task.depth, wanted=wanted, sample=_MEASURED, seed=options.seed + 1)
         if path is not None:

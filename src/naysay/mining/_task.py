@@ -14,7 +14,7 @@ from naysay.checks import check_one_of, check_range, raise_invalid, shown, whole
 from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.mining._known import kinds_of, one_each, pairs_of, read_counts
-from naysay.mining._threshold import check_judge, judge_of, reads_vectors
+from naysay.mining._threshold import check_judge, is_detector, judge_of
 from naysay.mining.judge import check_detector
 from naysay.mining.options import MiningOptions
 from naysay.mining.select import check_quotas
@@ -99,7 +99,7 @@ class Task:
             indptr = known.indptr[start : stop + 1] - pairs.start
             known = Positives(indptr, known.indices[pairs], known.n_items, relation=relation)
             queries = open_vectors("queries", queries.rows(start, stop))
-        with_vectors = self.duplicates is not None or reads_vectors(self.options.judge)
+        with_vectors = self.duplicates is not None or is_detector(self.options.judge)
         return Rows(
             start=start,
             queries=queries,

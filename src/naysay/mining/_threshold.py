@@ -151,8 +151,8 @@ def check_judge(judge: Any, labelled: int, *, auto_k: bool, duplicates: Any, res
             raise_invalid("judge", rule, f"{labelled} that have")
 
 
-def reads_vectors(judge: Any) -> bool:
-    """Whether a judge may read the vectors of anchors; those given as text go by scores."""
+def is_detector(judge: Any) -> bool:
+    """Whether a judge is given as an object, which may read vectors; those given as text go by scores."""
     return judge is not None and not isinstance(judge, str)
 
 

@@ -229,5 +229,7 @@ def notes_of(tally: Mapping[str, int], n_items: int, *, again: bool = False, opt
     if tally["none"]:
         notes.append(f"k is 0 for {tally['none']:,} anchors.")
     if again and tally["skipped"]:
-        notes.append(f"The search skipped suspected candidates of {tally['skipped']:,} anchors: these cannot come back.")
+        notes.append(
+            f"The search skipped suspected candidates of {tally['skipped']:,} anchors: these cannot come back."
+        )
     return tuple(notes)

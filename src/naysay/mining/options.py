@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, TypeVar, final, get_type_hints
 
@@ -76,15 +76,23 @@ def option_names(*declarations: Any) -> dict[str, str]:
 
 
 def from_command(declaration: type[_Result], given: Mapping[str, Any]) -> _Result:
-    """Build options from what the command line was given: texts are read, None is the default."""
+    """Build options from what the command line was given, where text may stand for any value."""
     values = {}
     for one in command_fields(declaration):
-        value = given.get(one.name)
-        if value is None:
-            continue
-        read = one.metadata["read"]
-        values[one.name] = read(flag_of(one), value) if read is not None and isinstance(value, str) else value
+        if one.name in given:
+            value, read = given[one.name], one.metadata["read"]
+            values[one.name] = read(flag_of(one), value) if read is not None and isinstance(value, str) else value
     return declaration(**values)
+
+
+def check_keywords(function: str, given: Iterable[str], names: Sequence[str]) -> None:
+    """Raise a TypeError for a keyword that a function does not have, with the nearest that it has."""
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            advice = f" Did you mean {near[0]!r}?" if near else ""
+            message = f"{function}() got an unexpected keyword argument {name!r}.{advice}"
+            raise TypeError(message)
 
 
 def takes_options(declaration: type) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
@@ -92,37 +100,34 @@ def takes_options(declaration: type) -> Callable[[Callable[..., _Result]], Calla
 
     The signature and the docstring show every keyword. A misspelt one raises a TypeError that names the nearest.
     """
-    hints = get_type_hints(declaration)
-    names = [one.name for one in fields(declaration)]
+    hints, names = get_type_hints(declaration), [one.name for one in fields(declaration)]
 
     def decorate(function: Callable[..., _Result]) -> Callable[..., _Result]:
-        *own, _ = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function)
+        *own, _ = signature.parameters.values()
 
         @functools.wraps(function)
         def call(*args: Any, **keywords: Any) -> _Result:
-            rest = {name: keywords.pop(name) for name in [one.name for one in own] if name in keywords}
-            for name in keywords:
-                if name not in names:
-                    near = difflib.get_close_matches(name, names, n=1)
-                    advice = f" Did you mean {near[0]!r}?" if near else ""
-                    message = f"{function.__name__}() got an unexpected keyword argument {name!r}.{advice}"
-                    raise TypeError(message)
+            rest = {one.name: keywords.pop(one.name) for one in own if one.name in keywords}
+            check_keywords(function.__name__, keywords, names)
             return function(*args, **rest, options=declaration(**keywords))
 
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        options = [inspect.Parameter(one.name, keyword, default=one.default, annotation=hints[one.name])
-                   for one in fields(declaration)]  # fmt: skip
-        call.__signature__ = inspect.Signature([*own, *options], return_annotation=hints.get("return", "Mined"))  # type: ignore[attr-defined]
-        call.__doc__ = _with_arguments(function.__doc__ or "", declaration.__doc__ or "")
+        options = [
+            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+            for one in fields(declaration)
+        ]
+        shown_signature = signature.replace(parameters=[*own, *options])
+        call.__signature__ = shown_signature  # type: ignore[attr-defined]
+        call.__doc__ = _with_arguments(function, declaration)
         return call
 
     return decorate
 
 
-def _with_arguments(text: str, declared: str) -> str:
-    """A docstring whose `Args:` go on with those of another."""
-    arguments = declared.partition("Args:\n")[2].rstrip()
-    head, _, tail = text.partition("\n    Returns:")
+def _with_arguments(function: Callable[..., Any], declaration: type) -> str:
+    """The docstring of a function, whose `Args:` go on with those of a dataclass."""
+    arguments = (declaration.__doc__ or "").partition("Args:\n")[2].rstrip()
+    head, _, tail = (function.__doc__ or "").partition("\n    Returns:")
     return f"{head.rstrip()}\n{arguments}\n\n    Returns:{tail}"
 
 
