@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from naysay.checks import check_one_of, raise_invalid, shown, with_option_names
+from naysay.checks import raise_invalid, shown, with_option_names
 from naysay.files import check_apart, check_page
 from naysay.jobs._finalize import check_output, finalize
 from naysay.jobs._folder import FORMAT, begun, check_unfinished, digest, folder_of, opened
@@ -22,7 +22,6 @@ from naysay.jobs._vectors import check_size
 from naysay.jobs.options import JobOptions, recorded
 from naysay.mining._threshold import is_detector
 from naysay.mining.options import MiningOptions, check_keywords, command_fields, from_command, option_names
-from naysay.mining.select import METHODS
 
 STOPPED = "stopped; run again with --resume"
 DECLARATIONS = (JobOptions, MiningOptions)
@@ -51,7 +50,6 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     """
     check_keywords("mine_files", options, [one.name for one in command_fields(*DECLARATIONS)])
     job, mining = from_command(JobOptions, {"pairs": pairs, **options}), from_command(MiningOptions, options)
-    check_one_of("select", mining.select, [how for how in METHODS if how != "groups"])  # groups cannot be written
     if is_detector(mining.judge):
         raise_invalid("judge", "text, such as 'margin:0.05'", shown(mining.judge))
     out, errors = console or Console(), Console(stderr=True)

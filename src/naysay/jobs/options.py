@@ -1,5 +1,7 @@
 """The options of a job beside those of mining, each declared once: see `naysay.mining.options`."""
 
+# ruff: noqa: RUF009 (an option is declared by a call, like dataclasses.field)
+
 from __future__ import annotations
 
 import re
@@ -156,6 +158,6 @@ def recorded(contents: Mapping[str, Any], *options: Any) -> dict[str, Any]:
     """
     values = {flag_of(one): getattr(each, one.name) for each in options for one in command_fields(each)
               if one.metadata["record"]}  # fmt: skip
-    plain = str | int | float | bool | list | tuple | dict | None
-    shown_values = {flag: value if isinstance(value, plain) else type(value).__name__ for flag, value in values.items()}
-    return shown_values | dict(contents)
+    plain = (str, int, float, list, tuple, dict, type(None))
+    texts = {flag: value if isinstance(value, plain) else type(value).__name__ for flag, value in values.items()}
+    return texts | dict(contents)

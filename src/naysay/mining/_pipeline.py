@@ -71,7 +71,7 @@ def threshold_of(task: Task, known_scores: Floats32, sample: Callable[[], Backgr
     lowest = lowest_of(task.known.pairs()[0][positive], known_scores[positive], task.queries.n)
     given = judge_of(options.judge, lowest)
     if given is not None and not is_fitted_here(given):
-        score_thresholds(given, task.query(0, task.queries.n))  # raises if an anchor has no threshold
+        score_thresholds(given, task.query(0, task.queries.n, task.queries))  # raises if an anchor has no threshold
     low = lowest_score(given, options.min_score, sample, auto_k=task.counts is None)
     if options.rescore is not None:
         return Threshold(None, "", low)

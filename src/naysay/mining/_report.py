@@ -154,7 +154,7 @@ def _sample(
         (positives[rows] >= lowest)[there],
         suspicion=part.suspicion[there] if line is None else None,
     )
-    at, all_of = (mined.line if line is None else line), share_of(given)
+    at, all_of = (mined.suspicion_threshold if line is None else line), share_of(given)
     bands = "mined.rethreshold(judge=naysay.detectors.Bands(LINE, LINE))"
     command = "mined.rethreshold(LINE)" if line is None else bands
     sample = sample_of(
@@ -174,7 +174,10 @@ def _line(mined: MinedArrays, part: Candidates, decided: NDArray[np.bool_]) -> f
     """The score from which on all anchors' candidates were suspected; infinity: nothing was; None: no such line."""
     if mined.judge is None:
         return float(np.inf)
-    scores, flagged = part.scores[decided].astype(np.float64), part.suspicion[decided] >= np.float32(mined.line)
+    scores, flagged = (
+        part.scores[decided].astype(np.float64),
+        part.suspicion[decided] >= np.float32(mined.suspicion_threshold),
+    )
     lines = mined.thresholds
     if len(lines) and np.isfinite(lines).all() and np.ptp(lines) == 0:
         near = np.float32(lines[0])  # judges differ in the precision they compare in, and in what they do at the line
@@ -269,7 +272,7 @@ def _provenance(mined: MinedArrays) -> dict[str, str]:
         "depth": f"{mined.depth:,}",
         "judge": repr(mined.judge),
         "rule": mined.rule,
-        "suspicion from which on candidates are dropped": f"{mined.line:g}",
+        "suspicion from which on candidates are dropped": f"{mined.suspicion_threshold:g}",
         "anchors x corpus": f"{len(mined.ids):,} x {mined.known.n_items:,}",
         "known pairs": f"{len(mined.known.indices):,}",
         "negatives, sha256 of the ids": hashlib.sha256(np.ascontiguousarray(mined.ids).tobytes()).hexdigest(),

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_lengths, public, raise_invalid
+from naysay.checks import check_lengths, raise_invalid
 from naysay.mining._known import pairs_of
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import MinedArrays
@@ -20,7 +20,6 @@ Ids = NDArray[np.int64]
 
 
 @final
-@public
 class Labels:
     """What stands for a row on the page: its text, its id, both, or its number."""
 

@@ -85,9 +85,11 @@ class Task:
         rng = rng_for(self.options.seed, HELD_OUT)
         return positive[one_per_anchor(anchors[positive], rng=rng)] if len(positive) else positive
 
-    def query(self, start: int, stop: int, vectors: Any = None) -> Query:
-        """What a judge is given for the anchors from start to stop."""
+    def query(self, start: int, stop: int, queries: Vectors) -> Query:
+        """What a judge is given for the anchors from start to stop, whose vectors are `queries`."""
         positives = None if self.firsts is None else self.firsts[start:stop]
+        with_vectors = self.duplicates is not None or is_detector(self.options.judge)
+        vectors = queries.rows(0, queries.n) if with_vectors else None
         return Query(np.arange(start, stop), positives=positives, vectors=vectors)
 
     def rows(self, start: int, stop: int, known_scores: NDArray[np.float32]) -> Rows:
@@ -99,7 +101,6 @@ class Task:
             indptr = known.indptr[start : stop + 1] - pairs.start
             known = Positives(indptr, known.indices[pairs], known.n_items, relation=relation)
             queries = open_vectors("queries", queries.rows(start, stop))
-        with_vectors = self.duplicates is not None or is_detector(self.options.judge)
         return Rows(
             start=start,
             queries=queries,
@@ -108,7 +109,7 @@ class Task:
             kinds={reason: chosen[pairs] for reason, chosen in self.kinds.items()},
             counts=None if self.counts is None else self.counts[start:stop],
             lists={name: np.asarray(ids[start:stop], np.int64) for name, ids in self.lists.items()},
-            query=self.query(start, stop, queries.rows(0, queries.n) if with_vectors else None),
+            query=self.query(start, stop, queries),
         )
 
 

@@ -161,8 +161,8 @@ class Mined(MinedArrays):
         Raises:
             NaysayError: If the format needs what is not given, or the file cannot be written.
         """
-        scored = {"scores": self.scores, "positive_scores": self.known_scores}
-        return write_negatives(path, format, ids=self.ids, positives=self.known, **scored, **options)
+        options |= {"ids": self.ids, "scores": self.scores, "positives": self.known}
+        return write_negatives(path, format, positive_scores=self.known_scores, **options)
 
     def report(self, path: str | Path, *, background: Any = None, **options: Any) -> Path:
         """Write one HTML file that shows what was mined and why.

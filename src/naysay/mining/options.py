@@ -5,6 +5,8 @@ test it. Its keyword, its option on the command line, its help, its entry in a j
 follow from the declaration.
 """
 
+# ruff: noqa: RUF009 (an option is declared by a call, like dataclasses.field)
+
 from __future__ import annotations
 
 import difflib
@@ -150,6 +152,12 @@ def read_quotas(flag: str, text: str) -> dict[str, int]:
     return quotas
 
 
+def read_method(flag: str, text: str) -> str:
+    """A method of `select` whose options can be written as text."""
+    check_one_of(flag, text, [name for name in METHODS if name != "groups"])
+    return text
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MiningOptions:
@@ -212,7 +220,12 @@ class MiningOptions:
     rescore: ScorePairs | None = option(None)
     rescore_budget: int | None = option(None)
     rescore_batch: int = option(256)
-    select: str = option("top", "Which candidates become negatives: top, random, softmax, spread or mmr.")
+    select: str = option(
+        "top",
+        "Which candidates become negatives: top, random, softmax, spread or mmr.",
+        read=read_method,
+        written="top",
+    )
     temperature: float | None = option(None, "Softmax temperature; only with --select softmax.")
     groups: Any = option(None)
     balance: float | None = option(None, "MMR relevance weight, 0 to 1; only with --select mmr.")
