@@ -1,6 +1,7 @@
 """The command line: output, wrong input, exit codes; never a traceback."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -10,9 +11,9 @@ import pytest
 from naysay import __version__, catalog
 
 
-def naysay(*arguments, **environment):
-    command = [sys.executable, "-W", "error", "-m", "naysay.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+def naysay(*arguments, module="naysay.cli", **environment):
+    command = [sys.executable, "-W", "error", "-m", module, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | environment)
 
 
 def test_help_lists_the_commands():
@@ -26,6 +27,33 @@ def test_help_lists_the_commands():
 
 def test_version():
     assert naysay("--version").stdout == f"naysay {__version__}\n"
+
+
+def test_python_m_naysay_is_the_command():
+    for arguments in (["--version"], ["mine", "--help"], ["methods", "unifrom"]):
+        done, other = naysay(*arguments, module="naysay"), naysay(*arguments)
+        assert (done.returncode, done.stderr) == (other.returncode, other.stderr)
+        assert done.stdout == other.stdout.replace("naysay.cli", "naysay")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shell_completion_can_be_shown(shell):
+    done = naysay("--show-completion", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1", SHELL=shell)
+    assert "--show-completion" in naysay("--help").stdout
+    assert "--install-completion" in naysay("--help").stdout
+    assert done.returncode in (0, 1, 2)
+
+
+def completed(words, prefix):
+    """What a shell offers after these words."""
+    line = " ".join(["naysay", *words, prefix])
+    return naysay(_NAYSAY_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) + 1)).stdout.split("\n")
+
+
+def test_commands_and_options_are_completed():
+    assert "mine" in completed([], "mi")
+    assert "--rank-range" in completed(["mine"], "--ran")
+    assert "--false-share" in completed(["thresholds"], "--fal")
 
 
 def test_methods_lists_every_row():
@@ -72,7 +100,7 @@ def test_a_bad_seed_is_one_sentence():
     done = naysay("demo", "--quick", "--seed", "-1")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == "naysay: demo: `seed` must be at least 0, got -1.\n"
+    assert done.stderr == "naysay: demo: `--seed` must be at least 0, got -1.\n"
 
 
 def test_thresholds_of_a_file(tmp_path):
@@ -122,7 +150,7 @@ def test_wrong_input_of_thresholds_is_one_sentence(arguments, sentence):
         (["--false-share", "2"], "naysay: thresholds: `--false-share` must be from 0 to 1, got 2.0.\n"),
         (["--hard-share", "-1"], "naysay: thresholds: `--hard-share` must be from 0 to 1, got -1.0.\n"),
         (["--positives", "-1"], "naysay: thresholds: `--positives` must be at least 0, got -1.\n"),
-        (["--start-low", "nan"], "naysay: thresholds: `--start-low` must be one number, got nan.\n"),
+        (["--start-low", "nan"], "naysay: thresholds: `--start-low` must be a number, got nan.\n"),
         (
             ["--column", "a"],
             "naysay: thresholds: `--column` must be left out, unless scores is a .parquet file, got 'a'.\n",

@@ -1,22 +1,35 @@
 """The command line: one function per command, each calling one library function.
 
-A refusal is printed as one sentence, never a traceback, and the exit code is 2.
+An error is printed as one sentence, never a traceback, and the exit code is 2.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
+from collections.abc import Iterator
+from dataclasses import MISSING
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from naysay.errors import MissingExtraError, NaysayError
 
+
+class _Commands(TyperGroup):
+    """The commands. `mine` gets its options when it is run: they are declared in naysay.mining, which imports slowly."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, _mine_command() if name == "mine" else command, rest
+
+
 app = typer.Typer(
+    cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="The negatives that contrastive and embedding models learn from.",
 )
@@ -44,13 +57,17 @@ def methods(name: Annotated[str, typer.Argument(help="A method or one of its nam
 def demo(
     *,
     quick: Annotated[bool, typer.Option("--quick", help="A quarter of the library and a fifth of the steps.")] = False,
-    seed: Annotated[int, typer.Option(help="Another seed splits and trains anew.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder of report.html and results.json; ./naysay-demo.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the training.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for report.html and results.json. Default: ./naysay-demo.")
+    ] = None,
 ) -> None:
-    """Train on Python's own library with four kinds of negatives, say who won, and write a report."""
+    """Train on Python's own library with four kinds of negatives, compare them, and write a report."""
+    from naysay.checks import with_option_names
     from naysay.demo import run
 
-    run(quick=quick, seed=seed, out=out)
+    with with_option_names("demo", {"seed": "--seed", "out": "--out"}):
+        run(quick=quick, seed=seed, out=out)
 
 
 @app.command()
@@ -66,10 +83,10 @@ def howmany(
     separation: Annotated[
         list[float] | None, typer.Option(help="Instead of AUCs: a separation, on a simulated run. Can be repeated.")
     ] = None,
-    weight: Annotated[float, typer.Option(help="Of good and bad samples against easy ones.")] = 0.9,
-    k_max: Annotated[int, typer.Option(help="The largest k to look at.")] = 1000,
+    weight: Annotated[float, typer.Option(help="Weight of good and bad samples against easy ones.")] = 0.9,
+    k_max: Annotated[int, typer.Option(help="The largest k to consider.")] = 1000,
     plot: Annotated[Path | None, typer.Option(help="Draw the paper's figures to this .svg or .png file.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write all results to this file.")] = None,
 ) -> None:
     """Estimate how many negatives per positive make the most of noisy labels, from the AUCs of a run."""
     from naysay.quantity._command import howmany as run
@@ -92,18 +109,20 @@ def thresholds(
     *,
     column: Annotated[str, typer.Option(help="Which column of the .parquet file, if none is named score.")] = "",
     positives: Annotated[
-        int, typer.Option("--positives", "--n-positives", help="Known positives; they count among all pairs.")
+        int, typer.Option("--positives", "--n-positives", help="Number of known positives; they count among all pairs.")
     ] = 0,
-    false_share: Annotated[float, typer.Option(help="Of all pairs, that may be false negatives.")] = 0.001,
-    hard_share: Annotated[float, typer.Option(help="Of all pairs, that should be hard negatives.")] = 0.05,
+    false_share: Annotated[float, typer.Option(help="Share of all pairs to treat as false negatives.")] = 0.001,
+    hard_share: Annotated[float, typer.Option(help="Share of all pairs to treat as hard negatives.")] = 0.05,
     low_grid: Annotated[str, typer.Option(help="Low values to choose among: 0.12,0.121 or first:last:step.")] = "",
-    high_grid: Annotated[str, typer.Option(help="High values to choose among, written alike.")] = "",
-    start_low: Annotated[float, typer.Option(help="The low at which the table of high values is counted.")] = 0.0,
+    high_grid: Annotated[str, typer.Option(help="High values to choose among, in the same form.")] = "",
+    start_low: Annotated[
+        float, typer.Option(help="The low threshold at which the table of high values is counted.")
+    ] = 0.0,
     scope: Annotated[str, typer.Option(help="all: one pair of thresholds; anchor: one for each row.")] = "all",
     plot: Annotated[Path | None, typer.Option(help="Draw the scores in their bands to this .svg or .png file.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write all results to this file.")] = None,
 ) -> None:
-    """Choose the scores from which on negatives are hard, and likely false, by their shares of all pairs."""
+    """Choose the thresholds of hard and of likely false negatives, by their shares of all pairs."""
     from naysay.detectors._thresholds_command import thresholds as run
 
     run(
@@ -122,141 +141,80 @@ def thresholds(
 
 
 @app.command()
-def mine(
-    pairs: Annotated[Path, typer.Argument(help="Anchors and their positives: .parquet, .jsonl, .csv or .tsv.")],
-    *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The training file: .parquet, .jsonl or .hf.")],
-    k: Annotated[str, typer.Option("-k", help="Negatives for each anchor, or auto.")] = "8",
-    corpus: Annotated[Path | None, typer.Option(help="The documents: ids, texts or both.")] = None,
-    queries: Annotated[Path | None, typer.Option(help="The anchors: ids, texts or both.")] = None,
-    model: Annotated[str | None, typer.Option(help="The folder of an encoder that makes the vectors.")] = None,
-    query_vectors: Annotated[Path | None, typer.Option(help="A vector for each anchor: .npy, ...")] = None,
-    corpus_vectors: Annotated[Path | None, typer.Option(help="A vector for each document.")] = None,
-    encoded: Annotated[Path | None, typer.Option(help="A folder in which --model keeps its vectors.")] = None,
-    ignore: Annotated[Path | None, typer.Option(help="Pairs that are neither positive nor negative.")] = None,
-    same_ids: Annotated[bool, typer.Option("--same-ids", help="Anchor i is document i.")] = False,
-    source: Annotated[list[str] | None, typer.Option(help="More candidates: bm25. Can be repeated.")] = None,
-    quotas: Annotated[str, typer.Option(help="How many of each source: search=4,bm25=2.")] = "",
-    report: Annotated[Path | None, typer.Option(help="Write what was mined, and why, to this .html file.")] = None,
-    budget: Annotated[str, typer.Option(help="Memory for the job: 2GB, 500MB.")] = "2GB",
-    threads: Annotated[int | None, typer.Option(help="Of the search.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a job that was stopped.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw an unfinished job away.")] = False,
-    job: Annotated[Path | None, typer.Option(help="The job's folder; by default beside the output.")] = None,
-    format: Annotated[str, typer.Option(help="triplet, n-tuple, flagembedding, ids, trec, ...")] = "triplet",
-    with_scores: Annotated[bool, typer.Option("--with-scores", help="Write scores, too.")] = False,
-    short: Annotated[str | None, typer.Option(help="Anchors with fewer than k in n-tuples: drop or raise.")] = None,
-    corpus_path: Annotated[str | None, typer.Option(help="Of the format nemo: where its corpus lies.")] = None,
-    tag: Annotated[str | None, typer.Option(help="Of the format trec: the name of the run.")] = None,
-    metric: Annotated[str, typer.Option(help="cosine, dot or l2.")] = "cosine",
-    judge: Annotated[
-        str, typer.Option(help="auto, none, calibrated:0.02, margin:0.05, share:0.95, absolute:0.8, bands:0.3,0.7.")
-    ] = "auto",
-    select: Annotated[str, typer.Option(help="top, random, softmax, spread or mmr.")] = "top",
-    temperature: Annotated[float | None, typer.Option(help="Of softmax.")] = None,
-    balance: Annotated[float | None, typer.Option(help="Of mmr.")] = None,
-    depth: Annotated[int | None, typer.Option(help="Candidates that are searched for each anchor.")] = None,
-    ranks: Annotated[str, typer.Option(help="The window of ranks: 10-100, or 10-.")] = "",
-    floor: Annotated[float | None, typer.Option(help="The lowest score of a negative.")] = None,
-    on_short: Annotated[str, typer.Option(help="With fewer than k: pad, drop, relax, random, raise.")] = "pad",
-    most: Annotated[int, typer.Option(help="Of -k auto: at most so many.")] = 32,
-    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
-    approximate: Annotated[
-        str | None, typer.Option(help="An index in place of the exact search: auto, ivf, hnsw.")
-    ] = None,
-    min_recall: Annotated[float, typer.Option(help="Of an index, or the job is refused.")] = 0.9,
-    anchor_column: Annotated[str, typer.Option(help="Of the pairs.")] = "",
-    positive_column: Annotated[str, typer.Option(help="Of the pairs.")] = "",
-    query_id_column: Annotated[str, typer.Option(help="Of --queries.")] = "",
-    query_text_column: Annotated[str, typer.Option(help="Of --queries.")] = "",
-    id_column: Annotated[str, typer.Option(help="Of --corpus.")] = "",
-    text_column: Annotated[str, typer.Option(help="Of --corpus.")] = "",
-    title_column: Annotated[str, typer.Option(help="Of --corpus: put before the text.")] = "",
-) -> None:
+def mine() -> None:
     """Mine hard negatives for pairs of texts or ids, and write a training file. Can be stopped and resumed."""
-    from naysay.jobs.command import STOPPED, mine_files
 
-    try:
-        mine_files(
-            pairs,
-            output=output,
-            k=k,
-            corpus=corpus,
-            queries=queries,
-            model=model,
-            query_vectors=query_vectors,
-            corpus_vectors=corpus_vectors,
-            encoded_folder=encoded,
-            ignore=ignore,
-            same_ids=same_ids,
-            sources=source or (),
-            quotas=quotas,
-            report=report,
-            budget=budget,
-            threads=threads,
-            resume=resume,
-            fresh=fresh,
-            job=job,
-            format=format,
-            with_scores=with_scores,
-            short=short,
-            corpus_path=corpus_path,
-            tag=tag,
-            metric=metric,
-            judge=judge,
-            select=select,
-            temperature=temperature,
-            balance=balance,
-            depth=depth,
-            ranks=ranks,
-            floor=floor,
-            on_short=on_short,
-            most=most,
-            seed=seed,
-            approximate=approximate,
-            min_recall=min_recall,
-            columns={
-                "anchor_column": anchor_column,
-                "positive_column": positive_column,
-                "query_id_column": query_id_column,
-                "query_text_column": query_text_column,
-                "id_column": id_column,
-                "text_column": text_column,
-                "title_column": title_column,
-            },
+
+def _mine_command() -> Any:
+    """The command `mine` with its options, as `JobOptions` and `MiningOptions` declare them."""
+    from naysay.jobs.command import STOPPED, mine_files
+    from naysay.jobs.options import JobOptions
+    from naysay.mining.options import MiningOptions
+
+    def run(**given: Any) -> None:
+        try:
+            mine_files(**given)
+        except KeyboardInterrupt:
+            typer.echo(f"naysay: mine: {STOPPED}", err=True)
+            raise typer.Exit(130) from None
+
+    parameters = [*_parameters(JobOptions, "Files and the job"), *_parameters(MiningOptions, "Mining")]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command("mine", help=mine.__doc__)(run)
+    return typer.main.get_command(alone)
+
+
+def _parameters(declaration: Any, panel: str) -> Iterator[inspect.Parameter]:
+    """The fields of a dataclass as typer reads them."""
+    from naysay.mining.options import command_fields, flag_of
+
+    hints = get_type_hints(declaration)
+    for one in command_fields(declaration):
+        flags, read, written = one.metadata["flags"] or (flag_of(one),), one.metadata["read"], one.metadata["written"]
+        hint: Any = str | None if read is not None or hints[one.name] is Any else hints[one.name]
+        default = inspect.Parameter.empty if one.default is MISSING else one.default if written is None else written
+        if flags[0].startswith("-"):
+            shown: Any = typer.Option(*flags, help=one.metadata["help"], rich_help_panel=panel)
+        else:
+            shown = typer.Argument(help=one.metadata["help"])
+        yield inspect.Parameter(
+            one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, shown]
         )
-    except KeyboardInterrupt:
-        typer.echo(f"naysay: mine: {STOPPED}", err=True)
-        raise typer.Exit(130) from None
 
 
 @app.command()
 def audit(
     negatives: Annotated[Path, typer.Argument(help="A training file: .parquet, .jsonl, .json or .hf, in any format.")],
     *,
-    format: Annotated[str, typer.Option(help="triplet, n-tuple, ids, ...; told by the columns without it.")] = "",
-    query_vectors: Annotated[Path | None, typer.Option(help="A vector for each anchor: .npy, ...")] = None,
-    corpus_vectors: Annotated[Path | None, typer.Option(help="A vector for each document.")] = None,
+    format: Annotated[str, typer.Option(help="triplet, n-tuple, ids, ...; found by the columns if left out.")] = "",
+    query_vectors: Annotated[
+        Path | None, typer.Option(help="Vectors of the anchors: .npy, .safetensors or .parquet.")
+    ] = None,
+    corpus_vectors: Annotated[
+        Path | None, typer.Option(help="Vectors of the documents: .npy, .safetensors or .parquet.")
+    ] = None,
     query_ids: Annotated[
-        Path | None, typer.Option(help="What the anchors' vectors are called: .txt, one a line, or a table.")
+        Path | None, typer.Option(help="Ids of the rows of --query-vectors: .txt, one a line, or a table.")
     ] = None,
-    corpus_ids: Annotated[Path | None, typer.Option(help="What the documents' vectors are called.")] = None,
-    model: Annotated[str, typer.Option(help="In place of vectors: the folder of an encoder.")] = "",
-    query_prompt: Annotated[str, typer.Option(help="Of --model: put before each anchor.")] = "",
-    corpus_prompt: Annotated[str, typer.Option(help="Of --model: put before each document.")] = "",
-    encoded: Annotated[Path | None, typer.Option(help="A folder in which --model keeps its vectors.")] = None,
-    metric: Annotated[str, typer.Option(help="cosine, dot or l2.")] = "cosine",
-    temperature: Annotated[float, typer.Option(help="Of InfoNCE, at which the pull is measured.")] = 0.05,
-    alpha: Annotated[float, typer.Option(help="Of unlabelled positives, that may pass the line.")] = 0.05,
+    corpus_ids: Annotated[Path | None, typer.Option(help="Ids of the rows of --corpus-vectors.")] = None,
+    model: Annotated[str, typer.Option(help="Folder of an encoder, in place of vectors.")] = "",
+    query_prompt: Annotated[str, typer.Option(help="Prompt that --model puts before each anchor.")] = "",
+    corpus_prompt: Annotated[str, typer.Option(help="Prompt that --model puts before each document.")] = "",
+    encoded: Annotated[Path | None, typer.Option(help="Folder in which --model keeps its vectors.")] = None,
+    metric: Annotated[str, typer.Option(help="Score of a pair: cosine, dot or l2.")] = "cosine",
+    temperature: Annotated[float, typer.Option(help="Temperature of InfoNCE, at which gradients are measured.")] = 0.05,
+    alpha: Annotated[float, typer.Option(help="Share of unlabelled positives that the threshold may miss.")] = 0.05,
     fail_above: Annotated[
-        str | None, typer.Option(help="Exit with 1 if the estimated share of false negatives is above: 2%, or 0.02.")
+        str | None, typer.Option(help="Exit with 1 if the estimated false-negative rate is above: 2%, or 0.02.")
     ] = None,
-    top: Annotated[int, typer.Option(help="How many of the worst rows to show.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write it as one .html file.")] = None,
+    top: Annotated[int, typer.Option(help="Number of the worst rows to show.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
+    json: Annotated[Path | None, typer.Option(help="Write all results to this file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the results as one .html file.")] = None,
 ) -> None:
-    """Say how good the negatives of a training set are: false, too easy, copies, repeated, k, and what to do."""
+    """Measure how good the negatives of a training set are: false, too easy, duplicates, repeated, k, and what to do."""
     from naysay.auditing.command import audit_command as run
 
     passes = run(
@@ -284,15 +242,15 @@ def audit(
 
 
 def main() -> None:
-    """Run a command; print a refusal as its sentence, also that of the system: no space for what is printed."""
+    """Run a command, and print errors as one sentence; also those of the system, such as a full disk for the output."""
     try:
         app()
-    except (NaysayError, MissingExtraError, OSError) as refusal:
+    except (NaysayError, MissingExtraError, OSError) as error:
         try:
             sys.stdout.flush()
-        except OSError:  # at its end Python would try again to print what is left, and fail loudly
+        except OSError:  # else Python tries again at its end, and prints a traceback
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        typer.echo(f"naysay: {refusal}", err=True)
+        typer.echo(f"naysay: {error}", err=True)
         sys.exit(2)
 
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import naysay as ns
-from naysay.jobs import _memory_budget as job_sizes
-from naysay.jobs import command as mine_command
+from naysay.jobs import _prepare as job_prepare
+from naysay.jobs import _vectors as job_vectors
 from naysay.jobs.command import mine_files
 
 
@@ -51,10 +51,10 @@ class World:
 def in_parts(monkeypatch, rows):
     """Mine so many anchors at a time."""
 
-    def within(owner, task, budget):
-        return job_sizes.within(task, budget)[0], rows
+    def within(task, budget):
+        return job_vectors.within(task, budget)[0], rows
 
-    monkeypatch.setattr(mine_command, "within", within)
+    monkeypatch.setattr(job_prepare, "within", within)
 
 
 def lines(path):

@@ -13,7 +13,7 @@ from naysay.errors import NaysayError
 from naysay.formats import _whole_files as whole_files
 from naysay.jobs import _files as job_files
 
-FULL = r"^mine: the disk of .* is full: '{}' takes [\d,]+ bytes\. Nothing is lost: make room, and run again with --res"
+FULL = r"^mine: the disk of .* is full: '{}' takes [\d,]+ bytes\. Nothing is lost: free some space, and run again with --res"
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_part_that_does_not_fit(world, monkeypatch, part):
     def full(handle):
         name = Path(os.readlink(f"/proc/self/fd/{handle}")).name
         if (
-            name.startswith(job_files.DRAFT)
+            job_files.is_draft(Path(name))
             and sum(1 for _ in world.job().glob("part-*")) == part
             and (world.job() / "begun").exists()
         ):
@@ -107,10 +107,10 @@ def test_a_file_of_the_job_that_was_cut_off_is_noticed(world, monkeypatch, name)
     in_parts(monkeypatch, 5)
     own = job_files.whole_file
 
-    def stopped(owner, path):
+    def stopped(path):
         if path.name.startswith("part-") and sum(1 for _ in world.job().glob("part-*")) == 2:
             raise KeyboardInterrupt
-        return own(owner, path)
+        return own(path)
 
     monkeypatch.setattr("naysay.jobs._parts.whole_file", stopped)
     with pytest.raises(KeyboardInterrupt):
@@ -119,7 +119,7 @@ def test_a_file_of_the_job_that_was_cut_off_is_noticed(world, monkeypatch, name)
     path = world.job() / name
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(
-        NaysayError, match=r"^mine: '.*' in the folder of the job is damaged\. Start anew with --fresh\.$"
+        NaysayError, match=r"^mine: '.*' in the folder of the job is damaged\. Start again with --fresh\.$"
     ):
         world.run(resume=True)
     assert not (world.folder / "out.jsonl").exists()
@@ -136,6 +136,6 @@ def test_a_full_disk_is_said_once_and_of_the_file_that_did_not_fit(tmp_path):
             stream.write(b"12345")
             no_room()
 
-    with pytest.raises(NaysayError, match=r"is full: 'inner' takes 5 bytes"):
+    with pytest.raises(NaysayError, match=r"^the disk of .* is full: 'inner' takes 5 bytes"):
         write()
     assert list(tmp_path.iterdir()) == []

@@ -49,10 +49,10 @@ def test_columns_by_name(world):
     with pytest.raises(
         NaysayError, match=r"`--anchor-column` must be one of 'left', 'right', 'date', got 'lft'\. Did you"
     ):
-        world.run(pairs="named.parquet", columns={"anchor_column": "lft"})
+        world.run(pairs="named.parquet", **{"anchor_column": "lft"})
     with pytest.raises(NaysayError, match=r"`--positive-column` must be another than --anchor-column, got 'left'"):
-        world.run(pairs="named.parquet", columns={"anchor_column": "left", "positive_column": "left"})
-    world.run(pairs="named.parquet", columns={"anchor_column": "left", "positive_column": "right"})
+        world.run(pairs="named.parquet", **{"anchor_column": "left", "positive_column": "left"})
+    world.run(pairs="named.parquet", **{"anchor_column": "left", "positive_column": "right"})
     assert negatives(world) == expected(world)
     documents = pq.read_table(world.folder / "docs.parquet").rename_columns(["key", "body"])
     titles = documents.append_column("head", pa.array([f"T{row}" for row in range(60)]))
@@ -62,12 +62,12 @@ def test_columns_by_name(world):
     ):
         world.run()
     columns = {"id_column": "key", "text_column": "body", "title_column": "head"}
-    world.run(columns=columns, format="triplet", with_scores=False)
+    world.run(**columns, format="triplet", with_scores=False)
     row = lines(world.folder / "out.jsonl")[0]
     first = expected(world)[0][0]
     assert row["negative"] == f"T{first[1:]} {world.texts[int(first[1:])]}"
     with pytest.raises(NaysayError, match=r"`--title-column` must be one of 'key', 'body', 'head', got 'hed'"):
-        world.run(columns=columns | {"title_column": "hed"})
+        world.run(**columns | {"title_column": "hed"})
 
 
 def test_positives_by_text_and_by_number(world):
@@ -147,7 +147,7 @@ def test_texts_that_utf8_cannot_hold(world):
     rows = [{"id": f"d{row}", "text": "\ud800 broken" if row == 7 else f"text {row}"} for row in range(60)]
     (world.folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(
-        NaysayError, match=r"`--corpus` must be texts that UTF-8 can hold, got row 7\. Parquet holds UTF-8 o"
+        NaysayError, match=r"`--corpus` must be texts that are valid UTF-8, got row 7\. Parquet holds UTF-8 o"
     ):
         world.run("out.parquet", corpus="docs.jsonl", format="triplet", with_scores=False)
     world.run(corpus="docs.jsonl", format="triplet", with_scores=False)
@@ -177,7 +177,7 @@ def write(path, rows):
         ),
         (
             [{"anchor": f"question {row}", "positive": "nobody" if row in (4, 9) else "d1"} for row in range(24)],
-            r"`pairs` must be of 'positive' that stand among the 60 documents, got 'nobody' at row 4 \(2 such rows",
+            r"`pairs` must be of 'positive' that are among the 60 documents, got 'nobody' at row 4 \(2 such rows",
         ),
         (
             [{"anchor": row, "positive": "d1"} for row in range(25)],
@@ -248,11 +248,11 @@ def test_vectors_that_are_refused(world):
     with pytest.raises(NaysayError, match=rule):
         world.run(query_vectors="bad.npy")
     for given, got in (
-        ({"query_vectors": None}, "--corpus-vectors alone"),
-        ({"corpus_vectors": None}, "--query-vectors alone"),
+        ({"query_vectors": None}, "`--corpus-vectors` alone"),
+        ({"corpus_vectors": None}, "`--query-vectors` alone"),
     ):
         with pytest.raises(
-            NaysayError, match=rf"`--model` must be given, or --query-vectors and --corpus-vectors, got {got}"
+            NaysayError, match=rf"`--model` must be given, or `--query-vectors` and `--corpus-vectors`, got {got}"
         ):
             world.run(**given)
     with pytest.raises(NaysayError, match=r"`--model` must be left out where vectors are given, got both"):

@@ -4,6 +4,7 @@ import importlib
 import json
 import pickle
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,11 +16,12 @@ from job_world import World, in_parts, lines
 import naysay as ns
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
-from naysay.jobs import _run as job_run
+from naysay.jobs import _parts as job_run
+from naysay.jobs import _whole as job_whole
 from naysay.jobs._sample import sampled_rows
-from naysay.jobs._summary import MinedFile, above
-from naysay.mining import _indexed as indexed
+from naysay.jobs._summary import MinedFile, above, next_step
 from naysay.mining import mine
+from naysay.mining.options import INDEX_KINDS
 
 
 @pytest.fixture
@@ -60,28 +62,44 @@ def test_the_rate_is_a_bound_on_the_truth(tmp_path, judge):
 
 
 def test_a_rate_that_cannot_be_told(world):
-    assert world.run(judge="none").false_negatives == (
-        "unknown (positives do not score above the candidates by enough to tell)"
-    )
+    assert world.run(judge="none").false_negatives == ("unknown (positives do not score clearly above the candidates)")
     pairs = pq.read_table(world.folder / "pairs.parquet").slice(0, 12)  # a few anchors, of vectors by row number
     first = {"anchor": [int(text.split()[1]) for text in pairs.column("anchor").to_pylist()]}
     pq.write_table(pa.table(first | {"positive": pairs.column("positive")}), world.folder / "few.parquet")
     told = world.run(pairs="few.parquet")
-    assert "its estimate takes 20 anchors with a known positive within the depth, got" in told.false_negatives
-    assert "false negatives unknown (its estimate takes 20" in str(told)
+    assert "anchors have a known positive within the depth, 20 are needed" in told.false_negatives
+    assert str(told).endswith("before you train; their rate is unknown.")
 
 
-def test_the_line():
+def test_the_summary():
     share = Share("", 0.0123, 0.0, 0.04, 0.95, 30, ())
     found = MinedFile("o.parquet", 9, 1000, 7990, 3, 10, share, 0.98765, "Rule.", recall=0.9712)
     assert str(found) == (
-        "1,000 anchors, 7,990 negatives, false negatives 1.2 % (0 to 4.0 % at 95%), hardness 0.988, "
-        "3 anchors short by 10, recall 0.971: o.parquet"
+        "o.parquet: 1,000 anchors, 7,990 negatives, false negatives 1.2 % (at most 4.0 % at 95% confidence), hardness "
+        "0.988, 3 anchors short by 10, recall 0.971"
     )
     none = MinedFile("o.parquet", 0, 10, 0, 0, 0, "unknown (why)", 0.0, "Rule.")
     assert (
-        str(none) == "10 anchors, 0 negatives, false negatives unknown (why), no hardness, no anchor short: o.parquet"
+        str(none) == "o.parquet: 10 anchors, 0 negatives, false negatives unknown (why), no hardness, no anchor short"
     )
+
+
+@pytest.mark.parametrize(
+    ("tally", "rate", "given", "words"),
+    [
+        ({"negatives": 0, "short": 3}, "unknown", {"depth": 90}, "there are no negatives"),
+        ({"negatives": 9, "short": 3}, 0.2, {"depth": 90}, "with --depth 90"),
+        ({"negatives": 9, "short": 3}, 0.01, {}, "Next: train on o.jsonl."),
+        ({"negatives": 9, "short": 0}, 0.2, {}, "a stricter --judge"),
+        ({"negatives": 9, "short": 0}, 0.2, {"judged": False}, "with --judge auto"),
+        ({"negatives": 9, "short": 0}, "unknown (why)", {}, "their rate is unknown"),
+    ],
+)
+def test_what_to_do_next(tally, rate, given, words):
+    rate = rate if isinstance(rate, str) else Share("", rate, 0.0, 0.4, 0.95, 30, ())
+    advice = next_step(Path("o.jsonl"), tally, rate, **{"depth": 0, "judged": True} | given)
+    assert advice.startswith("Next: ")
+    assert words in advice
 
 
 @pytest.mark.parametrize(
@@ -96,7 +114,7 @@ def test_sampled_rows_are_spread(n, width, most):
 
 def test_the_sample_does_not_depend_on_parts(world, monkeypatch):
     seen = []
-    own = job_run.sampled
+    own = job_whole.sampled
 
     def keep(*given):
         seen.append(own(*given))
@@ -116,7 +134,7 @@ def test_the_sample_does_not_depend_on_parts(world, monkeypatch):
             assert str(sample.explain(row)) == str(whole.explain(row))
         assert (sample.known.indices == whole.known.indices).all()
         with pytest.raises(
-            NaysayError, match=r"^Mined\.rethreshold: a job on disk keeps no candidates but these\. Mine again"
+            NaysayError, match=r"^Mined\.rethreshold: a job on disk keeps the candidates of a sample only\. Mine again"
         ):
             sample.rethreshold(0.3)
 
@@ -137,14 +155,14 @@ class Encoder:
 
 def test_a_model_makes_the_vectors(world, monkeypatch):
     model = Encoder()
-    found = world.run(model=model, query_vectors=None, corpus_vectors=None, encoded_folder=world.folder / "kept")
+    found = world.run(model=model, query_vectors=None, corpus_vectors=None, encoded=world.folder / "kept")
     assert found.anchors == 24
     queries, corpus = (Encoder().encode(texts) for texts in (world.anchors, world.texts))
     expected = mine(queries, corpus, world.known, 5)
     ids = [[int(name[1:]) for name in row["negatives"]] for row in lines(world.folder / "out.jsonl")]
     assert ids == [[item for item in row if item >= 0] for row in expected.ids.tolist()]
     before = model.seen
-    world.run(model=model, query_vectors=None, corpus_vectors=None, encoded_folder=world.folder / "kept")
+    world.run(model=model, query_vectors=None, corpus_vectors=None, encoded=world.folder / "kept")
     assert model.seen == before  # the vectors were kept
     pq.write_table(pa.table({"id": [f"d{row}" for row in range(60)]}), world.folder / "bare.parquet")
     with pytest.raises(
@@ -190,7 +208,7 @@ def test_an_index(world, monkeypatch):
 
     module = SimpleNamespace(Index=Index)
     monkeypatch.setitem(sys.modules, "naysay.search.index", module)
-    note = "The search was approximate: it finds 97.0% of the nearest (95.0% to 99.0% by 24 queries)."
+    note = "The search was approximate: recall 97.0% (95 % CI 95.0% to 99.0%, 24 queries)."
     exact = mine(world.queries, world.corpus, world.known, 5)
     mined = mine(world.queries, world.corpus, world.known, 5, approximate="ivf")
     assert mined.notes[0] == note
@@ -220,7 +238,7 @@ def test_an_index(world, monkeypatch):
         mine(world.queries, world.corpus, world.known, 5, approximate="ifv")
     with pytest.raises(NaysayError, match=r"^mine: `min_recall` must be from 0 to 1, got 90"):
         mine(world.queries, world.corpus, world.known, 5, min_recall=90)
-    assert indexed.KINDS == ("auto", "ivf", "hnsw")
+    assert INDEX_KINDS == ("auto", "ivf", "hnsw")
 
 
 def test_a_report_of_a_job(world, monkeypatch):
@@ -251,7 +269,7 @@ def test_a_mined_writes_scores_and_is_not_pickled(world, tmp_path):
     row = lines(tmp_path / "train.jsonl")[0]
     assert np.float32(row["scores"][1]) == mined.scores[0, 0]
     with pytest.raises(
-        TypeError, match=r"^Mined: it cannot be pickled, because it can judge anew\. Keep its arrays, or wri"
+        TypeError, match=r"^Mined: it cannot be pickled, because it can judge again\. Keep its arrays, or wri"
     ):
         pickle.dumps(mined)
 
@@ -261,7 +279,7 @@ def test_a_mined_writes_scores_and_is_not_pickled(world, tmp_path):
     [
         ({"budget": "50MB"}, r"^mine: `--budget` must be at least 160MB for this job, got 50MB\.$"),
         (
-            {"budget": "160MB", "depth": 60, "k": "auto", "most": 10**7},
+            {"budget": "160MB", "depth": 60, "k": "auto", "max_k": 10**7},
             r"^mine: `--budget` must be at least \d+MB for this",
         ),
         (
@@ -269,7 +287,7 @@ def test_a_mined_writes_scores_and_is_not_pickled(world, tmp_path):
             r"^mine: `--with-scores` must be left out for the format 'tevatron', which has no place",
         ),
         ({"format": "tripplet"}, r"^mine: `--format` must be one of .* got 'tripplet'\. Did you mean 'triplet'\?$"),
-        ({"sources": ["bm52"]}, r"^mine: `--source` must be one of 'bm25', got 'bm52'\. Did you mean 'bm25'\?$"),
+        ({"source": ["bm52"]}, r"^mine: `--source` must be one of 'bm25', got 'bm52'\. Did you mean 'bm25'\?$"),
         ({"threads": 0}, r"^mine: `--threads` must be at least 1, got 0\.$"),
         ({"judge": "margin:0.1", "k": "auto"}, None),
         (

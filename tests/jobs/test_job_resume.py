@@ -8,7 +8,7 @@ import pytest
 from job_world import World, in_parts
 
 from naysay.errors import NaysayError
-from naysay.jobs import _run as job_run
+from naysay.jobs import _parts as job_run
 from naysay.jobs._folder import _alone
 
 
@@ -26,11 +26,11 @@ def stopped(world, monkeypatch, after, rows=5, **given):
     in_parts(monkeypatch, rows)
     own, parts = job_run.write_part, []
 
-    def write(owner, folder, part):
+    def write(folder, part):
         if len(parts) == after:
             raise Stop
         parts.append(part.start)
-        own(owner, folder, part)
+        own(folder, part)
 
     with monkeypatch.context() as patched:
         patched.setattr(job_run, "write_part", write)
@@ -52,7 +52,7 @@ def test_it_goes_on_with_parts_of_another_size(world, monkeypatch):
     monkeypatch.setattr(
         job_run,
         "write_part",
-        lambda owner, folder, part: (mined.append((part.start, part.stop)), own(owner, folder, part)),
+        lambda folder, part: (mined.append((part.start, part.stop)), own(folder, part)),
     )
     world.run(resume=True, budget="700MB", threads=2)
     assert mined == [(5, 9), (9, 10), (15, 19), (19, 23), (23, 24)]
@@ -89,16 +89,16 @@ def test_an_unfinished_job_is_not_overrun(world, monkeypatch):
     world.run(fresh=True)
     assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "whole.jsonl").read_bytes()
     world.run(resume=True)  # where there is nothing to go on with, it begins
-    with pytest.raises(NaysayError, match=r"^mine: `--fresh` must be left out with --resume, got both\.$"):
+    with pytest.raises(NaysayError, match=r"^mine: `--fresh` must be left out with `--resume`, got both\.$"):
         world.run(resume=True, fresh=True)
 
 
 def test_what_changed_is_named(world, monkeypatch):
     stopped(world, monkeypatch, 1)
     changed = r"^mine: `--resume` must be given for the same job, got another "
-    with pytest.raises(NaysayError, match=changed + r"--metric \('cosine' before, 'dot' now\)\. Put back what changed"):
+    with pytest.raises(NaysayError, match=changed + r"--metric \('cosine' before, 'dot' now\)\. Undo the change"):
         world.run(resume=True, metric="dot")
-    with pytest.raises(NaysayError, match=changed + r"--seed \(0 before, 1 now\), and 1 more: -k\. Put"):
+    with pytest.raises(NaysayError, match=changed + r"-k \(5 before, 6 now\), and 1 more: --seed\. Undo"):
         world.run(resume=True, seed=1, k="6")
     other = world.corpus.copy()
     other[3, 0] += 1
@@ -114,8 +114,8 @@ def test_a_file_that_shrinks_while_the_job_runs(world, monkeypatch):
     own, path = job_run.write_part, world.folder / "c.npy"
     whole = path.read_bytes()
 
-    def write(owner, folder, part):
-        own(owner, folder, part)
+    def write(folder, part):
+        own(folder, part)
         if part.start == 5:
             path.write_bytes(whole[:-100])
 
@@ -178,7 +178,7 @@ def test_what_is_refused_early_leaves_nothing(world):
 
 def test_drafts_of_a_killed_process_go(world, monkeypatch):
     stopped(world, monkeypatch, 1)
-    (world.job() / ".draft-0123456789abcdef").write_bytes(b"half")
+    (world.job() / ".known.0123456789abcdef").write_bytes(b"half")
     (world.folder / ".out.jsonl.0123456789abcdef").write_bytes(b"half")
     (world.folder / ".out.jsonl.mine").write_bytes(b"no draft")
     world.run(resume=True)

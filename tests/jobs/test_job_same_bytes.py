@@ -41,14 +41,14 @@ CASES = {
     "calibrated by itself": ({"judge": "calibrated"}, {"judge": Calibrated()}),
     "margin": ({"judge": "margin:0.05"}, lambda world: {"judge": Margin(0.05, lowest(world))}),
     "share": ({"judge": "share:0.9"}, lambda world: {"judge": ShareOfPositive(lowest(world), 0.9)}),
-    "bands": ({"judge": "bands:0.1,0.5", "k": "auto", "most": 9}, {"judge": Bands(0.1, 0.5), "k": "auto", "most": 9}),
-    "k auto": ({"k": "auto", "floor": 0.1}, {"k": "auto", "floor": 0.1}),
+    "bands": ({"judge": "bands:0.1,0.5", "k": "auto", "max_k": 9}, {"judge": Bands(0.1, 0.5), "k": "auto", "max_k": 9}),
+    "k auto": ({"k": "auto", "min_score": 0.1}, {"k": "auto", "min_score": 0.1}),
     "softmax": (
         {"select": "softmax", "temperature": 0.1, "seed": 7},
         {"select": "softmax", "temperature": 0.1, "seed": 7},
     ),
     "random": ({"select": "random", "seed": 2}, {"select": "random", "seed": 2}),
-    "spread": ({"select": "spread", "ranks": "3-40"}, {"select": "spread", "ranks": (3, 40)}),
+    "spread": ({"select": "spread", "rank_range": "3-40"}, {"select": "spread", "rank_range": (3, 40)}),
     "mmr": ({"select": "mmr", "balance": 0.3}, {"select": "mmr", "balance": 0.3}),
     "random filling": (
         {"judge": "absolute:0.6", "depth": 20, "on_short": "random", "seed": 5},
@@ -63,7 +63,7 @@ CASES = {
         {"judge": Absolute(0.7), "depth": 20, "on_short": "drop"},
     ),
     "deeper": ({"judge": "absolute:-0.2"}, {"judge": Absolute(-0.2)}),
-    "dot, floor": ({"metric": "dot", "floor": 0.3}, {"metric": "dot", "floor": 0.3}),
+    "dot, floor": ({"metric": "dot", "min_score": 0.3}, {"metric": "dot", "min_score": 0.3}),
     "l2": ({"metric": "l2"}, {"metric": "l2"}),
 }
 
@@ -92,7 +92,7 @@ def test_other_sources_and_what_is_ignored(world, monkeypatch):
     expected(world, world.folder / "whole.jsonl", 5, **given)
     for rows in (13, world.n):
         in_parts(monkeypatch, rows)
-        world.run(sources=["bm25"], quotas="search=3,bm25=2", ignore="ignore.csv")
+        world.run(source=["bm25"], quotas="search=3,bm25=2", ignore="ignore.csv")
         assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "whole.jsonl").read_bytes()
 
 
@@ -113,7 +113,7 @@ def test_anchors_that_are_documents(tmp_path, monkeypatch):
     world.folder = tmp_path
     files = {"pairs": "pairs.jsonl", "queries": "texts.csv", "corpus": "texts.csv"}
     files |= {"query_vectors": "v.npy", "corpus_vectors": "v.npy", "k": "4", "same_ids": True, "depth": 9}
-    for sources, asked in (({}, {}), ({"bm25": words.ids[:, :9]}, {"sources": ["bm25"]})):
+    for sources, asked in (({}, {}), ({"bm25": words.ids[:, :9]}, {"source": ["bm25"]})):
         mined = mine(vectors, vectors, known, 4, same_ids=True, sources=sources, depth=9)
         mined.write(tmp_path / "whole.jsonl", "ids", **given)
         for size in (9, 50):

@@ -5,13 +5,13 @@ import pytest
 from job_world import World, in_parts, lines
 
 from naysay.errors import NaysayError
-from naysay.jobs import _run as job_run
+from naysay.jobs import _parts as job_run
 
 GIVEN = {"judge": "absolute:0.62", "depth": 20, "k": "3"}  # the judge leaves the anchors 4, 5 and 14 short
 RULE = (
     "mine: `--on-short` must be other than 'raise' unless each anchor has its k negatives, got 0 of 3 for anchor 4 "
-    "(2 such in its part). Run again with another --on-short, which goes on from here; or with fewer, or deeper, which "
-    "starts anew."
+    "(2 such in its part). Run again with another --on-short, which continues from here; or with a smaller -k or "
+    "a larger --depth."
 )
 
 
@@ -25,9 +25,7 @@ def world(tmp_path, monkeypatch):
 def mined(monkeypatch):
     """Where the parts begin that are mined."""
     own, starts = job_run.write_part, []
-    monkeypatch.setattr(
-        job_run, "write_part", lambda owner, folder, part: (starts.append(part.start), own(owner, folder, part))
-    )
+    monkeypatch.setattr(job_run, "write_part", lambda folder, part: (starts.append(part.start), own(folder, part)))
     return starts
 
 
@@ -70,7 +68,7 @@ def test_other_options_start_anew(world, mined):
 def test_resume_asks_for_the_same_job(world):
     refusal(world, on_short="raise")
     message = refusal(world, on_short="pad", k="2", resume=True)
-    assert "`--resume` must be given for the same job, got another -k (3 before, 2 now). Put back" in message
+    assert "`--resume` must be given for the same job, got another -k (3 before, 2 now). Undo" in message
     world.run(**GIVEN, on_short="pad", resume=True)
     assert same(world)
 
@@ -79,10 +77,10 @@ def test_it_is_an_unfinished_job_once_it_went_on(world, monkeypatch):
     refusal(world, on_short="raise")
     own = job_run.write_part
 
-    def write(owner, folder, part):
+    def write(folder, part):
         if part.start == 8:
             raise KeyboardInterrupt
-        own(owner, folder, part)
+        own(folder, part)
 
     with monkeypatch.context() as patched:
         patched.setattr(job_run, "write_part", write)
@@ -110,7 +108,7 @@ def test_rows_that_are_short_in_the_file(world, mined):
     message = (
         "mine: `--short` must be 'drop' unless each anchor has 3 negatives, got 0 at row 4 (3 such rows). Run again "
     )
-    assert refusal(world, short="raise", **given) == message + "with --short drop, which goes on from here."
+    assert refusal(world, short="raise", **given) == message + "with --short drop, which continues from here."
     assert mined == list(range(0, 24, 2))
     world.run(**GIVEN, short="drop", **given)
     assert mined == list(range(0, 24, 2))  # all that was left was to write

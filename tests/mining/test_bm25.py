@@ -137,9 +137,9 @@ def test_nothing_to_find():
     ("arguments", "message"),
     [
         ({"depth": 0}, "`depth` must be at least 1, got 0"),
-        ({"k1": -1}, "`k1` must be at least 0, got -1"),
-        ({"b": 1.5}, "`b` must be at most 1, got 1.5"),
-        ({"b": float("nan")}, "`b` must be at least 0, got nan"),
+        ({"k1": -1}, "`k1` must be a number at least 0, got -1"),
+        ({"b": 1.5}, "`b` must be a number at least 0 and at most 1, got 1.5"),
+        ({"b": float("nan")}, "`b` must be a number at least 0 and at most 1, got nan"),
         ({"query_texts": "cat"}, "`query_texts` must be a sequence of strings, got 'cat'"),
         ({"corpus_texts": ["a", None]}, r"`corpus_texts` must be strings, got None at row 1 \(1 such row\)"),
         ({"exclude": [1]}, "`exclude` must be a Positives, got list"),

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from plain_search import candidates_from, check_counts, kept_ids
 
 from naysay.errors import NaysayError
-from naysay.mining.candidates import Candidates, canonical_order
-from naysay.mining.join import join
-from naysay.mining.window import floor, window
+from naysay.mining.candidates import Candidates, canonical_order, join
+from naysay.mining.exclude import drop_below, window
 
 IDS = [[4, 2, 7, 9], [1, 0, -1, -1]]
 SCORES = [[0.9, 0.5, 0.5, -0.1], [0.3, 0.2, 0, 0]]
@@ -49,7 +48,7 @@ def test_what_a_search_found():
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (2, 0)])
 def test_nothing_found(shape):
     found = candidates_from(np.empty(shape, np.int64), np.empty(shape))
-    for stage in (found, window(found, 2, 3), floor(found, 0.5), found.drop(found.kept, "x")):
+    for stage in (found, window(found, 2, 3), drop_below(found, 0.5), found.drop(found.kept, "x")):
         assert stage.ids.shape == shape
         assert stage.dropped == {}
 
@@ -104,7 +103,7 @@ def test_the_canonical_order_as_in_loops(found):
 @given(made(), st.integers(1, 7), st.none() | st.integers(0, 7), st.sampled_from([-1.0, 0.0, 0.25, 0.3, 2.0]))
 def test_window_and_floor_as_in_loops(found, first, more, low):
     last = None if more is None else first + more
-    left = floor(window(found, first, last), low)
+    left = drop_below(window(found, first, last), low)
     check_counts(left)
     counts = {"too near": 0, "too far": 0, "too easy": 0}
     for row in range(len(found)):
@@ -126,7 +125,7 @@ def test_window_and_floor_as_in_loops(found, first, more, low):
 
 
 def test_a_floor_of_each_anchor():
-    left = floor(candidates_from(IDS, SCORES), [0.5, 0.3])
+    left = drop_below(candidates_from(IDS, SCORES), [0.5, 0.3])
     assert kept_ids(left) == [[4, 2, 7], [1]]
 
 
@@ -206,10 +205,10 @@ FOUND = candidates_from(IDS, SCORES)
         ),
         (lambda: window(FOUND, 0), r"window: `first` must be at least 1, got 0"),
         (lambda: window(FOUND, 5, 4), r"window: `last` must be at least first = 5, got 4"),
-        (lambda: floor(FOUND, np.nan), r"floor: `low` must be a number, got nan"),
+        (lambda: drop_below(FOUND, np.nan), r"drop_below: `min_score` must be a number, got nan"),
         (
-            lambda: floor(FOUND, [1, 2, 3]),
-            r"floor: `low` must be a number, or \(2,\) one for each anchor, got shape \(3,\)",
+            lambda: drop_below(FOUND, [1, 2, 3]),
+            r"drop_below: `min_score` must be a number, or \(2,\) one for each anchor, got shape \(3,\)",
         ),
         (lambda: join(), r"join: `parts` must be at least one Candidates, got none"),
         (

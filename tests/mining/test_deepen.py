@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Combined, Margin, ShareOfPositive
-from naysay.mining import _deepen as deepen
-from naysay.mining._deepen import deepened
+from naysay.mining import _search as deepen
 from naysay.mining._known import rows_of
+from naysay.mining._search import deepened
 from naysay.mining.candidates import Candidates
-from naysay.mining.judge import ask, lines_of
+from naysay.mining.judge import ask, score_thresholds
 from naysay.search.exact import search, search_below
 from naysay.search.found import Found
 from naysay.search.vectors import open_vectors
@@ -92,7 +92,7 @@ def test_one_look_is_all_rounds(seed, n, items, kinds, width, deepest, floor, me
     found = look(queries, width, known)
     wanted, query = rng.integers(0, 2 * width + 3, n), Query(np.arange(n))
     for detector in detectors(rng, everything, n):
-        line = np.float32(lines_of(detector, query)[0])
+        line = np.float32(score_thresholds(detector, query)[0])
         lows = {"none": None, "any": rng.choice(everything.ravel()), "next": np.nextafter(line, np.float32(-np.inf))}
         low = None if floor == "none" else float(lows[floor])
         expected = in_rounds(found, look, queries, known, detector, query, wanted, low, deepest)

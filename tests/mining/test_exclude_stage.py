@@ -153,7 +153,7 @@ KNOWN = ns.Positives.from_pairs([0], [1], N, ITEMS)
         ),
         (
             lambda: exclude(lists(0), duplicates=RankWindow(3)),
-            r"that does not rank what is left over, got RankWindow. Use win",
+            r"that does not rank the candidates that are left, got RankWindow. Use win",
         ),
         (
             lambda: exclude(lists(0), duplicates=Duplicates(positives=KNOWN), query=ns.Query([0])),
@@ -165,7 +165,7 @@ KNOWN = ns.Positives.from_pairs([0], [1], N, ITEMS)
         ),
         (
             lambda: read_known("ignore", ns.Positives.from_pairs([4], [0]), N, ITEMS),
-            r"^mine: `ignore` must be of at most 4 anchors, like queries, got 5\.$",
+            r"^`ignore` must be of at most 4 anchors, like queries, got 5\.$",
         ),
         (
             lambda: read_known("positives", ns.Positives.from_pairs([0], [7]), N, ITEMS),
@@ -189,7 +189,7 @@ KNOWN = ns.Positives.from_pairs([0], [1], N, ITEMS)
         (lambda: read_known("positives", [0.5] * 4, N, ITEMS), r"got shape \(4,\) float64"),
         (
             lambda: known_of(None, None, N, ITEMS, same_ids=True),
-            r"False unless queries are the 7 corpus rows, got 4",
+            r"left out unless queries are the 7 corpus rows, got 4",
         ),
         (lambda: known_of(None, None, N, N, same_ids="yes"), r"`same_ids` must be True or False, got 'yes'"),
     ],

@@ -9,7 +9,7 @@ from plain_search import candidates_from, check_counts, kept_ids
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Combined, Duplicates, Margin, RankWindow
 from naysay.errors import NaysayError
-from naysay.mining.judge import ask, judge, lines_of, rejudged, was_suspicious
+from naysay.mining.judge import ask, judge, score_thresholds, rejudged, was_suspicious
 
 N, M, ITEMS = 3, 5, 9
 TABLES = st.lists(st.sampled_from([0.0, 0.25, 0.49999999999, 0.5, 0.75, 1.0]), min_size=N * ITEMS, max_size=N * ITEMS)
@@ -38,7 +38,7 @@ def lists(seed=0):
 def test_several_detectors_as_in_loops(one, two, seed, line):
     found = lists(seed).drop(lists(seed).ids == 3, "gone")
     detectors = {"one": ByTable(one), "two": ByTable(two)}
-    left = judge(found, detectors, line=line)
+    left = judge(found, detectors, threshold=line)
     check_counts(left)
     counts = {"gone": 0, "suspicious: one": 0, "suspicious: two": 0}
     for row in range(N):
@@ -60,7 +60,7 @@ def test_several_detectors_as_in_loops(one, two, seed, line):
         assert kept_ids(left)[row] == kept
     assert {name: int(c.sum()) for name, c in left.dropped.items()} == {n: c for n, c in counts.items() if c}
     assert all((seen != 3).all() for detector in detectors.values() for seen in detector.seen)
-    combined = judge(found, Combined(detectors), line=line)
+    combined = judge(found, Combined(detectors), threshold=line)
     assert (combined.why == left.why).all()
 
 
@@ -69,7 +69,7 @@ def test_another_line_is_the_same_as_asking_again(table, seed, line):
     found = lists(seed)
     detector = ByTable(table)
     first = judge(found, detector)
-    again, asked = rejudged(first, line), judge(found, detector, line=line)
+    again, asked = rejudged(first, line), judge(found, detector, threshold=line)
     assert len(detector.seen) == 2  # rejudged asks nobody
     assert (again.kept == asked.kept).all()
     assert {n: c.tolist() for n, c in again.dropped.items()} == {n: c.tolist() for n, c in asked.dropped.items()}
@@ -91,13 +91,13 @@ def test_one_detector_and_the_query_it_is_asked():
 def test_the_line_in_scores():
     query = ns.Query([2, 0])
     fitted = Calibrated(0.1).fit(np.arange(30) / 30)
-    assert lines_of(fitted, query).tolist() == [fitted.high] * 2
-    assert lines_of({"one": fitted}, query).tolist() == [fitted.high] * 2
-    assert lines_of(Combined({"one": Absolute(0.25)}), query).tolist() == [0.25] * 2
-    assert lines_of(Bands(0.1, 0.75), query).tolist() == [0.75] * 2
-    assert lines_of(Margin(0.5, positive_scores=[0.5, np.nan, 1.5]), query).tolist() == [1.0, 0.0]
-    assert np.isnan(lines_of(Duplicates(item_texts=["a"]), query)).all()
-    assert np.isnan(lines_of({"one": fitted, "two": fitted}, query)).all()
+    assert score_thresholds(fitted, query).tolist() == [fitted.high] * 2
+    assert score_thresholds({"one": fitted}, query).tolist() == [fitted.high] * 2
+    assert score_thresholds(Combined({"one": Absolute(0.25)}), query).tolist() == [0.25] * 2
+    assert score_thresholds(Bands(0.1, 0.75), query).tolist() == [0.75] * 2
+    assert score_thresholds(Margin(0.5, positive_scores=[0.5, np.nan, 1.5]), query).tolist() == [1.0, 0.0]
+    assert np.isnan(score_thresholds(Duplicates(item_texts=["a"]), query)).all()
+    assert np.isnan(score_thresholds({"one": fitted, "two": fitted}, query)).all()
 
 
 FOUND = candidates_from([[1]], [[0.5]])
@@ -114,11 +114,17 @@ FOUND = candidates_from([[1]], [[0.5]])
         (lambda: judge(FOUND, {}), r"^judge: `detector` must be a detector with a method .*, got dict\.$"),
         (lambda: judge(FOUND, Absolute), r"^judge: `detector` must be a detector with a method .*, got type\.$"),
         (lambda: judge(FOUND, {"a": 3}), r"^judge: `detector` must be a detector with a method .*, got int\.$"),
-        (lambda: judge(FOUND, RankWindow(9)), r"Use window\(candidates, first=10\), or ranks=\(10, None\)\.$"),
-        (lambda: judge(FOUND, {"a": RankWindow(9)}), r"does not rank what is left over, got RankWindow"),
-        (lambda: judge(FOUND, Combined({"a": RankWindow(9)})), r"does not rank what is left over, got RankWindow"),
-        (lambda: judge(FOUND, Absolute(0.5), line=1.5), r"^judge: `line` must be a number from 0 to 1, got 1\.5\.$"),
-        (lambda: rejudged(FOUND, -1), r"^rejudged: `line` must be a number from 0 to 1, got -1\.$"),
+        (lambda: judge(FOUND, RankWindow(9)), r"Use window\(candidates, first=10\), or rank_range=\(10, None\)\.$"),
+        (lambda: judge(FOUND, {"a": RankWindow(9)}), r"does not rank the candidates that are left, got RankWindow"),
+        (
+            lambda: judge(FOUND, Combined({"a": RankWindow(9)})),
+            r"does not rank the candidates that are left, got RankWindow",
+        ),
+        (
+            lambda: judge(FOUND, Absolute(0.5), threshold=1.5),
+            r"^judge: `threshold` must be a number at least 0 and at most 1, got 1\.5\.$",
+        ),
+        (lambda: rejudged(FOUND, -1), r"^rejudged: `threshold` must be a number at least 0 and at most 1, got -1\.$"),
         (lambda: judge(FOUND, Absolute(0.5), query=ns.Query([0, 1])), r"got query 2, candidates 1"),
     ],
 )

@@ -180,7 +180,7 @@ TWO = Found(np.array([[1], [2]]), np.array([[0.5], [0.5]], np.float32))
         ({"a": ONE}, {"depth": 0}, "`depth` must be at least 1, got 0"),
         ({"a": ONE}, {}, "`depth` must be a whole number, got None"),
         ({"a": ONE}, {"depth": 1, "rule": "rff"}, r"`rule` must be one of .*, got 'rff'. Did you mean 'rrf'\?"),
-        ({"a": ONE}, {"depth": 1, "constant": -1}, "`constant` must be at least 0, got -1"),
+        ({"a": ONE}, {"depth": 1, "constant": -1}, "`constant` must be a number at least 0, got -1"),
         ({"a": ONE}, {"depth": 1, "quotas": {"a": 1}}, "`quotas` must be left out for the rule 'rrf', got"),
         ({"a": ONE}, {"rule": "quota"}, "`quotas` must be {name: places} of 'a', got None"),
         ({"a": ONE}, {"rule": "quota", "quotas": {"b": 1}}, "`quotas` must be {name: places} of 'a', got {'b': 1}"),

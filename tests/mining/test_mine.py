@@ -13,9 +13,9 @@ from plain_search import check_counts, plain_scores, vectors
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Duplicates, Guide, Margin
 from naysay.kernels.threads import set_threads
-from naysay.mining import _auto as auto
-from naysay.mining import _deepen as deepen
-from naysay.mining import _requests as requests
+from naysay.mining import _search as deepen
+from naysay.mining import _task as tasks
+from naysay.mining import _threshold as auto
 from naysay.mining.mine import mine
 
 METRICS = ("cosine", "dot", "l2")
@@ -157,7 +157,7 @@ def test_auto_is_calibrated_where_labels_can_hold_the_bound():
 def test_eighteen_labelled_anchors_are_too_few_and_nineteen_are_not():
     few, enough = (mine(QUERIES, CORPUS, (np.arange(n), np.arange(n)), 2) for n in (18, 19))
     assert isinstance(few.judge, Bands)
-    assert "18 anchors with a positive cannot hold a bound of 5% (19 can)" in few.rule
+    assert "18 anchors with a positive cannot guarantee a miss rate of 5% (19 can)" in few.rule
     assert isinstance(enough.judge, Calibrated)
 
 
@@ -169,7 +169,7 @@ def test_bands_by_the_shares_of_all_pairs():
     free[[0, 1, 2], [0, 1, 2]] = False
     chosen = ns.detectors.choose_thresholds(scores[free], n_positives=2)
     assert (mined.judge.low, mined.judge.high) == (chosen.low, chosen.high)
-    assert mined.rule.startswith(f"Suspected from {chosen.high:.4g} on, so that 0.1% of 35,999 pairs are: a guess")
+    assert mined.rule.startswith(f"Threshold {chosen.high:.4g}: suspects 0.1% of 35,999 pairs. This is a guess")
 
 
 def test_a_sample_stands_for_all_pairs(monkeypatch):
@@ -218,7 +218,7 @@ def test_it_searches_on_where_all_are_above_the_line(monkeypatch):
     line = float(np.quantile(SCORES, 0.3))
     expected = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line), depth=300)
     assert not expected.short.any()
-    monkeypatch.setattr(requests, "LEAST_DEPTH", 5)
+    monkeypatch.setattr(tasks, "LEAST_DEPTH", 5)
     monkeypatch.setattr(deepen, "_SLOTS", 999)  # a few rows at a time
     mined = mine(QUERIES, CORPUS, WORLD.known, 3, judge=Absolute(line))
     assert mined.candidates.ids.shape == (120, 12)
@@ -245,27 +245,27 @@ def test_a_stated_depth_is_one_search(monkeypatch):
     assert everything.notes == ("120 anchors are short, by 360 negatives.",)
     assert mine(QUERIES, CORPUS, None, 30, judge=None).depth == 120
     assert mine(QUERIES, CORPUS, None, 3, judge=None).depth == 100
-    assert mine(QUERIES, CORPUS, None, 3, judge=None, ranks=(11, None)).depth == 110
-    assert mine(QUERIES, CORPUS, None, 3, judge=None, ranks=(11, 40)).depth == 40
+    assert mine(QUERIES, CORPUS, None, 3, judge=None, rank_range=(11, None)).depth == 110
+    assert mine(QUERIES, CORPUS, None, 3, judge=None, rank_range=(11, 40)).depth == 40
 
 
 def test_auto_k_is_what_lies_between_floor_and_ceiling():
     scores = SCORES
     bands = Bands(0.35, 0.5)
-    mined = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=bands, most=7)
+    mined = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=bands, max_k=7)
     free = ~WORLD.known.contains(np.arange(120), np.tile(np.arange(300), (120, 1)))
     between = ((scores >= np.float32(0.35)) & (scores < np.float32(0.5)) & free).sum(axis=1)
     assert mined.counts.tolist() == np.minimum(between, 7).tolist()
     assert not mined.short.any()
     assert mined.ids.shape == (120, mined.counts.max())
     assert mined.mask.sum(axis=1).tolist() == mined.counts.tolist()
-    stated = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.45), floor=0.35, most=100)
+    stated = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.45), min_score=0.35, max_k=100)
     between = ((scores >= np.float32(0.35)) & (scores <= np.float32(0.45)) & free).sum(axis=1)
     assert stated.counts.tolist() == between.tolist()
-    by_shares = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.9), most=300, depth=300)
+    by_shares = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.9), max_k=300, depth=300)
     low = np.sort(scores[free])[-round(0.051 * scores.size) :].min()
     assert by_shares.counts.tolist() == ((scores >= low) & (scores <= 0.9) & free).sum(axis=1).tolist()
-    none = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.2), floor=0.3)
+    none = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.2), min_score=0.3)
     assert none.ids.shape == (120, 0)
     assert none.notes == ("k is 0 for 120 anchors.",)
 
@@ -333,7 +333,7 @@ def test_other_sources_are_scored_and_ranked_by_themselves():
 
 def test_a_floor_and_a_window():
     low = float(np.sort(SCORES, axis=1)[:, -15].mean())
-    mined = mine(QUERIES, CORPUS, WORLD.known, 30, judge=None, ranks=(3, 20), floor=low)
+    mined = mine(QUERIES, CORPUS, WORLD.known, 30, judge=None, rank_range=(3, 20), min_score=low)
     assert ((mined.rank >= 3) & (mined.rank <= 20) | ~mined.mask).all()
     assert (mined.scores[mined.mask] >= np.float32(low)).all()
     assert {"too near", "too easy"} <= set(mined.dropped)
@@ -380,13 +380,13 @@ def test_another_line_without_another_search(monkeypatch):
     expected = mine(
         QUERIES, CORPUS, WORLD.known, 5, depth=150, select="random", on_short="relax", judge=Calibrated(0.2)
     )
-    monkeypatch.setattr(import_module("naysay.mining._rows"), "search", None)
+    monkeypatch.setattr(import_module("naysay.mining._search"), "search", None)
     assert same(mined.rethreshold(alpha=0.2), expected)
     assert mined.rethreshold(alpha=0.2).rule == expected.rule
     assert same(mined.rethreshold(alpha=0.2).rethreshold(alpha=0.05), mined)
     by_line = mined.rethreshold(mined.judge.line_at(0.2))
     assert (by_line.ids == expected.ids).all()
-    assert by_line.rule.endswith("on.")
+    assert by_line.rule.endswith("or more.")
     assert np.isnan(by_line.thresholds).all()
     assert same(mined.rethreshold(0.5), mined)
     other = mined.rethreshold(judge=Absolute(0.3))
@@ -395,9 +395,9 @@ def test_another_line_without_another_search(monkeypatch):
 
 
 def test_auto_k_is_counted_anew():
-    mined = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.4), floor=0.3, depth=150)
+    mined = mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.4), min_score=0.3, depth=150)
     again = mined.rethreshold(judge=Absolute(0.5))
-    assert same(again, mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.5), floor=0.3, depth=150))
+    assert same(again, mine(QUERIES, CORPUS, WORLD.known, "auto", judge=Absolute(0.5), min_score=0.3, depth=150))
     assert (again.counts >= mined.counts).all()
     assert (again.counts > mined.counts).any()
 
@@ -406,7 +406,7 @@ def test_suspects_that_were_passed_over_are_named():
     mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge=Absolute(-0.05))
     assert mined.notes == ()
     note = mined.rethreshold(judge=Absolute(0.5)).notes[-1]
-    assert note.endswith("anchors were searched past their suspects: these cannot come back.")
+    assert note.startswith("The search skipped suspected candidates of ")
 
 
 def test_everything_is_explained():
@@ -438,14 +438,14 @@ def test_an_explanation_in_words():
     assert str(mined.explain(0)) == (
         "anchor 0: 2 of 2 negatives, positive 1.0000, threshold 0.9700\n"
         "Suspected by Absolute(high=0.97).\n"
-        "        id   rank     score suspicion  source     fate\n"
+        "        id   rank     score suspicion  source     outcome\n"
         "         2      3    0.9363      0.48  search     kept: top\n"
         "         4      4    0.7071      0.40  search     kept: top\n"
         "         1      2    0.9939      0.51  search     dropped: suspicious\n"
         "left out: positive 1, ignored 1, suspicious 1"
     )
     assert str(mined) == (
-        "2 negatives for 1 anchors, of 2 asked for\n"
+        "2 of 2 negatives for 1 anchors\n"
         "Suspected by Absolute(high=0.97).\n"
         "positive                            1\n"
         "ignored                             1\n"

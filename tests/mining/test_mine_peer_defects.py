@@ -44,9 +44,9 @@ def test_two_random_runs_are_the_same():
 def test_what_is_gone_is_not_counted_again():
     """ST 3: a lowest score that nothing is below was reported to skip 71 % of the candidates."""
     lowest = mine(QUERIES, CORPUS, OWN, 3, judge=None).positive_scores
-    mined = mine(QUERIES, CORPUS, OWN, 3, judge=Margin(0.05, lowest), floor=-1.0, depth=50)
+    mined = mine(QUERIES, CORPUS, OWN, 3, judge=Margin(0.05, lowest), min_score=-1.0, depth=50)
     assert "too easy" not in mined.dropped
-    both = mine(QUERIES, CORPUS, OWN, 3, judge=Margin(0.05, lowest), floor=0.3, depth=50)
+    both = mine(QUERIES, CORPUS, OWN, 3, judge=Margin(0.05, lowest), min_score=0.3, depth=50)
     inside = sum(counts for reason, counts in both.dropped.items() if reason != "positive")
     assert (inside + both.mask.sum(axis=1) == 50).all()
 
@@ -64,7 +64,7 @@ def test_ranks_are_skipped_before_the_margin_not_after():
     """ST 6: range_min=2 with a margin skips two safe negatives on top of what the margin drops."""
     queries, corpus = on_a_circle(0), on_a_circle(20, 1, 2, 30, 40, 50, 60)
     margin = Margin(0.0, [float(np.float32(np.cos(np.deg2rad(20))))])
-    mined = mine(queries, corpus, [0], 3, judge=margin, ranks=(3, None))
+    mined = mine(queries, corpus, [0], 3, judge=margin, rank_range=(3, None))
     assert mined.ids.tolist() == [[3, 4, 5]]  # at 30, 40 and 50 degrees; 1 and 2 are ranks 1 and 2
     assert mined.rank.tolist() == [[4, 5, 6]]  # the positive is rank 3
     assert mined.dropped["too near"].tolist() == [2]
@@ -171,7 +171,7 @@ def test_it_filters_before_it_cuts():
 @pytest.mark.parametrize("first", [1, 11])
 def test_the_window_is_applied(first):
     """RAGatouille: min_rank=10 is documented and never applied."""
-    mined = mine(QUERIES, CORPUS, None, 5, judge=None, ranks=(first, None))
+    mined = mine(QUERIES, CORPUS, None, 5, judge=None, rank_range=(first, None))
     assert (mined.rank == np.arange(first, first + 5)).all()
     nearest = mine(QUERIES, CORPUS, None, 20, judge=None)
     assert (mined.ids == nearest.ids[:, first - 1 : first + 4]).all()

@@ -25,7 +25,7 @@ def fast(anchors, ids):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (refused(queries=QUERIES[:, :2]), r"^mine: `queries` must be of width 3, like corpus, got 2\.$"),
+        (refused(queries=QUERIES[:, :2]), r"^mine: `queries` must be of width 3, like `corpus`, got 2\.$"),
         (
             refused(queries=QUERIES[0]),
             r"^mine: `queries` must be of shape \(n, d\), a vector per row, got shape \(3,\)",
@@ -45,22 +45,23 @@ def fast(anchors, ids):
         ),
         (
             refused(same_ids=True),
-            r"^mine: `same_ids` must be False unless queries are the 8 corpus rows, got 4 queries\.",
+            r"^mine: `same_ids` must be left out unless queries are the 8 corpus rows, got 4 queries\.",
         ),
         (refused(k=-1), r"^mine: `k` must be at least 0, got -1\.$"),
         (refused(k=1.5), r"^mine: `k` must be a whole number, got 1\.5\.$"),
         (refused(k="aut"), r"^mine: `k` must be one of 'auto', got 'aut'\. Did you mean 'auto'\?$"),
         (
             refused(k="auto"),
-            r"^mine: `k` must be a number without a judge, got 'auto'\. Without a line there is no ceil",
+            r"^mine: `k` must be a number without a judge, got 'auto'\. Only a judge sets the highest",
         ),
         (refused(k=[1, 2]), r"^mine: `k` must be one number, or one for each of the 4 anchors, got 2 numbers\.$"),
         (refused(k=[1, -2, 1, 1]), r"^mine: `k` must be at least 0, got -2 at row 1 \(1 such row\)\.$"),
-        (refused(most=0), r"^mine: `most` must be at least 1, got 0\.$"),
-        (refused(judge="none"), r"^mine: `judge` must be one of 'auto', got 'none'\.$"),
+        (refused(max_k=0), r"^mine: `max_k` must be at least 1, got 0\.$"),
+        (refused(judge="non"), r"^mine: `judge` must be one of 'auto', 'none', .*, got 'non'\. Did you mean 'none'\?$"),
+        (refused(judge="margin"), r"^mine: `judge` must be margin and a number, such as margin:0\.05, got 'margin'\.$"),
         (
             refused(judge=RankWindow(10)),
-            r"that does not rank what is left over, got RankWindow\. .* ranks=\(11, None\)\.$",
+            r"that does not rank the candidates that are left, got RankWindow\. .* rank_range=\(11, None\)\.$",
         ),
         (
             refused(judge=3),
@@ -84,7 +85,7 @@ def fast(anchors, ids):
         ),
         (
             refused(duplicates=["a"] * 8),
-            r"^mine: `duplicates` must be None without a judge, got list\. judge=Duplicates\(\.\.\.\) drops",
+            r"^mine: `duplicates` must be left out without a judge, got list\. judge=Duplicates\(\.\.\.\) drops",
         ),
         (
             refused(judge=Absolute(1), duplicates="abcdefgh"),
@@ -96,13 +97,13 @@ def fast(anchors, ids):
             r"^mine: `duplicates` must be 4 query texts, got 1\.$",
         ),
         (refused(depth=0), r"^mine: `depth` must be at least 1, got 0\.$"),
-        (refused(depth=3, ranks=(5, None)), r"^mine: `depth` must be at least 5, got 3\.$"),
-        (refused(ranks=(0, 5)), r"^mine: `ranks` must be at least 1, got 0\.$"),
-        (refused(ranks=(5, 4)), r"^mine: `ranks` must be at least 5, got 4\.$"),
-        (refused(ranks=5), r"^mine: `ranks` must be \(first, last\), last may be None, got 5\.$"),
-        (refused(floor="low"), r"^mine: `floor` must be one number, got 'low'\.$"),
+        (refused(depth=3, rank_range=(5, None)), r"^mine: `depth` must be at least 5, got 3\.$"),
+        (refused(rank_range=(0, 5)), r"^mine: `rank_range` must be at least 1, got 0\.$"),
+        (refused(rank_range=(5, 4)), r"^mine: `rank_range` must be at least 5, got 4\.$"),
+        (refused(rank_range=5), r"^mine: `rank_range` must be \(first, last\), last may be None, got 5\.$"),
+        (refused(min_score="low"), r"^mine: `min_score` must be a number, got 'low'\.$"),
         (refused(rescore=3), r"^mine: `rescore` must be a function score_pairs\(anchors, ids\), got int\.$"),
-        (refused(rescore_budget=9), r"^mine: `rescore_budget` must be None without rescore, got 9\.$"),
+        (refused(rescore_budget=9), r"^mine: `rescore_budget` must be left out without `rescore`, got 9\.$"),
         (
             refused(rescore=fast, rescore_budget=3),
             r"`rescore_budget` must be at least 4, one positive of each anchor, got 3",
@@ -110,17 +111,17 @@ def fast(anchors, ids):
         (refused(rescore_batch=0), r"^mine: `rescore_batch` must be at least 1, got 0\.$"),
         (refused(select="best"), r"^mine: `select` must be one of 'top', .*, got 'best'\.$"),
         (refused(select="softmax"), r"^mine: `temperature` must be given for 'softmax', got None\.$"),
-        (refused(select="softmax", temperature=-1), r"^mine: `temperature` must be a number above 0, got -1\.$"),
-        (refused(temperature=1), r"^mine: `temperature` must be None for 'top', got 1\. It is for 'softmax'\.$"),
+        (refused(select="softmax", temperature=-1), r"^mine: `temperature` must be a finite number above 0, got -1\.$"),
+        (refused(temperature=1), r"^mine: `temperature` must be left out for 'top', got 1\. It is for 'softmax'\.$"),
         (
             refused(select="groups", groups=[1, 2]),
             r"^mine: `groups` must be \(8,\), the group of each corpus row, got \(2,\)",
         ),
         (refused(quotas={"words": 2}), r"^mine: `quotas` must be one of 'search', got 'words'\.$"),
-        (refused(quotas={"search": 3}), r"^mine: `quotas` must be 2 in all, like k, got 3\.$"),
+        (refused(quotas={"search": 3}), r"^mine: `quotas` must be 2 in all, like `k`, got 3\.$"),
         (
             refused(k="auto", judge=Absolute(1), quotas={"search": 3}),
-            r"^mine: `quotas` must be None with k='auto', got",
+            r"^mine: `quotas` must be left out where `k` is auto, got",
         ),
         (refused(sources=[[1]]), r"^mine: `sources` must be a dictionary \{name: ids\}, got \[\[1\]\]\.$"),
         (
@@ -139,9 +140,9 @@ def fast(anchors, ids):
         ),
         (
             refused(k=8, on_short="raise"),
-            r"^backfill: anchor 0 has 7 negatives left of the 8 asked for \(4 such anchors\)",
+            r"^backfill: anchor 0 has 7 of 8 negatives \(4 such anchors\)",
         ),
-        (refused(seed=-1), r"^rng_for: `seed` must be at least 0, got -1"),
+        (refused(seed=-1), r"^mine: `seed` must be at least 0, got -1"),
         (refused(engine="gpu"), r"`engine` must be one of .* got 'gpu'"),
     ],
 )
@@ -161,17 +162,20 @@ JUDGED = mine(QUERIES, CORPUS, ONE, 2, judge=Absolute(0.5))
         (lambda: MINED.explain(-1), r"^Mined\.explain: `anchor` must be at least 0, got -1\.$"),
         (
             lambda: MINED.rethreshold(),
-            r"^Mined\.rethreshold: `line` must be given, or alpha, or judge: one of them, got n",
+            r"^Mined\.rethreshold: `threshold` must be given, or alpha, or judge: one of them, got n",
         ),
-        (lambda: MINED.rethreshold(0.5, alpha=0.1), r"or judge: one of them, got line and alpha\.$"),
+        (lambda: MINED.rethreshold(0.5, alpha=0.1), r"or judge: one of them, got threshold and alpha\.$"),
         (
             lambda: MINED.rethreshold(0.5),
-            r"^Mined\.rethreshold: `line` must be None where nothing was judged, got 0\.5\.",
+            r"^Mined\.rethreshold: `threshold` must be left out where nothing was judged, got 0\.5\.",
         ),
-        (lambda: JUDGED.rethreshold(1.5), r"^rejudged: `line` must be a number from 0 to 1, got 1\.5\.$"),
+        (
+            lambda: JUDGED.rethreshold(1.5),
+            r"^rejudged: `threshold` must be a number at least 0 and at most 1, got 1\.5\.$",
+        ),
         (
             lambda: JUDGED.rethreshold(alpha=0.1),
-            r"`alpha` must be None unless the judge is Calibrated, got 0\.1\. Pass line",
+            r"`alpha` must be left out unless the judge is Calibrated, got 0\.1\. Pass thr",
         ),
         (
             lambda: JUDGED.rethreshold(judge="auto"),
@@ -188,7 +192,7 @@ def test_nothing_is_searched_before_a_refusal(monkeypatch):
     def searched(*parts, **given):
         raise AssertionError
 
-    monkeypatch.setattr(import_module("naysay.mining._rows"), "search", searched)
+    monkeypatch.setattr(import_module("naysay.mining._search"), "search", searched)
     for given in (
         {"on_short": "fill"},
         {"select": "softmax"},

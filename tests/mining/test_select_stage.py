@@ -1,5 +1,6 @@
 """Select: each way against plain loops; seeded, the same whatever else is in the row, and the rest is counted."""
 
+import importlib
 import math
 from collections import Counter
 from itertools import permutations
@@ -14,9 +15,8 @@ from scipy.stats import chi2
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.kernels.threads import set_threads
-from naysay.mining._draws import uniform
-from naysay.mining.join import join
-from naysay.mining.select import select
+from naysay.mining.candidates import join
+from naysay.mining.select import select, uniform
 
 N, M, ITEMS = 4, 8, 12
 VECTORS = np.random.default_rng(0).integers(-2, 3, (ITEMS, 3)).astype(np.float32)
@@ -57,7 +57,7 @@ def plain(found, row, k, how, key):
     scores = {slot: float(found.scores[row, slot]) for slot in slots}
     if how == "top":
         return slots[:k]
-    draws = uniform(key, found.ids)[row]
+    draws = uniform(key, found.ids, np.arange(len(found)))[row]
     if how == "random":
         return sorted(slots, key=lambda slot: -draws[slot])[:k]
     if how == "softmax":
@@ -116,7 +116,7 @@ def test_mmr_as_in_loops(seed, k, balance):
 def test_mmr_does_not_depend_on_blocks_or_threads(monkeypatch):
     found = lists(3)
     whole = select(found, 3, "mmr", **options("mmr"))
-    monkeypatch.setattr("naysay.mining._diverse._NUMBERS", 1)
+    monkeypatch.setattr(importlib.import_module("naysay.mining.select"), "_NUMBERS", 1)
     for count in (1, 2):
         set_threads(count)
         assert (select(found, 3, "mmr", **options("mmr")).kept == whole.kept).all()
@@ -168,12 +168,12 @@ def test_softmax_takes_sets_in_proportion():
 
 
 def test_the_draws_are_uniform_and_apart():
-    drawn = uniform(np.uint64(7), np.tile(np.arange(500), (200, 1)))
+    drawn = uniform(np.uint64(7), np.tile(np.arange(500), (200, 1)), np.arange(200))
     assert 0 < drawn.min() < drawn.max() < 1
     counts = np.bincount((drawn.ravel() * 50).astype(int), minlength=50)
     assert chi2.sf(((counts - 2000) ** 2 / 2000).sum(), 49) > 1e-4
     assert len(np.unique(drawn)) == drawn.size
-    assert (uniform(np.uint64(7), np.array([[499]])) == drawn[0, 499]).all()
+    assert (uniform(np.uint64(7), np.array([[499]]), np.array([0])) == drawn[0, 499]).all()
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -214,16 +214,16 @@ FOUND = lists(0)
         (lambda: select(FOUND, 2, "random", rng=3), r"^select: `rng` must be a numpy Generator, got 3"),
         (
             lambda: select(FOUND, 2, rng=ns.rng_for(0)),
-            r"`rng` must be None for 'top'.* It is for 'random' and 'softmax'\.$",
+            r"`rng` must be left out for 'top'.* It is for 'random' and 'softmax'\.$",
         ),
         (
             lambda: select(FOUND, 2, temperature=1.0),
-            r"`temperature` must be None for 'top', got 1\.0\. It is for 'softmax'",
+            r"`temperature` must be left out for 'top', got 1\.0\. It is for 'softmax'",
         ),
-        (lambda: select(FOUND, 2, balance=1.0), r"`balance` must be None for 'top', got 1\.0\. It is for 'mmr'\.$"),
+        (lambda: select(FOUND, 2, balance=1.0), r"`balance` must be left out for 'top', got 1\.0\. It is for 'mmr'\.$"),
         (
             lambda: select(FOUND, 2, "softmax", rng=ns.rng_for(0), temperature=0),
-            r"^select: `temperature` must be a number above 0, got 0\.$",
+            r"^select: `temperature` must be a finite number above 0, got 0\.$",
         ),
         (
             lambda: select(FOUND, 2, "groups", groups=[0, 1]),
@@ -240,15 +240,15 @@ FOUND = lists(0)
         ),
         (
             lambda: select(FOUND, 2, "mmr", similar=lambda ids: ids, balance=2),
-            r"^select: `balance` must be a number from 0 to 1, got 2\.$",
+            r"^select: `balance` must be a number at least 0 and at most 1, got 2\.$",
         ),
-        (lambda: select(FOUND, 2, quotas={"search": 1}), r"^select: `quotas` must be 2 in all, like k, got 1\.$"),
+        (lambda: select(FOUND, 2, quotas={"search": 1}), r"^select: `quotas` must be 2 in all, like `k`, got 1\.$"),
         (
             lambda: select(FOUND, 2, quotas={"serch": 2}),
             r"must be one of 'search', got 'serch'\. Did you mean 'search'\?$",
         ),
         (lambda: select(FOUND, 2, quotas={"search": 2.0}), r"`quotas` must be a whole number, got 2\.0"),
-        (lambda: select(FOUND, 2, quotas=[2]), r"`quotas` must be a dictionary \{source name: how many\}, got \[2\]"),
+        (lambda: select(FOUND, 2, quotas=[2]), r"`quotas` must be a dictionary \{source name: number\}, got \[2\]"),
     ],
 )
 def test_refusals(call, message):

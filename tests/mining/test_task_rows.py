@@ -10,10 +10,9 @@ from plain_search import candidates_from
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.mining._draws import distinct, uniform
 from naysay.mining._known import rows_of
-from naysay.mining.backfill import backfill
-from naysay.mining.select import select
+from naysay.mining.backfill import backfill, distinct
+from naysay.mining.select import select, uniform
 
 N, M, ITEMS = 9, 6, 20
 
@@ -54,7 +53,7 @@ def test_a_split_gives_the_rows_of_the_whole(seed, cuts, how):
 
 def test_rows_have_draws_of_their_own():
     ids = np.tile(np.arange(5), (4, 1))
-    whole = uniform(np.uint64(7), ids)
+    whole = uniform(np.uint64(7), ids, np.arange(4))
     assert (uniform(np.uint64(7), ids[2:], np.array([2, 3])) == whole[2:]).all()
     assert len(np.unique(whole)) == whole.size
 
@@ -81,7 +80,7 @@ def test_every_set_is_as_likely():
 
 def test_refusals():
     taken = select(candidates_from([[1]], [[0.5]]), 1, first=4)
-    with pytest.raises(NaysayError, match=r"^backfill: anchor 4 has 1 negatives left of the 2 asked for"):
+    with pytest.raises(NaysayError, match=r"^backfill: anchor 4 has 1 of 2 negatives "):
         backfill(taken, 2, "raise", first=4)
     with pytest.raises(NaysayError, match=r"^select: `first` must be at least 0, got -1"):
         select(candidates_from([[1]], [[0.5]]), 1, first=-1)

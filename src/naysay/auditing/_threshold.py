@@ -13,7 +13,7 @@ from naysay.auditing._scored import Scored
 from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import least_positives
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
-from naysay.mining._auto import FALSE_SHARE, HARD_SHARE, calibrated
+from naysay.mining._threshold import FALSE_SHARE, HARD_SHARE, calibrated
 
 
 @final

@@ -10,7 +10,7 @@ import numpy as np
 from naysay.checks import check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.encode.texts import check_encoder
-from naysay.mining._auto import ALPHA
+from naysay.mining._threshold import ALPHA
 from naysay.mining.judge import combined
 from naysay.search.exact import METRICS
 

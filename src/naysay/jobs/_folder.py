@@ -1,4 +1,4 @@
-"""The folder of a job: what the job is, that nobody else works on it, and what changed if it is not the same."""
+"""The folder of a job: its record, its lock, and what changed if it is another job."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typing import Any
 
 from naysay.checks import raise_invalid, shown
 from naysay.errors import NaysayError
-from naysay.jobs._files import DRAFT, read_json, write_json
+from naysay.jobs._files import is_draft, read_json, write_json
 
 FORMAT = 1
 VECTORS = "encoded"  # a folder in it, with the vectors of a model
-_WHAT, _BEGUN, _REFUSED, _LOCK = "job.json", "begun", "refused", "lock"
-# Options that say "raise": a part that is done has no anchor that is short, and so is the same by any other of them.
-_MAY_RELENT = ("--on-short", "--short")
+_RECORD, _BEGUN, _SHORT, _LOCK = "job.json", "begun", "short", "lock"
+# Options that may be "raise": a finished part has no anchor that is short, so another value gives the same part.
+_MAY_CHANGE = ("--on-short", "--short")
 
 
 def folder_of(output: Path) -> Path:
-    """Where the job of an output is, unless another place is named: a hidden folder beside it."""
+    """The default folder of a job: a hidden one beside its output."""
     return output.with_name(f".{output.name}.naysay-job")
 
 
 def digest(option: str, path: Path) -> dict[str, Any]:
-    """What a file holds: its bytes, and their SHA-256, read in a stream."""
+    """The size of a file and its SHA-256, read in a stream."""
     try:
         with path.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -39,31 +39,31 @@ def digest(option: str, path: Path) -> dict[str, Any]:
 
 
 def check_unfinished(path: Path, *, resume: bool, fresh: bool) -> None:
-    """Refuse a folder that is none of a job, and one of an unfinished job that nobody said what to do about."""
+    """Raise if the folder is not a job's, or holds an unfinished job and neither resume nor fresh is given."""
     if not path.exists():
         if not path.parent.is_dir():
             raise_invalid("--job", "in an existing folder", repr(str(path)))
         return
-    if not path.is_dir() or (not (path / _WHAT).is_file() and not _is_empty(path)):
+    if not path.is_dir() or (not (path / _RECORD).is_file() and not _is_empty(path)):
         raise_invalid("--job", "a new folder, or one of a job", repr(str(path)))
-    if (path / _WHAT).is_file() and not (resume or fresh or (path / _REFUSED).is_file()):
-        advice = "Go on with it by --resume, or start anew with --fresh."
+    if (path / _RECORD).is_file() and not (resume or fresh or (path / _SHORT).is_file()):
+        advice = "Continue it with --resume, or start again with --fresh."
         raise_invalid("--output", "one without an unfinished job", f"the job in {str(path)!r}", advice)
 
 
 @contextmanager
 def opened(path: Path, job: Mapping[str, Any], *, resume: bool, fresh: bool) -> Iterator[Path]:
-    """The folder of a job, new or to be gone on with. It is removed at the end, and stays if anything fails.
+    """Open the folder of a job, new or to be continued. It is removed at the end, and kept if anything fails.
 
-    A job that is refused before it has `begun` leaves no folder. One that was `refused` because anchors are short
-    stands in nobody's way: it is gone on with if that is all that is asked otherwise now, and else makes room for this
-    one, all but the vectors of a model. One process at a time: another one is refused.
+    An error before the job has `begun` leaves no folder. A job that was `stopped_short`, because anchors are short,
+    needs no --resume: it is continued if only --on-short or --short changed, and else replaced, all but the vectors of
+    a model. One process at a time can open it.
 
     Args:
-        job: All that decides the result: arguments, contents of files, versions. A folder of another job is
-            refused.
-        resume: Whether what is there must be this job, and whether it is thrown away.
-        fresh: Whether what is there must be this job, and whether it is thrown away.
+        path: The folder.
+        job: All that decides the result: options, contents of files, versions.
+        resume: Whether the folder must be of this job.
+        fresh: Whether its content is thrown away.
     """
     try:
         path.mkdir(exist_ok=True)
@@ -74,16 +74,16 @@ def opened(path: Path, job: Mapping[str, Any], *, resume: bool, fresh: bool) -> 
         now = json.loads(json.dumps(job))
         if fresh:
             _clear(path)
-        elif not resume and (path / _REFUSED).is_file() and _changed(read_json(path / _WHAT) or {}, now):
+        elif not resume and (path / _SHORT).is_file() and _changed(read_json(path / _RECORD) or {}, now):
             _clear(path, *((VECTORS, _BEGUN) if (path / VECTORS).is_dir() else ()))
-        for draft in path.rglob(f"{DRAFT}*"):  # of a process that was killed
+        for draft in [file for file in path.rglob(".*") if file.is_file() and is_draft(file)]:
             draft.unlink(missing_ok=True)
-        there = read_json(path / _WHAT)
+        there = read_json(path / _RECORD)
         if there is not None:
             _same(there, now)
         if there != now:
-            write_json(path / _WHAT, now)
-        (path / _REFUSED).unlink(missing_ok=True)
+            write_json(path / _RECORD, now)
+        (path / _SHORT).unlink(missing_ok=True)
         try:
             yield path
         except NaysayError:
@@ -94,33 +94,33 @@ def opened(path: Path, job: Mapping[str, Any], *, resume: bool, fresh: bool) -> 
 
 
 def begun(path: Path) -> None:
-    """Say that there is work in the folder that a refusal must not throw away."""
+    """Mark that there is work in the folder, which an error must not throw away."""
     (path / _BEGUN).touch()
 
 
-def refused(path: Path) -> None:
-    """Say that the job asks for what cannot be: the next run need not say what is to become of it."""
-    (path / _REFUSED).touch()
+def stopped_short(path: Path) -> None:
+    """Mark that the job ended because anchors are short: the next run needs no --resume."""
+    (path / _SHORT).touch()
 
 
 def _clear(path: Path, *kept: str) -> None:
-    """Remove all but the lock and what is kept, and last what says that this is a job."""
+    """Remove all but the lock and what is kept; the record last."""
     for file in path.iterdir():
-        if file.name in (_LOCK, _WHAT, *kept):
+        if file.name in (_LOCK, _RECORD, *kept):
             continue
         shutil.rmtree(file) if file.is_dir() else file.unlink()
-    (path / _WHAT).unlink(missing_ok=True)
+    (path / _RECORD).unlink(missing_ok=True)
 
 
 def _remove(path: Path) -> None:
-    """Remove the folder: under another name, because a folder goes file by file, and a kill may come in between."""
+    """Remove the folder, under another name first: a kill may come while it is removed file by file."""
     done = _gone(path)
     os.replace(path, done)
     shutil.rmtree(done)
 
 
 def _gone(path: Path) -> Path:
-    """Where a folder is removed; what a kill left there goes first."""
+    """The name under which a folder is removed; what a kill left there is removed first."""
     done = path.with_name(f"{path.name}.done")
     if done.is_dir():
         shutil.rmtree(done)
@@ -128,35 +128,35 @@ def _gone(path: Path) -> Path:
 
 
 def _is_empty(path: Path) -> bool:
-    """Whether a folder holds nothing but what a process leaves that was killed before it wrote what the job is."""
-    return all(file.name == _LOCK or file.name.startswith(DRAFT) for file in path.iterdir())
+    """Whether a folder holds nothing but what a process left that was killed before it wrote the record."""
+    return all(file.name == _LOCK or is_draft(file) for file in path.iterdir())
 
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What is other than it was, and decides what is in the folder."""
-    other = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return [name for name in other if not (name in _MAY_RELENT and before.get(name) == "raise")]
+    """The options that changed and decide what is in the folder."""
+    different = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return [name for name in different if not (name in _MAY_CHANGE and before.get(name) == "raise")]
 
 
 def _same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to go on with another job, and say what is other."""
+    """Raise if this is another job, with what changed."""
     changed = _changed(before, now)
     if not changed:
         return
     name = changed[0]
     one, other = before.get(name), now.get(name)
     if isinstance(one, dict) and isinstance(other, dict):  # the contents of a file
-        said = f"another content of {name} ({one['bytes']:,} bytes before, {other['bytes']:,} now)"
+        got = f"another content of {name} ({one['bytes']:,} bytes before, {other['bytes']:,} now)"
     else:
-        said = f"another {name} ({shown(one)} before, {shown(other)} now)"
+        got = f"another {name} ({shown(one)} before, {shown(other)} now)"
     more = f", and {len(changed) - 1} more: {', '.join(changed[1:])}" if len(changed) > 1 else ""
-    advice = "Put back what changed, or start anew with --fresh."
-    raise_invalid("--resume", "given for the same job", f"{said}{more}", advice)
+    advice = "Undo the change, or start again with --fresh."
+    raise_invalid("--resume", "given for the same job", f"{got}{more}", advice)
 
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Hold the folder's lock, which ends with the process, however that ends."""
+    """Hold the folder's lock, which is released when the process ends."""
     try:
         fcntl: Any = importlib.import_module("fcntl")
     except ImportError:  # Windows has none

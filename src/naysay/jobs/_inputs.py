@@ -1,4 +1,4 @@
-"""What a job reads besides vectors: pairs, queries and documents, as row numbers and as texts on disk."""
+"""The tables of a job: pairs, queries and documents, as row numbers and as texts on disk."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_range, raise_invalid, shown
 from naysay.formats._table_files import batches, chosen_column, column_names
-from naysay.jobs._keys import Keys, distinct, first_repeat, keys_of, places_of, read_keys, write_keys
-from naysay.jobs._texts import Texts, write_texts
+from naysay.jobs._texts import (
+    Keys,
+    Texts,
+    distinct,
+    first_repeat,
+    keys_of,
+    places_of,
+    read_keys,
+    write_keys,
+    write_texts,
+)
 
 Ids = NDArray[np.int64]
-_MOST = 1 << 63  # a larger whole number is the name of something, no row
+_TOO_LARGE = 1 << 63  # a larger whole number is an id, not a row
 _ID = ("id", "_id", "docid", "doc_id", "query_id", "qid")
 _TEXT = ("text", "contents", "passage", "document", "query", "question", "title")
 _ANCHOR = ("anchor", "query", "question", "query_id", "query-id")
@@ -29,11 +38,11 @@ class Column:
     """One column of a file of pairs.
 
     Args:
-        option: What the file is called in a refusal.
-        path: The file and the column.
-        name: The file and the column.
-        numbers: (p,) where all values are whole numbers, else None.
-        keys: (p, 2) of the values as strings.
+        option: What the file is called in an error.
+        path: The file.
+        name: The column.
+        numbers: (p,) if all values are whole numbers, else None.
+        keys: (p, 2) the keys of the values as strings.
     """
 
     option: str
@@ -64,10 +73,10 @@ class Side:
 
     Args:
         n: How many there are.
-        ids: Where their strings are on disk, or None.
-        texts: Where their strings are on disk, or None.
+        ids: Their ids on disk, or None.
+        texts: Their texts on disk, or None.
         keys: The file of the keys of the ids.
-        broken: {"ids" or "texts": the first row that UTF-8 cannot hold}.
+        broken: {"ids" or "texts": the first row that is not valid UTF-8}.
     """
 
     n: int
@@ -100,7 +109,7 @@ def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Col
                 odd = next(place for place, value in enumerate(values) if type(value) not in (str, int))
                 got = f"{shown(values[odd])} at row {rows + odd}"
                 raise_invalid(option, f"a file with strings or whole numbers in {found[side]!r}", got)
-            whole[side] = whole[side] and kinds <= {int} and all(-_MOST <= value < _MOST for value in values)
+            whole[side] = whole[side] and kinds <= {int} and all(-_TOO_LARGE <= value < _TOO_LARGE for value in values)
             keys[side].append(keys_of(list(map(str, values))))
             if whole[side]:
                 numbers[side].append(np.array(values, np.int64))
@@ -117,9 +126,9 @@ def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Col
 def write_side(
     option: str, path: Path, folder: Path, name: str, id_column: str, text_column: str, title_column: str
 ) -> dict[str, int]:
-    """Put the ids and texts of a file of queries or documents on disk; what comes back are rows that are no UTF-8.
+    """Copy the ids and texts of a file of queries or documents to disk; return the rows that are not valid UTF-8.
 
-    An id that stands in two rows is refused, whoever names it: it would not say which of them is meant.
+    An id that is in two rows raises an error.
     """
     names, of = column_names(option, path), "--query" if name == "query" else "-"
     key = chosen_column(f"{of}-id-column", names, id_column, _ID)
@@ -142,7 +151,7 @@ def write_side(
 
 
 def _check_once(option: str, column: str, ids: Texts, path: Path) -> None:
-    """Put the keys of ids on disk, and refuse an id that stands twice."""
+    """Write the keys of ids, and raise if an id is there twice."""
     write_keys(path, ids.blocks())
     twice = first_repeat(path)
     if twice is not None:
@@ -164,7 +173,7 @@ def _strings(option: str, path: Path, columns: list[str], *, of_ids: bool) -> It
 
 
 def write_distinct(column: Column, folder: Path, name: str) -> dict[str, int]:
-    """Put the distinct values of a column on disk, in the order of their first appearance."""
+    """Copy the distinct values of a column to disk, in the order of their first appearance."""
     first = distinct(column.keys).first
 
     def firsts() -> Iterator[list[str]]:
@@ -205,7 +214,7 @@ def rows_in(column: Column, side: Side, what: str) -> Ids:
     if missing.any():
         bad = np.flatnonzero(missing)
         got = f"{column.value(int(bad[0]))} at row {bad[0]} ({len(bad)} such row{'s' if len(bad) > 1 else ''})"
-        raise_invalid(column.option, f"of {column.name!r} that stand among the {side.n:,} {what}", got)
+        raise_invalid(column.option, f"of {column.name!r} that are among the {side.n:,} {what}", got)
     return rows[known.which]
 
 

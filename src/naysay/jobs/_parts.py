@@ -1,21 +1,30 @@
-"""Parts: what some anchors of a job got, each in a file of its own that proves itself whole."""
+"""Parts: some anchors of a job are mined at a time, and kept in a file with a checksum."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.checks import raise_invalid
 from naysay.errors import NaysayError
 from naysay.jobs._files import whole_file
+from naysay.jobs._folder import stopped_short
+from naysay.jobs._prepare import Ready
+from naysay.jobs._sample import packed, sampled_rows
+from naysay.jobs._summary import above
+from naysay.mining._pipeline import mine_rows
+from naysay.mining.explain import tally_of
+from naysay.mining.mined import slots_of
 
+Ids = NDArray[np.int64]
 _NAME = re.compile(r"part-(\d{12})-(\d{12})")
 
 
@@ -25,8 +34,10 @@ class Part:
     """Anchors from start to stop.
 
     Args:
-        arrays: By name.
-        totals: Numbers of the part that are added up.
+        start: The first anchor.
+        stop: The one after the last.
+        arrays: Arrays by name.
+        totals: Numbers that add up over parts.
     """
 
     start: int
@@ -35,33 +46,93 @@ class Part:
     totals: Mapping[str, Any]
 
 
+def mine_parts(
+    folder: Path, ready: Ready, check_inputs: Callable[[], None], on_progress: Callable[[float], None]
+) -> None:
+    """Mine what is missing, `ready.size` anchors at a time.
+
+    Args:
+        folder: The job's.
+        ready: What the parts share.
+        check_inputs: Called before each part.
+        on_progress: Called with how many more anchors are done, as a fraction: a part may take as long as the whole.
+    """
+    n, task, so_far = ready.task.queries.n, ready.task, 0.0
+
+    def searched(anchors: float) -> None:
+        nonlocal so_far
+        so_far += anchors
+        on_progress(anchors)
+
+    # A part that is short is an error, but only once all of its anchors are counted.
+    options = replace(task.options, on_short="pad") if task.options.on_short == "raise" else task.options
+    part_task = replace(task, options=options, on_progress=searched)
+    sampled, done = sampled_rows(n, task.depth), finished(folder)
+    on_progress(sum(stop - start for start, stop, _ in done))
+    for start, stop in gaps(done, n, ready.size):
+        check_inputs()
+        so_far = 0.0
+        here = sampled[np.searchsorted(sampled, start) : np.searchsorted(sampled, stop)] - start
+        part = _part(replace(ready, task=part_task), start, stop, here)
+        if task.options.on_short == "raise" and part.totals["tally"]["short"]:
+            _raise_short(folder, part)
+        write_part(folder, part)
+        on_progress(stop - start - so_far)
+
+
+def _part(ready: Ready, start: int, stop: int, sampled: Ids) -> Part:
+    """Mine the anchors from start to stop, and keep the candidates of those that are sampled."""
+    task = ready.task
+    mined = mine_rows(task, task.rows(start, stop, ready.known_scores), ready.threshold)
+    slots = slots_of(mined.candidates, task.width if task.counts is not None else int(mined.counts.max(initial=0)))
+    arrays = {"ids": slots["ids"], "scores": slots["scores"], "counts": mined.counts}
+    arrays |= {f"sample {name}": values for name, values in packed(task, mined.candidates, sampled).items()}
+    totals = {
+        "tally": tally_of(mined.candidates, mined.counts, task.depth),
+        "dropped": {reason: int(counts.sum()) for reason, counts in mined.candidates.dropped.items()},
+        "above": above(slots["scores"][slots["ids"] >= 0], ready.background),
+    }
+    return Part(start, stop, arrays, totals)
+
+
+def _raise_short(folder: Path, part: Part) -> NoReturn:
+    """Raise the error for anchors that are short, as --on-short raise asks; the parts before are kept."""
+    stopped_short(folder)
+    counts, negatives = part.arrays["counts"], np.count_nonzero(part.arrays["ids"] >= 0, axis=1)
+    short = np.flatnonzero(negatives < counts)
+    first = short[0]
+    got = f"{negatives[first]} of {counts[first]} for anchor {part.start + first} ({len(short)} such in its part)"
+    advice = "Run again with another --on-short, which continues from here; or with a smaller -k or a larger --depth."
+    raise_invalid("--on-short", "other than 'raise' unless each anchor has its k negatives", got, advice)
+
+
 def write_part(folder: Path, part: Part) -> None:
     """One file: the SHA-256 of the rest, a header in JSON, and the bytes of the arrays."""
-    kept = {name: np.ascontiguousarray(array) for name, array in part.arrays.items()}
-    shapes = {name: [array.dtype.str, list(array.shape)] for name, array in kept.items()}
+    stored = {name: np.ascontiguousarray(array) for name, array in part.arrays.items()}
+    shapes = {name: [array.dtype.str, list(array.shape)] for name, array in stored.items()}
     header = json.dumps({"start": part.start, "stop": part.stop, "arrays": shapes, "totals": dict(part.totals)})
     line = header.encode() + b"\n"
-    proof = hashlib.sha256(line)
-    for array in kept.values():
-        proof.update(array.data)
+    checksum = hashlib.sha256(line)
+    for array in stored.values():
+        checksum.update(array.data)
     with whole_file(folder / f"part-{part.start:012d}-{part.stop:012d}") as stream:
-        stream.write(proof.hexdigest().encode() + b"\n" + line)
-        for array in kept.values():
+        stream.write(checksum.hexdigest().encode() + b"\n" + line)
+        for array in stored.values():
             stream.write(array.data)
 
 
 def read_part(path: Path) -> Part | None:
-    """What `write_part` wrote; None if a byte of it is missing or other: then it is mined again."""
+    """Read what `write_part` wrote; None if it is damaged, and so to be mined again."""
     data = path.read_bytes()
-    proof, _, rest = data.partition(b"\n")
-    if hashlib.sha256(rest).hexdigest().encode() != proof:
+    checksum, _, rest = data.partition(b"\n")
+    if hashlib.sha256(rest).hexdigest().encode() != checksum:
         return None
-    line, _, run = rest.partition(b"\n")
+    line, _, content = rest.partition(b"\n")
     header = json.loads(line)
     arrays, place = {}, 0
     for name, (kind, shape) in header["arrays"].items():
         count = int(np.prod(shape))
-        arrays[name] = np.frombuffer(run, np.dtype(kind), count, place).reshape(shape)
+        arrays[name] = np.frombuffer(content, np.dtype(kind), count, place).reshape(shape)
         place += arrays[name].nbytes
     return Part(header["start"], header["stop"], arrays, header["totals"])
 

@@ -1,4 +1,4 @@
-"""The anchors of a job whose candidates are kept, for the report and for what is estimated: evenly spaced."""
+"""The anchors of a job whose candidates are kept, for the report and for estimates: evenly spaced."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.mining._pipeline import Task
-from naysay.mining._requests import SEARCH
+from naysay.mining._task import SEARCH, Task
 from naysay.mining.candidates import Candidates
 from naysay.mining.exclude import EXCLUDED
 from naysay.mining.judge import SUSPICIOUS
 from naysay.mining.select import NOT_SELECTED
 
-MOST, _SLOTS = 2000, 1 << 21
+MAX_ROWS, _SLOTS = 2000, 1 << 21
 _EMPTY = {"ids": -1, "scores": -np.inf, "rank": 0, "source": -1, "suspicion": 0, "why": 0, "kept_by": -1}
 # All that can happen to a candidate of a job, in the order of the stages: a number means the same in every part.
 _REASONS = ("repeated", *EXCLUDED, "too near", "too far", "too easy", SUSPICIOUS, NOT_SELECTED, "short anchor")
@@ -25,7 +24,7 @@ Ids = NDArray[np.int64]
 
 def sampled_rows(n: int, width: int) -> Ids:
     """At most 2,000 of n anchors at even distances, fewer where they have very many candidates."""
-    count = min(n, MOST, max(100, _SLOTS // max(1, width)))
+    count = min(n, MAX_ROWS, max(100, _SLOTS // max(1, width)))
     return np.unique(np.linspace(0, max(0, n - 1), count).astype(np.int64)) if n else np.empty(0, np.int64)
 
 
@@ -69,8 +68,9 @@ def unpacked(task: Task, parts: Sequence[dict[str, NDArray[Any]]]) -> Candidates
 
 
 def _names(task: Task) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What sources, and rules that keep, are called in a job."""
-    return (SEARCH, *task.lists, "random"), (task.select, *(name for name in _KEPT if name != task.select))
+    """The names of sources, and of rules that keep, in a job."""
+    select = task.options.select
+    return (SEARCH, *task.lists, "random"), (select, *(name for name in _KEPT if name != select))
 
 
 def _wide(values: NDArray[Any], width: int, empty: float) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""The numbers of a job, in one line: how many, how many of them may be false, how hard they are, and what is short."""
+"""The summary of a job: one line with what it did, and one with what to do about it."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ from naysay.mining.candidates import Candidates
 from naysay.mining.exclude import EXCLUDED
 from naysay.mining.judge import SUSPICIOUS
 
-LEAST = 20  # positives without which no rate is estimated
+MIN_POSITIVES = 20  # to estimate a false-negative rate
+_HIGH_RATE = 0.05  # a false-negative rate to look into before training
 Floats = NDArray[np.float32]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MinedFile:
-    """What a job wrote.
+    """What a job wrote. str() is two lines: what it did, and what to do next.
 
     Args:
-        output: The file, and its rows.
-        rows: The file, and its rows.
-        anchors: How many; anchors with fewer than k negatives, and by how many in all.
-        negatives: How many; anchors with fewer than k negatives, and by how many in all.
-        short: How many; anchors with fewer than k negatives, and by how many in all.
-        missing: How many; anchors with fewer than k negatives, and by how many in all.
-        false_negatives: An estimate with its interval, or a sentence that says why there is none.
-        hardness: The mean over all negatives of the share of random pairs that score below it: 0.5 is what random
-            negatives have, and 1 what scores above every random pair.
+        output: The file.
+        rows: Its rows.
+        anchors: How many anchors.
+        negatives: How many negatives.
+        short: How many anchors have fewer than k negatives.
+        missing: How many negatives they lack in all.
+        false_negatives: The estimated false-negative rate with its interval, or why there is none.
+        hardness: The mean over all negatives of the share of random pairs that score below it: 0.5 for random
+            negatives, 1 for negatives that score above every random pair.
         rule: The judge, in a sentence.
         notes: What else to know.
-        dropped: {reason: candidates}.
-        recall: Of the nearest that an index finds, None where the search was exact.
+        dropped: {reason: number of candidates}.
+        recall: The recall of the index, None if the search was exact.
+        advice: What to do next, in a sentence.
     """
 
     output: Path
@@ -55,18 +57,41 @@ class MinedFile:
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     recall: float | None = None
+    advice: str = ""
 
     def __str__(self) -> str:
-        """One line."""
-        share = self.false_negatives
-        if isinstance(share, Share):
-            told = f"false negatives {_percent(share.estimate)} (0 to {_percent(share.high)} at {share.confidence:.0%})"
-        else:
-            told = f"false negatives {share}"
-        hard = f"hardness {self.hardness:.3f}" if self.negatives else "no hardness"
+        """One line, and another if there is advice."""
+        rate = self.false_negatives
+        if isinstance(rate, Share):
+            rate = f"{_percent(rate.estimate)} (at most {_percent(rate.high)} at {rate.confidence:.0%} confidence)"
+        hardness = f"hardness {self.hardness:.3f}" if self.negatives else "no hardness"
         short = f"{self.short:,} anchors short by {self.missing:,}" if self.short else "no anchor short"
-        found = "" if self.recall is None else f", recall {self.recall:.3f}"
-        return f"{self.anchors:,} anchors, {self.negatives:,} negatives, {told}, {hard}, {short}{found}: {self.output}"
+        recall = "" if self.recall is None else f", recall {self.recall:.3f}"
+        counts = f"{self.anchors:,} anchors, {self.negatives:,} negatives, false negatives {rate}"
+        line = f"{self.output}: {counts}, {hardness}, {short}{recall}"
+        return f"{line}\n{self.advice}" if self.advice else line
+
+
+def next_step(output: Path, tally: Mapping[str, int], rate: Share | str, *, depth: int, judged: bool) -> str:
+    """What to do next, by what is most wrong with the negatives.
+
+    Args:
+        output: The training file.
+        tally: As `tally_of` returns it.
+        rate: The estimated false-negative rate, or why there is none.
+        depth: How deep to search for anchors that are short, 0 if that cannot help.
+        judged: Whether anything was suspected.
+    """
+    if not tally["negatives"]:
+        return "Next: mine again with a larger --depth, another --judge or a lower --min-score: there are no negatives."
+    if tally["short"] and depth:
+        return f"Next: mine again with --depth {depth}, or train with fewer negatives for the anchors that are short."
+    if isinstance(rate, Share) and rate.estimate > _HIGH_RATE:
+        how = "a stricter --judge" if judged else "--judge auto"
+        return f"Next: mine again with {how} (see --report for the scores); too many negatives may be false."
+    if isinstance(rate, str):
+        return "Next: read some negatives (--report shows the most suspect) before you train; their rate is unknown."
+    return f"Next: train on {output}."
 
 
 def above(scores: NDArray[np.float32], background: Floats) -> int:
@@ -82,19 +107,19 @@ def rate_of(
     depth: int,
     how: str,
 ) -> Share | str:
-    """At most how many of the negatives are false, by `false_negative_rate` on the sampled anchors; or why not.
+    """Estimate the share of false negatives by `false_negative_rate` on the sampled anchors; or say why not.
 
-    Candidates are all that was searched, known ones left out, and the positives are those that the same search would
-    have found. Anchors that were searched past their suspects are left out: their list has a gap. With the "top" ones
-    selected, a positive would have been kept if it is below the line and not below the last one kept.
+    Candidates are all that was searched, known pairs left out; positives are those that the same search would have
+    summary. Anchors whose search skipped suspected candidates are left out: their list has a gap. With "top", a positive
+    would have been kept if it is below the threshold and not below the last one kept.
 
     Args:
-        candidates: Of these anchors, with their negatives marked.
+        candidates: The candidates of these anchors, with the negatives marked.
         positive: (n,) the score of one known positive of each, NaN without one.
-        thresholds: (n,) from which score on candidates are suspected, NaN where nobody goes by scores.
+        thresholds: (n,) the score at or above which candidates are suspected, NaN if the judge does not go by scores.
         counts: (n,) k of each.
-        depth: Of the search.
-        how: The selection.
+        depth: The depth of the search.
+        how: The method of selection.
     """
     gap = candidates.outside.get(SUSPICIOUS, np.zeros(len(candidates), np.int64)) > 0
     searched = candidates.filled & (candidates.source == 0) & ~candidates.dropped_for(("repeated", *EXCLUDED))
@@ -102,11 +127,9 @@ def rate_of(
     kept = candidates.kept & (candidates.kept_by >= 0) & searched & ~gap[:, None]
     usable = ~gap & ~np.isnan(positive) & (positive >= last)
     if not kept.any():
-        return "unknown (no negatives to judge by)"
-    if usable.sum() < LEAST:
-        return (
-            f"unknown (its estimate takes {LEAST} anchors with a known positive within the depth, got {usable.sum()})"
-        )
+        return "unknown (there are no negatives)"
+    if usable.sum() < MIN_POSITIVES:
+        return f"unknown ({usable.sum()} anchors have a known positive within the depth, {MIN_POSITIVES} are needed)"
     passed = None
     if how == "top":
         lowest = np.where(kept, candidates.scores, np.inf).min(axis=1)
@@ -118,24 +141,24 @@ def rate_of(
         share = false_negative_rate(
             scores[~gap], positive[usable], kept[~gap], kept_positives=passed, mask=searched[~gap]
         )
-    except NaysayError as refusal:  # scores that are all the same
-        return f"unknown ({shown(str(refusal))})"
-    return "unknown (positives do not score above the candidates by enough to tell)" if share.notes else share
+    except NaysayError as error:  # scores that are all the same
+        return f"unknown ({shown(str(error))})"
+    return "unknown (positives do not score clearly above the candidates)" if share.notes else share
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.01 or share == 0 else f"{100 * share:.2g} %"
 
 
-def as_numbers(found: MinedFile) -> dict[str, str]:
-    """The same as a report shows it."""
-    share = found.false_negatives
-    rate = share if isinstance(share, str) else f"{_percent(share.estimate)} (0 to {_percent(share.high)})"
+def as_numbers(summary: MinedFile) -> dict[str, str]:
+    """{what: figure}, as a report shows it."""
+    share = summary.false_negatives
+    rate = share if isinstance(share, str) else f"{_percent(share.estimate)} (at most {_percent(share.high)})"
     return {
-        "anchors": f"{found.anchors:,}",
-        "negatives": f"{found.negatives:,}",
+        "anchors": f"{summary.anchors:,}",
+        "negatives": f"{summary.negatives:,}",
         "estimated false negatives": rate,
-        "hardness": f"{found.hardness:.3f}",
-        "short anchors": f"{found.short:,}",
-        "rows written": f"{found.rows:,}",
+        "hardness": f"{summary.hardness:.3f}",
+        "short anchors": f"{summary.short:,}",
+        "rows written": f"{summary.rows:,}",
     }

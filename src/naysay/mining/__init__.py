@@ -1,18 +1,16 @@
-"""MINING: hard negatives for each query of a corpus: search, exclude, judge, select. One stage is one file."""
+"""MINING: hard negatives for each query of a corpus: search, exclude, judge, select, backfill."""
 
 from naysay.mining.backfill import backfill
 from naysay.mining.bm25 import bm25
-from naysay.mining.candidates import Candidates
-from naysay.mining.exclude import exclude
+from naysay.mining.candidates import Candidates, join
+from naysay.mining.exclude import drop_below, exclude, window
 from naysay.mining.explain import Explanation, Outcome
-from naysay.mining.join import join
 from naysay.mining.judge import judge
 from naysay.mining.merge import Merged, merge
 from naysay.mining.mine import mine
 from naysay.mining.mined import Mined
 from naysay.mining.rescore import rescore
 from naysay.mining.select import select
-from naysay.mining.window import floor, window
 
 __all__ = [
     "Candidates",
@@ -22,8 +20,8 @@ __all__ = [
     "Outcome",
     "backfill",
     "bm25",
+    "drop_below",
     "exclude",
-    "floor",
     "join",
     "judge",
     "merge",

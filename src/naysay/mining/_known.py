@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_range, raise_invalid, shown, whole_numbers
+from naysay.checks import as_array, check_range, check_whole, first_bad, raise_invalid, shown, whole_numbers
 from naysay.positives import IGNORE, POSITIVE, Positives
 
 Ids = NDArray[np.int64]
@@ -98,3 +98,16 @@ def rows_of(known: Positives, rows: Ids) -> Positives:
     anchors = np.repeat(np.arange(len(rows)), counts)
     places = np.arange(len(anchors)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
     return Positives.from_pairs(anchors, known.indices[places], len(rows), known.n_items)
+
+
+def read_counts(k: Any, rows: int) -> NDArray[np.int64]:
+    """(rows,) from one number for all, or one for each."""
+    given = to_numpy(k)
+    if np.ndim(given) == 0:
+        return np.full(rows, check_whole("k", given.item() if isinstance(given, np.ndarray) else given, 0))
+    counts = whole_numbers("k", given).astype(np.int64)
+    if len(counts) != rows:
+        raise_invalid("k", f"one number, or one for each of the {rows} anchors", f"{len(counts)} numbers")
+    if counts.size and counts.min() < 0:
+        raise_invalid("k", "at least 0", first_bad(counts, counts < 0))
+    return counts

@@ -1,218 +1,152 @@
-"""Task: a mining job that has been checked, and Rows: some of its anchors, which can be mined without the others."""
+"""The pipeline for some anchors: search, collect, rescore, judge, select, backfill. `mine` and jobs share it.
+
+What comes out for an anchor depends on the task and on that anchor alone, so that a job can be done in any parts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, public
-from naysay.detectors.hold_out import one_per_anchor
-from naysay.mining import _requests as requests
-from naysay.mining._finish import HELD_OUT
-from naysay.mining._known import kinds_of, one_each
-from naysay.mining.backfill import ON_SHORT
-from naysay.mining.rescore import ScorePairs
-from naysay.positives import Positives
+from naysay.mining._collect import collect
+from naysay.mining._search import found_of
+from naysay.mining._task import FILLED, SAMPLED, SELECTED, Rows, Task
+from naysay.mining._threshold import Background, Threshold, background, decide, is_fitted_here, judge_of, lowest_score
+from naysay.mining.backfill import backfill
+from naysay.mining.candidates import Candidates
+from naysay.mining.exclude import drop_below, window
+from naysay.mining.judge import judge, score_thresholds
+from naysay.mining.rescore import answers_of, rescore
+from naysay.mining.select import select
 from naysay.rng import rng_for
-from naysay.search.vectors import Vectors, open_vectors
-from naysay.types import Query
+from naysay.search._pair_scores import lowest_of, pair_scores, taken
 
 Ids = NDArray[np.int64]
-Lists = Mapping[str, Ids]
+Floats32 = NDArray[np.float32]
 
 
 @final
-@public
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
-    """What all anchors of a job share: the arguments of `mine`, once they have been checked.
+class MinedRows:
+    """What the pipeline made of some anchors.
 
     Args:
-        counts: (n,) k of each anchor, or None for "auto".
-        width: The largest k there can be.
-        depth: Of the search.
-        may_deepen: Whether it may be searched further.
-        lists: {name: (n, m) ids} of other sources.
-        duplicates: A detector, or None.
-        judges: Whether there is a judge at all.
-        kinds: {reason: (pairs,)} for which of them each known pair is left out.
-        firsts: (n,) a positive of each anchor, or None if an anchor has none.
-        index: What answers in place of an exact search, or None.
-        recall: How much of the nearest it finds.
-        slots: Candidates of a deeper search that are held at a time, or None.
-        tell: Called with how many more anchors have been searched for, in fractions, or None.
+        judged: All candidates, as judged.
+        candidates: The same with the negatives marked.
+        counts: (n,) k of each anchor.
+        threshold: The judge, which rescored pairs may have decided.
     """
 
-    queries: Vectors
-    corpus: Vectors
-    known: Positives
-    metric: str
-    counts: Ids | None
-    most: int
-    width: int
-    depth: int
-    may_deepen: bool
-    lists: Lists
-    ranks: tuple[int, int | None] | None
-    duplicates: Any
-    judges: bool
-    with_vectors: bool
-    same_ids: bool
-    select: str
-    temperature: float | None
-    groups: Any
-    balance: float | None
-    quotas: Mapping[str, int] | None
-    on_short: str
-    seed: int
-    kinds: Mapping[str, NDArray[np.bool_]]
-    firsts: Ids | None
-    rescore: ScorePairs | None = None
-    rescore_batch: int = 256
-    index: Any = None
-    recall: float | None = None
-    engine: str = "auto"
-    budget: int | None = None
-    threads: int | None = None
-    slots: int | None = None
-    tell: Callable[[float], None] | None = None
-
-    def held_out(self) -> Ids:
-        """Places in `known.pairs()` of one positive of each anchor that has some, drawn by the seed."""
-        whose, _ = self.known.pairs()
-        positive = np.flatnonzero(self.kinds["positive"])
-        pick = rng_for(self.seed, HELD_OUT)
-        return positive[one_per_anchor(whose[positive], rng=pick)] if len(positive) else positive
-
-    def rows(self, start: int, stop: int, known_scores: NDArray[np.float32]) -> Rows:
-        """The anchors from start to stop; known_scores are those of all known pairs."""
-        known, whole = self.known, (start, stop) == (0, self.queries.n)
-        first, last = int(known.indptr[start]), int(known.indptr[stop])
-        pairs = slice(first, last)
-        if not whole:
-            relation = None if known.relation is None else known.relation[pairs]
-            indptr = known.indptr[start : stop + 1] - first
-            known = Positives(indptr, known.indices[pairs], known.n_items, relation=relation)
-        queries = self.queries
-        if not whole:
-            queries = open_vectors("queries", queries.rows(start, stop))
-        positives = self.firsts
-        query = Query(
-            np.arange(start, stop),
-            positives=None if positives is None else positives[start:stop],
-            vectors=queries.rows(0, queries.n) if self.with_vectors else None,
-        )
-        return Rows(
-            start=start,
-            queries=queries,
-            known=known,
-            known_scores=known_scores[pairs],
-            kinds={reason: chosen[pairs] for reason, chosen in self.kinds.items()},
-            counts=None if self.counts is None else self.counts[start:stop],
-            lists={name: np.asarray(ids[start:stop], np.int64) for name, ids in self.lists.items()},
-            query=query,
-        )
+    judged: Candidates
+    candidates: Candidates
+    counts: Ids
+    threshold: Threshold
 
 
-def task_of(
-    queries: Vectors,
-    corpus: Vectors,
-    known: Positives,
-    k: Any,
-    lists: Lists,
-    *,
-    metric: str,
-    judge: Any,
-    seed: int,
-    same_ids: bool,
-    duplicates: Any = None,
-    depth: int | None,
-    ranks: tuple[int, int | None] | None,
-    floor: float | None,
-    rescore: ScorePairs | None = None,
-    rescore_budget: int | None = None,
-    rescore_batch: int = 256,
-    select: str,
-    temperature: float | None,
-    groups: Any = None,
-    balance: float | None,
-    quotas: Mapping[str, int] | None,
-    on_short: str,
-    most: int,
-    engine: str = "auto",
-    budget: int | None,
-    threads: int | None,
-) -> Task:
-    """Check what `mine` is asked, all but the numbers of the vectors; the arguments are those of `mine`.
+def score_known(task: Task) -> Floats32:
+    """The scores of all known pairs, in the order of `known.pairs()`."""
+    return pair_scores(task.queries, task.corpus, *task.known.pairs(), task.options.metric)
+
+
+def sample_of(task: Task) -> Background:
+    """The scores of random pairs, drawn by the seed."""
+    rng = rng_for(task.options.seed, SAMPLED)
+    return background(task.queries, task.corpus, task.known, task.options.metric, rng)
+
+
+def threshold_of(task: Task, known_scores: Floats32, sample: Callable[[], Background]) -> Threshold:
+    """Decide what is suspected and what is too easy, before anything is searched.
 
     Args:
-        known: As `known_of` reads it.
-        lists: As `read_sources` does.
+        task: The job.
+        known_scores: As `score_known` returns them.
+        sample: Returns the scores of random pairs; called only if they are needed.
     """
-    requests.check_vectors(queries, corpus, metric)
-    counts = requests.read_k(k, queries.n, most)
-    requests.check_judge(judge, duplicates, rescore, known, auto_k=counts is None)
-    options: dict[str, Any] = {"temperature": temperature, "groups": groups, "balance": balance}
-    requests.check_selection(select, options, quotas, counts, (requests.SEARCH, *lists), corpus.n)
-    labelled = int(np.count_nonzero(known.count()))
-    requests.check_stages(ranks, floor, rescore, rescore_budget, rescore_batch, labelled)
-    check_one_of("on_short", on_short, ON_SHORT)
-    width = most if counts is None else int(k if np.ndim(k) == 0 else counts.max(initial=0))
-    return Task(
-        queries=queries,
-        corpus=corpus,
-        known=known,
-        metric=metric,
-        counts=counts,
-        most=most,
-        width=width,
-        depth=requests.read_depth(depth, width, corpus.n, ranks),
-        may_deepen=depth is None and ranks is None,
-        lists=lists,
-        ranks=ranks,
-        duplicates=requests.read_duplicates(duplicates, known, same_ids=same_ids),
-        judges=judge is not None,
-        with_vectors=duplicates is not None or not isinstance(judge, str | None),
-        same_ids=bool(same_ids),
-        select=select,
-        **options,
-        quotas=quotas,
-        on_short=on_short,
-        seed=seed,
-        kinds=kinds_of(known, same_ids=bool(same_ids)),
-        firsts=one_each(known),
-        rescore=rescore,
-        rescore_batch=rescore_batch,
-        engine=engine,
-        budget=budget,
-        threads=threads,
+    options, positive, sample = task.options, task.kinds["positive"], cache(sample)
+    lowest = lowest_of(task.known.pairs()[0][positive], known_scores[positive], task.queries.n)
+    given = judge_of(options.judge, lowest)
+    if given is not None and not is_fitted_here(given):
+        score_thresholds(given, task.query(0, task.queries.n, task.queries))  # raises if an anchor has no threshold
+    low = lowest_score(given, options.min_score, sample, auto_k=task.counts is None)
+    if options.rescore is not None:
+        return Threshold(None, "", low)
+    return Threshold(*decide(given, known_scores[task.held_out()], sample), low)
+
+
+def mine_rows(task: Task, rows: Rows, threshold: Threshold) -> MinedRows:
+    """Mine negatives for some anchors."""
+    candidates = collect(task, rows, *found_of(task, rows, threshold))
+    if task.options.rank_range is not None:
+        candidates = window(candidates, *task.options.rank_range)
+    if threshold.min_score is not None:
+        candidates = drop_below(candidates, threshold.min_score)
+    if task.options.rescore is not None:
+        candidates, threshold = _rescored(task, candidates, threshold)
+    if threshold.detector is not None:
+        candidates = judge(candidates, threshold.detector, query=rows.query)
+    return MinedRows(candidates, *finish(candidates, threshold.detector, task, rows), threshold)
+
+
+def _rescored(task: Task, candidates: Candidates, threshold: Threshold) -> tuple[Candidates, Threshold]:
+    """Rescore the candidates and one positive of each anchor, then decide by these what is suspected."""
+    options, one = task.options, task.held_out()
+    anchors, items = (part[one] for part in task.known.pairs())
+    assert options.rescore is not None
+    candidates = rescore(
+        candidates,
+        options.rescore,
+        positives=(anchors, items),
+        budget=options.rescore_budget,
+        batch=options.rescore_batch,
     )
+    scores = candidates.positive_scores
+    decided = decide(judge_of(options.judge, scores), scores[anchors], None)
+    return candidates, Threshold(*decided, threshold.min_score)
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Some anchors of a job, numbered from 0 here; `start` is the number of the first among all.
+def finish(candidates: Candidates, detector: Any, task: Task, rows: Rows) -> tuple[Candidates, Ids]:
+    """Select and backfill: return the candidates with the negatives marked, and k of each anchor.
 
-    Args:
-        queries: Their vectors.
-        known: What is known of them, and for which reason it is out.
-        known_scores: What is known of them, and for which reason it is out.
-        kinds: What is known of them, and for which reason it is out.
-        counts: K of each, or None.
-        lists: Of other sources.
-        query: What a judge is asked: its anchors have their numbers among all.
+    Random items that fill a row are scored and judged like others. A suspected one is dropped, and leaves the row short.
     """
+    options, counts = task.options, rows.counts
+    if counts is None:
+        counts = np.minimum(np.count_nonzero(candidates.kept, axis=1), options.max_k)
+    chosen = select(
+        candidates,
+        counts,
+        options.select,
+        rng=rng_for(options.seed, SELECTED) if options.select in ("random", "softmax") else None,
+        temperature=options.temperature,
+        groups=options.groups,
+        similar=partial(_vectors_of, task) if options.select == "mmr" else None,
+        balance=options.balance,
+        quotas=options.quotas,
+        first=rows.start,
+    )
+    if options.on_short != "random":
+        return backfill(chosen, counts, options.on_short, first=rows.start), counts
 
-    start: int
-    queries: Vectors
-    known: Positives
-    known_scores: NDArray[np.float32]
-    kinds: Mapping[str, NDArray[np.bool_]]
-    counts: Ids | None
-    lists: Lists
-    query: Query
+    def score(anchors: Ids, ids: Ids) -> Floats32:
+        if options.rescore is not None:
+            return answers_of(options.rescore, anchors, ids, options.rescore_batch)
+        return pair_scores(rows.queries, task.corpus, anchors, ids, options.metric)
+
+    rng = rng_for(options.seed, FILLED)
+    filled = backfill(chosen, counts, "random", known=rows.known, score=score, rng=rng, first=rows.start)
+    width = chosen.ids.shape[1]
+    if detector is None or filled.ids.shape[1] == width:
+        return filled, counts
+    new = np.arange(filled.ids.shape[1]) >= width
+    asked = judge(replace(filled, ids=np.where(new, filled.ids, -1)), detector, query=rows.query)
+    return replace(filled, why=asked.why, suspicion=asked.suspicion, reasons=asked.reasons), counts
+
+
+def _vectors_of(task: Task, ids: Ids) -> NDArray[Any]:
+    """(r, m, d) the vectors of items."""
+    return taken(task.corpus, ids.reshape(-1)).reshape(*ids.shape, task.corpus.width)

@@ -19,6 +19,7 @@ from naysay.files import check_page
 from naysay.mining._report_examples import Labels, examples_of, one_positive_each, positive_scores
 from naysay.mining._report_parts import charts_of, fates, thresholds_of
 from naysay.mining.candidates import Candidates
+from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious
 from naysay.mining.select import NOT_SELECTED
 from naysay.quantity.estimate import Estimate
@@ -35,7 +36,7 @@ _MUCH = 0.05  # false negatives from which on a reader is told to look first
 
 @public
 def report_mined(
-    mined: Any,
+    mined: MinedArrays,
     path: str | Path,
     *,
     title: str = "",
@@ -71,7 +72,7 @@ def report_mined(
         of_anchors: How many anchors there are, if `mined` holds a part of them.
         seed: Of what is drawn: anchors, if there are many, and examples.
     """
-    if not isinstance(getattr(mined, "candidates", None), Candidates):
+    if not isinstance(mined, MinedArrays):
         raise_invalid("mined", "a Mined", type(mined).__name__)
     check_page("path", Path(path))
     if not isinstance(run, Estimate | None):
@@ -116,7 +117,7 @@ def _rows(candidates: Candidates, rows: NDArray[np.int64]) -> Candidates:
 
 
 def _sample(
-    mined: Any,
+    mined: MinedArrays,
     part: Candidates,
     rows: NDArray[np.int64],
     positives: NDArray[np.float32],
@@ -153,9 +154,9 @@ def _sample(
         (positives[rows] >= lowest)[there],
         suspicion=part.suspicion[there] if line is None else None,
     )
-    at, all_of = (mined.line if line is None else line), share_of(given)
-    bands = "mined.rethreshold(judge=naysay.detectors.Bands(LINE, LINE))"
-    command = "mined.rethreshold(LINE)" if line is None else bands
+    at, all_of = (mined.suspicion_threshold if line is None else line), share_of(given)
+    bands = "mined.rethreshold(judge=naysay.detectors.Bands(SUSPICION_THRESHOLD, SUSPICION_THRESHOLD))"
+    command = "mined.rethreshold(SUSPICION_THRESHOLD)" if line is None else bands
     sample = sample_of(
         given,
         at,
@@ -169,11 +170,14 @@ def _sample(
     return sample, rate_of(given, at), notes
 
 
-def _line(mined: Any, part: Candidates, decided: NDArray[np.bool_]) -> float | None:
+def _line(mined: MinedArrays, part: Candidates, decided: NDArray[np.bool_]) -> float | None:
     """The score from which on all anchors' candidates were suspected; infinity: nothing was; None: no such line."""
     if mined.judge is None:
         return float(np.inf)
-    scores, flagged = part.scores[decided].astype(np.float64), part.suspicion[decided] >= np.float32(mined.line)
+    scores, flagged = (
+        part.scores[decided].astype(np.float64),
+        part.suspicion[decided] >= np.float32(mined.suspicion_threshold),
+    )
     lines = mined.thresholds
     if len(lines) and np.isfinite(lines).all() and np.ptp(lines) == 0:
         near = np.float32(lines[0])  # judges differ in the precision they compare in, and in what they do at the line
@@ -183,7 +187,7 @@ def _line(mined: Any, part: Candidates, decided: NDArray[np.bool_]) -> float | N
     return next((line for line in tried if np.array_equal(scores >= line, flagged)), None)
 
 
-def _scores(mined: Any, part: Candidates, sample: Sample | None) -> Scores:
+def _scores(mined: MinedArrays, part: Candidates, sample: Sample | None) -> Scores:
     """The three kinds; the lines are those of all anchors, or none."""
     lost = part.filled & (part.why != 0)
     lines = mined.thresholds[np.isfinite(mined.thresholds)]
@@ -200,7 +204,7 @@ def _scores(mined: Any, part: Candidates, sample: Sample | None) -> Scores:
     )
 
 
-def _advice(mined: Any, rate: Share | None, count: str) -> tuple[str, ...]:
+def _advice(mined: MinedArrays, rate: Share | None, count: str) -> tuple[str, ...]:
     """What to do first, by how many of the negatives may be false; then why.
 
     Args:
@@ -241,7 +245,7 @@ def _advice(mined: Any, rate: Share | None, count: str) -> tuple[str, ...]:
     return (first, *others)
 
 
-def _numbers(mined: Any, rate: Share | None, total: int, given: Mapping[str, str]) -> dict[str, str]:
+def _numbers(mined: MinedArrays, rate: Share | None, total: int, given: Mapping[str, str]) -> dict[str, str]:
     """The headline, counts only where all anchors are at hand; no second figure for one that was given."""
     kept = mined.scores[mined.mask]
     whole = total == len(mined.ids)
@@ -255,7 +259,7 @@ def _numbers(mined: Any, rate: Share | None, total: int, given: Mapping[str, str
     return found | {"suspected candidates": f"{suspected:,}", "empty slots": f"{int(mined.short.sum()):,}"}
 
 
-def _provenance(mined: Any) -> dict[str, str]:
+def _provenance(mined: MinedArrays) -> dict[str, str]:
     """Versions, what was searched and how, and a hash of the answer."""
     found = {"Python": platform.python_version()}
     for name in ("naysay", "numpy", "numba", "vl-convert-python"):
@@ -268,7 +272,7 @@ def _provenance(mined: Any) -> dict[str, str]:
         "depth": f"{mined.depth:,}",
         "judge": repr(mined.judge),
         "rule": mined.rule,
-        "suspicion from which on candidates are dropped": f"{mined.line:g}",
+        "suspicion from which on candidates are dropped": f"{mined.suspicion_threshold:g}",
         "anchors x corpus": f"{len(mined.ids):,} x {mined.known.n_items:,}",
         "known pairs": f"{len(mined.known.indices):,}",
         "negatives, sha256 of the ids": hashlib.sha256(np.ascontiguousarray(mined.ids).tobytes()).hexdigest(),

@@ -7,9 +7,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_lengths, public, raise_invalid
+from naysay.checks import check_lengths, raise_invalid
 from naysay.mining._known import pairs_of
 from naysay.mining.candidates import Candidates
+from naysay.mining.explain import MinedArrays
 from naysay.mining.select import NOT_SELECTED
 from naysay.positives import POSITIVE
 from naysay.report.contents import Example, Examples
@@ -19,7 +20,6 @@ Ids = NDArray[np.int64]
 
 
 @final
-@public
 class Labels:
     """What stands for a row on the page: its text, its id, both, or its number."""
 
@@ -45,7 +45,7 @@ class Labels:
 
 
 def examples_of(
-    mined: Any, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, rng: np.random.Generator
+    mined: MinedArrays, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, rng: np.random.Generator
 ) -> tuple[Examples, ...]:
     """The hardest negatives, the most suspect candidates, and some of what was dropped for each reason.
 
@@ -103,7 +103,9 @@ def _dropped(part: Candidates, rng: np.random.Generator) -> list[tuple[int, int]
     return list(zip(row.tolist(), slot.tolist(), strict=True))
 
 
-def _example(mined: Any, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, row: int, slot: int) -> Example:
+def _example(
+    mined: MinedArrays, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, row: int, slot: int
+) -> Example:
     """One candidate with its texts and its fate."""
     anchor = int(rows[row])
     kept = bool(part.why[row, slot] == 0) and part.kept_by[row, slot] >= 0
@@ -127,7 +129,7 @@ def _example(mined: Any, part: Candidates, rows: Ids, queries: Labels, corpus: L
     )
 
 
-def _positive(mined: Any, anchor: int) -> int:
+def _positive(mined: MinedArrays, anchor: int) -> int:
     """The known positive of an anchor with the lowest score, or the first where they were not scored; -1 none."""
     start, stop = int(mined.known.indptr[anchor]), int(mined.known.indptr[anchor + 1])
     items = np.asarray(mined.known.indices[start:stop])
@@ -141,7 +143,7 @@ def _positive(mined: Any, anchor: int) -> int:
     return int(items[own][np.argmin(mined.known_scores[start:stop][own])])
 
 
-def one_positive_each(mined: Any, rng: np.random.Generator) -> NDArray[np.float32]:
+def one_positive_each(mined: MinedArrays, rng: np.random.Generator) -> NDArray[np.float32]:
     """(n,) the score of one known positive of each anchor, chosen by chance; NaN without one.
 
     Where positives were scored by pairs, as after `rescore`, the one that was is taken.
@@ -160,7 +162,7 @@ def one_positive_each(mined: Any, rng: np.random.Generator) -> NDArray[np.float3
     return found
 
 
-def positive_scores(mined: Any) -> NDArray[np.float32]:
+def positive_scores(mined: MinedArrays) -> NDArray[np.float32]:
     """(p,) the scores of all known positives, or of one of each anchor where only these are known."""
     if mined.known_scores is None:
         some = np.asarray(mined.positive_scores, np.float32)

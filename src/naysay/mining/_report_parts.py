@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.mining.candidates import Candidates
+from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.separation import auc, separation
@@ -24,7 +25,7 @@ _FALSE, _HARD = 0.001, 0.05  # the note's shares
 Floats = NDArray[np.floating[Any]]
 
 
-def fates(mined: Any) -> tuple[Table, ...]:
+def fates(mined: MinedArrays) -> tuple[Table, ...]:
     """What became of the candidates, and where the negatives come from if there are several sources."""
     taken = {name: int((mined.kept_by == place).sum()) for place, name in enumerate(mined.kept_names)}
     counts = {f"kept: {name}": count for name, count in taken.items() if count}
@@ -40,7 +41,7 @@ def fates(mined: Any) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def thresholds_of(mined: Any, part: Candidates, background: Floats | None) -> tuple[Table, ...]:
+def thresholds_of(mined: MinedArrays, part: Candidates, background: Floats | None) -> tuple[Table, ...]:
     """The note's two tables: of all pairs where random ones are at hand, else of what the search found."""
     if background is None:
         scores: Floats = part.scores[part.filled]
@@ -63,7 +64,11 @@ def thresholds_of(mined: Any, part: Candidates, background: Floats | None) -> tu
 
 
 def charts_of(
-    mined: Any, part: Candidates, positives: NDArray[np.float32], background: Floats | None, run: Estimate | None
+    mined: MinedArrays,
+    part: Candidates,
+    positives: NDArray[np.float32],
+    background: Floats | None,
+    run: Estimate | None,
 ) -> tuple[tuple[Chart, ...], tuple[str, ...]]:
     """Effectiveness over k and difficulty by percentile, and a sentence for each that there is not."""
     charts, notes = [], []

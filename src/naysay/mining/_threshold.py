@@ -1,77 +1,234 @@
-"""The line of a job: what is suspected and what is too easy, decided once for all anchors."""
+"""The judge of a job: read from text, chosen by the data where it is "auto", and the threshold that it sets.
+
+All decisions that depend on the kind of judge are made here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid
+from naysay.checks import check_one_of, raise_invalid, shown
+from naysay.detectors.absolute import Absolute
 from naysay.detectors.bands import Bands
-from naysay.detectors.calibrated import Calibrated
-from naysay.mining._auto import ALPHA, Background, background, by_shares, calibrated, shares_sentence
-from naysay.mining._finish import SAMPLED
-from naysay.mining._pipeline import Task
-from naysay.rng import rng_for
+from naysay.detectors.calibrated import Calibrated, least_positives
+from naysay.detectors.margin import Margin, ShareOfPositive
+from naysay.detectors.thresholds import choose_thresholds
+from naysay.errors import NaysayError
+from naysay.mining.judge import combined
+from naysay.positives import Positives
+from naysay.search._pair_scores import pair_scores
+from naysay.search.vectors import Vectors
+
+ALPHA, FALSE_SHARE, HARD_SHARE = 0.05, 0.001, 0.05
+SAMPLE = 1 << 18  # pairs in the background sample
+Floats32 = NDArray[np.float32]
+# {name: (how many numbers it takes, maker(numbers, lowest positive score of each anchor))}
+_JUDGES: dict[str, tuple[int, Callable[[list[float], Floats32], Any]]] = {
+    "auto": (0, lambda numbers, lowest: "auto"),
+    "none": (0, lambda numbers, lowest: None),
+    "calibrated": (1, lambda numbers, lowest: Calibrated(*numbers)),
+    "margin": (1, lambda numbers, lowest: Margin(numbers[0], lowest)),
+    "share": (1, lambda numbers, lowest: ShareOfPositive(lowest, *numbers)),
+    "absolute": (1, lambda numbers, lowest: Absolute(numbers[0])),
+    "bands": (2, lambda numbers, lowest: Bands(*numbers)),
+}
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
-    """A judge and a floor.
+class Threshold:
+    """What is suspected, and what is too easy, for all anchors of a job.
 
     Args:
-        detector: None where nothing is suspected, and where a rescored job has yet to decide.
+        detector: The judge; None if nothing is suspected, or if rescored pairs have yet to decide.
         rule: What it does, in a sentence.
-        low: The score below which candidates are too easy, or None.
+        min_score: The lowest score of a negative, or None.
     """
 
     detector: Any
     rule: str
-    low: float | None
+    min_score: float | None
 
 
-def needs_sample(judge: Any, scores: NDArray[np.float32], floor: float | None, *, auto_k: bool, rescored: bool) -> bool:
-    """Whether random pairs have to say where a line is: no bound can be held, or k is "auto" and nobody gave a floor.
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Background:
+    """Scores of random pairs that are not known.
 
     Args:
-        scores: Of one positive of each anchor.
+        scores: (s,) float32.
+        n_positives: Known positives among the pairs that were drawn. They count where shares of all pairs are taken.
+        whole: Whether these are all pairs.
     """
-    by_share = isinstance(judge, str) and not rescored and calibrated(ALPHA, scores) is None
-    return by_share or (auto_k and floor is None and not isinstance(judge, Bands))
+
+    scores: Floats32
+    n_positives: int
+    whole: bool
+
+    @property
+    def varies(self) -> bool:
+        """Whether there is more than one score, so that shares mean something."""
+        return len(self.scores) > 0 and bool(self.scores.min() < self.scores.max())
 
 
-def sample_of(task: Task) -> Background:
-    """The scores of random pairs, drawn by the seed."""
-    return background(task.queries, task.corpus, task.known, task.metric, rng_for(task.seed, SAMPLED))
+def background(
+    queries: Vectors, corpus: Vectors, known: Positives, metric: str, rng: np.random.Generator
+) -> Background:
+    """Score 2^18 random pairs, or all pairs if there are no more."""
+    total = queries.n * corpus.n
+    whole = total <= SAMPLE
+    drawn = np.arange(total) if whole else rng.integers(0, total, SAMPLE)
+    anchors, items = drawn // max(1, corpus.n), drawn % max(1, corpus.n)
+    free = ~known.contains(anchors, items, relation="any")
+    scores = pair_scores(queries, corpus, anchors[free], items[free], metric)
+    return Background(scores, int(np.count_nonzero(known.contains(anchors, items))), whole)
 
 
-def floor_of(judge: Any, floor: float | None, sample: Background | None, *, auto_k: bool) -> float | None:
-    """The lowest score of a negative; with k "auto" there is one always."""
-    if floor is not None or not auto_k:
-        return floor
-    return float(judge.low) if isinstance(judge, Bands) or sample is None else by_shares(sample).low
+def check_judge_text(parameter: str, text: str) -> None:
+    """Raise unless `text` names a judge, with numbers that it can have."""
+    name, _, rest = text.partition(":")
+    check_one_of(parameter, name, tuple(_JUDGES))
+    count, maker = _JUDGES[name]
+    try:
+        numbers = [float(part) for part in rest.split(",")] if rest else []
+    except ValueError:
+        numbers = [0.0] * 3
+    if len(numbers) != count and not (name == "calibrated" and not rest):
+        how = {0: f"{name} by itself", 1: f"{name} and a number, such as {name}:0.05", 2: "bands:LOW,HIGH"}[count]
+        raise_invalid(parameter, how, shown(text))
+    try:
+        maker(numbers, np.ones(1, np.float32))
+    except NaysayError as error:
+        raise_invalid(parameter, "a judge with numbers that it can have", f"{shown(text)} ({error})")
 
 
-def decide(judge: Any, scores: NDArray[np.float32], sample: Background | None) -> tuple[Any, str]:
-    """The detector and what it does, in a sentence.
+def judge_of(judge: Any, lowest: Floats32) -> Any:
+    """Return a judge that is given as text as a detector; "auto", None and detectors as they are.
 
     Args:
-        scores: One known positive of each anchor.
-        sample: Of all pairs, where the line is by shares.
+        judge: As `mine` takes it.
+        lowest: (n,) the lowest score of each anchor's known positives.
+    """
+    if not isinstance(judge, str):
+        return judge
+    name, _, rest = judge.partition(":")
+    return _JUDGES[name][1]([float(part) for part in rest.split(",")] if rest else [], lowest)
+
+
+def check_judge(judge: Any, labelled: int, *, auto_k: bool, duplicates: Any, rescored: bool) -> None:
+    """Raise if a judge cannot be asked, or cannot be calibrated.
+
+    Args:
+        judge: As `judge_of` returns it.
+        labelled: How many anchors have a known positive.
+        auto_k: Whether k is "auto".
+        duplicates: The detector of duplicates, or None.
+        rescored: Whether pairs are rescored.
+    """
+    if judge is None:
+        if auto_k:
+            raise_invalid("k", "a number without a judge", "'auto'", "Only a judge sets the highest score.")
+        if duplicates is not None:
+            advice = "judge=Duplicates(...) drops duplicates and nothing else."
+            raise_invalid("duplicates", "left out without a judge", type(duplicates).__name__, advice)
+        return
+    if isinstance(judge, str):
+        if rescored and labelled < least_positives(ALPHA):
+            rule = f"a detector where fewer than {least_positives(ALPHA)} anchors have a positive to rescore"
+            raise_invalid("judge", rule, f"'auto' with {labelled}", "Shares of rescored pairs would need all of them.")
+        return
+    combined(judge, "judge")
+    if isinstance(judge, Calibrated) and judge.n == 0:
+        if judge.standardise:
+            raise_invalid("judge", "fitted, where it is standardised", "none", "Call fit(scores, anchors, background).")
+        if labelled < least_positives(judge.alpha):
+            rule = f"fitted, or {least_positives(judge.alpha)} anchors must have a positive"
+            raise_invalid("judge", rule, f"{labelled} that have")
+
+
+def is_detector(judge: Any) -> bool:
+    """Whether a judge is given as an object, which may read vectors; those given as text go by scores."""
+    return judge is not None and not isinstance(judge, str)
+
+
+def is_fitted_here(judge: Any) -> bool:
+    """Whether the data decide what is suspected: "auto", and a `Calibrated` without scores."""
+    return isinstance(judge, str) or (isinstance(judge, Calibrated) and judge.n == 0)
+
+
+def decide(judge: Any, scores: Floats32, sample: Callable[[], Background] | None) -> tuple[Any, str]:
+    """Return the detector and what it does, in a sentence.
+
+    Args:
+        judge: As `judge_of` returns it.
+        scores: (p,) the score of one known positive of each anchor that has some.
+        sample: Scores random pairs; called only if the threshold is set by shares of all pairs. None if that is
+            not possible.
     """
     if judge is None:
         return None, "Nothing is suspected: the nearest are taken."
-    unfitted = isinstance(judge, Calibrated) and judge.n == 0
-    if not isinstance(judge, str) and not unfitted:
-        return judge, judge.describe() if isinstance(judge, Calibrated) else f"Suspected by {judge!r}."
+    if not is_fitted_here(judge):
+        return judge, rule_of(judge)
     alpha = judge.alpha if isinstance(judge, Calibrated) else ALPHA
-    line = calibrated(alpha, scores)
-    if line is not None:
-        return line, line.describe()
-    if unfitted or sample is None:
+    fitted = calibrated(alpha, scores)
+    if fitted is not None:
+        return fitted, fitted.describe()
+    if sample is None or isinstance(judge, Calibrated):
         raise_invalid("judge", "another, where all positives score the same", f"{len(scores)} equal scores")
-    bands = by_shares(sample)
-    return bands, shares_sentence(bands, sample, len(scores), alpha)
+    drawn = sample()
+    bands = by_shares(drawn)
+    return bands, _shares_sentence(bands, drawn, len(scores), alpha)
+
+
+def lowest_score(judge: Any, min_score: float | None, sample: Callable[[], Background], *, auto_k: bool) -> Any:
+    """Return the lowest score of a negative, or None. Where k is "auto", there always is one."""
+    if min_score is not None or not auto_k:
+        return min_score
+    return float(judge.low) if isinstance(judge, Bands) else by_shares(sample()).low
+
+
+def rule_of(judge: Any) -> str:
+    """What a detector does, in a sentence."""
+    return judge.describe() if isinstance(judge, Calibrated) else f"Suspected by {judge!r}."
+
+
+def at_alpha(judge: Any, alpha: float) -> Calibrated:
+    """The same calibration at another alpha."""
+    if not isinstance(judge, Calibrated):
+        raise_invalid("alpha", "left out unless the judge is Calibrated", alpha, "Pass threshold, or judge.")
+    other = Calibrated(alpha, standardise=judge.standardise)
+    other.restore(judge.state())
+    return other
+
+
+def calibrated(alpha: float, scores: NDArray[Any]) -> Calibrated | None:
+    """Fit `Calibrated` to one positive score of each anchor; None if these cannot guarantee alpha."""
+    if len(scores) < least_positives(alpha) or scores.min() == scores.max():
+        return None
+    return Calibrated(alpha).fit(scores)
+
+
+def by_shares(sample: Background) -> Bands:
+    """Return the bands with 0.1 % of all pairs as false and 5 % as hard. If all scores are equal, all are easy."""
+    if not sample.varies:
+        return Bands(np.inf, np.inf)
+    chosen = choose_thresholds(
+        sample.scores, n_positives=sample.n_positives, false_share=FALSE_SHARE, hard_share=HARD_SHARE
+    )
+    return Bands(chosen.low, chosen.high)
+
+
+def _shares_sentence(bands: Bands, sample: Background, labelled: int, alpha: float) -> str:
+    if not sample.varies:
+        return "Nothing is suspected: the scores of all pairs are equal."
+    pairs = len(sample.scores) + sample.n_positives
+    kind = "pairs" if sample.whole else "random pairs"
+    return (
+        f"Threshold {bands.high:.4g}: suspects {FALSE_SHARE:.1%} of {pairs:,} {kind}. This is a guess about the data: "
+        f"{labelled} anchors with a positive cannot guarantee a miss rate of {alpha:.0%} ({least_positives(alpha)} can)."
+    )

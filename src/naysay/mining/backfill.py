@@ -1,8 +1,7 @@
-"""Backfill: what is done about anchors with fewer than k negatives, by a policy that is named and marked."""
+"""Backfill: what to do about anchors with fewer than k negatives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,17 +10,15 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_generator, check_one_of, check_whole, public, raise_invalid
 from naysay.errors import NaysayError
-from naysay.mining._counts import read_counts
-from naysay.mining._draws import distinct
-from naysay.mining._known import rows_of
+from naysay.mining._known import read_counts, rows_of
 from naysay.mining.candidates import Candidates, Mask, check_candidates
 from naysay.mining.judge import was_suspicious
+from naysay.mining.rescore import ScorePairs
+from naysay.mining.select import uniform
 from naysay.positives import Positives
 from naysay.rng import key_from
 
 ON_SHORT = ("pad", "drop", "relax", "random", "raise")
-# score(anchors (p,), ids (p,)) -> (p,)
-ScorePairs = Callable[[NDArray[np.int64], NDArray[np.int64]], Any]
 
 
 @public
@@ -35,24 +32,40 @@ def backfill(
     rng: np.random.Generator | None = None,
     first: int = 0,
 ) -> Candidates:
-    """Fill rows that have fewer than k candidates in play, or say that they are short.
+    """Fill rows that have fewer than k candidates left, by a named policy.
 
-    A row that is still short then has nothing left: its corpus, or what a judge had dropped, is used up. Nothing is
-    tried twice, no id comes twice, and `shortfall` counts what is missing. Cost: a sort of the rows that are short.
+    A row that is still short then has nothing left: its corpus, or what a judge dropped, is used up. No id comes twice,
+    and `shortfall` counts what is missing. Cost: a sort of the rows that are short.
 
     Args:
-        k: A number, or (n,) of them: what `select` was asked for.
-        on_short: "pad"     leave them short
-            "drop"    leave such anchors out: what they have goes as "short anchor"
-            "relax"   take back what the judge dropped, the least suspicious first, then the lower score, then the
-                      lower id; marked "relaxed". What was excluded never comes back
-            "random"  add items of the whole corpus, each as likely, that are not known of the anchor and were not
-                      among its candidates; they stand in new slots of the source "random", marked "random", rank 0
-            "raise"   refuse
+        candidates: What `select` returned.
+        k: A number, or (n,) of them, as for `select`.
+        on_short: The policy:
+            "pad": leave slots empty;
+            "drop": drop such anchors: their candidates go as "short anchor";
+            "relax": take back what the judge dropped, the least suspicious first, then the lower score, then the
+            lower id; marked "relaxed". Excluded candidates never come back;
+            "random": add items of the whole corpus, uniformly, that are neither known nor candidates of the
+            anchor; they fill new slots of the source "random", marked "random", with rank 0;
+            "raise": raise an error.
         known: For "random": Positives of n anchors and all items.
-        score: For "random": score(anchors (p,), ids (p,)) -> (p,), so that random ones have scores like the others.
+        score: For "random": score(anchors (p,), ids (p,)) -> (p,), so that random items have scores like the others.
         rng: For "random".
-        first: The number of the first row, where these are a part of more rows: random items go by it.
+        first: The number of the first row, if these are a part of more rows. Random items depend on it.
+
+    Returns:
+        The candidates; with "random", in more slots.
+
+    Raises:
+        NaysayError: If an argument of "random" is missing, or, with "raise", an anchor is short.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> found = SimpleNamespace(ids=np.array([[4, 2]]), scores=np.array([[0.9, 0.5]]))
+        >>> dropped = Candidates.of(found).drop(np.array([[True, False]]), "suspicious")
+        >>> left = backfill(dropped, 2, "relax")
+        >>> left.ids[left.kept].tolist(), left.kept_names
+        ([4, 2], ('relaxed',))
     """
     check_candidates(candidates)
     check_one_of("on_short", on_short, ON_SHORT)
@@ -70,9 +83,8 @@ def backfill(
         row = int(np.flatnonzero(short)[0])
         left = counts[row] - missing[row]
         message = (
-            f"anchor {first + row} has {left} negatives left of the {counts[row]} asked for "
-            f"({short.sum()} such anchor{'s' if short.sum() > 1 else ''}). Ask for fewer, search deeper, or take "
-            "another on_short."
+            f"anchor {first + row} has {left} of {counts[row]} negatives ({short.sum()} such "
+            f"anchor{'s' if short.sum() > 1 else ''}). Pass a smaller `k`, a larger `depth`, or another `on_short`."
         )
         raise NaysayError(message)
     if on_short == "drop":
@@ -106,7 +118,7 @@ def _least_suspicious(candidates: Candidates, missing: NDArray[np.int64]) -> Mas
 
 
 def _with_random(candidates: Candidates, missing: NDArray[np.int64], needed: dict[str, Any], first: int) -> Candidates:
-    """New slots with items that the anchor's search did not list, and that are not known of it."""
+    """Add slots with items that are neither candidates nor known pairs of the anchor."""
     known: Positives = needed["known"]
     if not isinstance(known, Positives) or known.n_anchors != len(candidates):
         got = known.n_anchors if isinstance(known, Positives) else type(known).__name__
@@ -142,3 +154,29 @@ def _with_random(candidates: Candidates, missing: NDArray[np.int64], needed: dic
     }
     mark = np.concatenate([np.zeros(candidates.ids.shape, np.bool_), filled], axis=1)
     return replace(candidates, **added, source_names=names).marked(mark, "random")
+
+
+def distinct(
+    key: np.uint64, rows: NDArray[np.int64], counts: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """(r, m) for each row `counts` different whole numbers from 0 to its size - 1, uniformly; -1 beyond.
+
+    Floyd's algorithm (Bentley and Floyd 1987): the j-th of c numbers below s is drawn below s - c + j + 1, and if it is
+    a repeat, s - c + j is taken. No draw is tried twice. O(m^2) a row.
+
+    Args:
+        key: The random key.
+        rows: (r,) the number of each row.
+        counts: (r,) how many it needs; all there are, if there are fewer.
+        sizes: (r,) what its numbers are below.
+    """
+    wanted = np.minimum(counts, sizes)
+    found = np.full((len(rows), int(wanted.max(initial=0))), -1, np.int64)
+    steps = np.broadcast_to(np.arange(found.shape[1]), found.shape)
+    chances = uniform(key, steps, rows)
+    for step in range(found.shape[1]):
+        last = sizes - wanted + step
+        drawn = np.minimum((chances[:, step] * (last + 1)).astype(np.int64), last)
+        again = (found[:, :step] == drawn[:, None]).any(axis=1)
+        found[:, step] = np.where(step < wanted, np.where(again, last, drawn), -1)
+    return found

@@ -56,9 +56,7 @@ def bm25(
     """
     check_whole("depth", depth, 1)
     check_number("k1", k1, at_least=0)
-    check_number("b", b, at_least=0)
-    if not b <= 1:
-        raise_invalid("b", "at most 1", b)
+    check_number("b", b, at_least=0, at_most=1)
     queries, corpus = strings("query_texts", query_texts), strings("corpus_texts", corpus_texts)
     known = _excluded(exclude, len(queries), len(corpus))
     bm25s = _need_bm25s()

@@ -1,4 +1,4 @@
-"""Candidates: what may become negatives, what is known of each, and what was dropped for which reason."""
+"""Candidates: what may become negatives, with scores, ranks, and the reason for which each was dropped; and `join`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from naysay.checks import as_array, first_bad, public, raise_invalid, whole_numb
 from naysay.types import Negatives
 
 Mask = NDArray[np.bool_]
-_MOST = 127  # names that an int8 can tell apart
+_MAX_NAMES = 127  # what an int8 can number
 _PER_SLOT = {"scores": np.float32, "rank": np.int32, "source": np.int8, "suspicion": np.float32, "why": np.int8}
 
 
@@ -172,8 +172,8 @@ class Candidates:
 def _named(names: tuple[str, ...], name: str) -> tuple[tuple[str, ...], int]:
     """The names with `name` among them, and its place."""
     if name not in names:
-        if len(names) == _MOST:
-            raise_invalid("name", f"one of at most {_MOST}", f"{name!r} as another")
+        if len(names) == _MAX_NAMES:
+            raise_invalid("name", f"one of at most {_MAX_NAMES}", f"{name!r} as another")
         names = (*names, name)
     return names, names.index(name)
 
@@ -190,3 +190,62 @@ def canonical_order(candidates: Candidates, mask: Mask) -> NDArray[np.int64]:
     by_id = np.argsort(candidates.ids, axis=1, kind="stable")
     falling = np.where(mask, -candidates.scores, np.float32(np.inf))
     return np.take_along_axis(by_id, np.argsort(np.take_along_axis(falling, by_id, 1), axis=1, kind="stable"), 1)
+
+
+@public
+def join(*parts: Candidates) -> Candidates:
+    """All candidates side by side, (n, sum of m); an id that an earlier part holds too is dropped as "repeated".
+
+    Ranks stay those of each source. Join before anything is dropped: a part that has dropped some is refused, because
+    its copy of an id could come back through another. Scores should be of one kind, so that they can be compared:
+    `mine` scores what other sources bring by the vectors. A positive's score is that of the first part that knows it.
+    Cost: a sort of each row.
+
+    Args:
+        parts: Of the same anchors, with different source names: a search, another encoder's, words (BM25), ...
+    """
+    if not parts:
+        raise_invalid("parts", "at least one Candidates", "none")
+    for part in parts:
+        check_candidates(part)
+        if len(part) != len(parts[0]):
+            raise_invalid("parts", f"of {len(parts[0])} anchors, like the first", len(part))
+        if (part.why != 0).any() or (part.kept_by >= 0).any():
+            raise_invalid("parts", "as they were found", "one with dropped candidates", "Join first, then drop.")
+    names = tuple(name for part in parts for name in part.source_names)
+    if len(set(names)) < len(names) or len(names) > _MAX_NAMES:
+        raise_invalid("parts", f"at most {_MAX_NAMES} sources with different names", ", ".join(map(repr, names)))
+    if len(parts) == 1:
+        return parts[0]
+    sources, before = [], 0
+    for part in parts:
+        sources.append(np.where(part.filled, part.source + np.int8(before), np.int8(-1)).astype(np.int8))
+        before += len(part.source_names)
+    positive, outside = parts[0].positive_scores, dict(parts[0].outside)
+    for part in parts[1:]:
+        positive = np.where(np.isnan(positive), part.positive_scores, positive)
+        outside |= {reason: outside.get(reason, 0) + counts for reason, counts in part.outside.items()}
+    whole: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts], axis=1)
+        for name in ("ids", "scores", "rank", "suspicion", "why", "kept_by")
+    }
+    joined = replace(
+        parts[0],
+        **whole,
+        source=np.concatenate(sources, axis=1),
+        source_names=names,
+        positive_scores=positive,
+        outside=outside,
+    )
+    return joined.drop(_repeated(joined.ids), "repeated")
+
+
+def _repeated(ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(n, m): ids that stand further left in their row, too."""
+    order = np.argsort(ids, axis=1, kind="stable")
+    ordered = np.take_along_axis(ids, order, axis=1)
+    again = np.zeros(ids.shape, np.bool_)
+    same = np.zeros(ids.shape, np.bool_)
+    same[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
+    np.put_along_axis(again, order, same, axis=1)
+    return again

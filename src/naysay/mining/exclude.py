@@ -1,4 +1,4 @@
-"""Exclude: what can never be a negative, taken out of the candidates and counted by reason."""
+"""Exclude, window, drop_below: drop what can never be a negative, ranks outside a range, and scores too low."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from naysay.checks import public, raise_invalid, shown
+from naysay.checks import as_floats, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.mining.candidates import Candidates, check_candidates
 from naysay.mining.judge import ask, check_detector
@@ -25,18 +25,24 @@ def exclude(
     duplicates: Any = None,
     query: Query | None = None,
 ) -> Candidates:
-    """Drop what is no negative, whatever it scores.
+    """Drop known pairs, the anchor itself, and duplicates, whatever they score.
 
-    Each candidate is dropped for the first of these reasons. Known pairs are what a search leaves out by itself
-    if it is told; here they are taken out of lists that were made elsewhere. O(log) a slot, and the detector's cost.
+    Each candidate is dropped for the first of these reasons. A search can leave known pairs out by itself; here they
+    are dropped from lists that were made elsewhere. O(log) a slot, and the detector's cost.
 
     Args:
+        candidates: What was found.
         known: Positives, by row and corpus id: "positive" and "ignored" pairs go.
         same_ids: Whether row i is item i of the corpus: then "anchor", the row itself, goes, unless it is a
             positive.
         duplicates: A detector, most likely `Duplicates`: what it suspects at 0.5 or more goes as "duplicate".
-        query: What the detector is asked; by default the rows' numbers, without positives: give `Duplicates` those
-            itself.
+        query: What the detector is given; by default the row numbers, without positives: pass those to `Duplicates`.
+
+    Returns:
+        The candidates without the dropped ones.
+
+    Raises:
+        NaysayError: If `known` has other anchors, or fewer items.
 
     Example:
         >>> import naysay as ns
@@ -66,3 +72,66 @@ def exclude(
         check_detector("duplicates", duplicates)
         candidates = candidates.drop(ask(candidates, duplicates, query) >= SUSPICION_THRESHOLD, "duplicate")
     return candidates
+
+
+@public
+def window(candidates: Candidates, first: int = 1, last: int | None = None) -> Candidates:
+    """Drop ranks before `first` ("too near") and after `last` ("too far"); both ends are kept.
+
+    **Ranks are those of the list a candidate came from, before anything was dropped**, so that the window skips the
+    same candidates whatever other stages did before. O(1) a slot.
+
+    Args:
+        candidates: What was found.
+        first: The first rank to keep, from 1.
+        last: The last rank to keep; None keeps all that follow.
+
+    Returns:
+        The candidates without the dropped ones.
+
+    Raises:
+        NaysayError: If first is below 1, or last below first.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
+        >>> left = window(Candidates.of(found), first=2, last=2)
+        >>> left.ids[left.kept].tolist()
+        [2]
+    """
+    check_candidates(candidates)
+    check_whole("first", first, 1)
+    candidates = candidates.drop(candidates.rank < first, "too near")
+    if last is None:
+        return candidates
+    if check_whole("last", last, 1) < first:
+        raise_invalid("last", f"at least first = {first}", last)
+    return candidates.drop(candidates.rank > last, "too far")
+
+
+@public
+def drop_below(candidates: Candidates, min_score: Any) -> Candidates:
+    """Drop scores below `min_score` as "too easy"; a score equal to it is kept, as in `Bands`. O(1) a slot.
+
+    Args:
+        candidates: What was found.
+        min_score: A number, or (n,) of them.
+
+    Returns:
+        The candidates without the dropped ones.
+
+    Raises:
+        NaysayError: If min_score is neither.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
+        >>> left = drop_below(Candidates.of(found), 0.5)
+        >>> left.ids[left.kept].tolist(), left.dropped["too easy"].tolist()
+        ([4, 2], [1])
+    """
+    check_candidates(candidates)
+    lowest = as_floats("min_score", min_score)
+    if lowest.ndim and lowest.shape != (len(candidates),):
+        raise_invalid("min_score", f"a number, or ({len(candidates)},) one for each anchor", f"shape {lowest.shape}")
+    return candidates.drop(candidates.scores < lowest.astype(np.float32).reshape(-1, 1), "too easy")

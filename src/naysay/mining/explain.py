@@ -1,18 +1,80 @@
-"""Why an anchor has the negatives it has: every candidate with its fate."""
+"""What was mined, and why: the result's arrays, the outcome of every candidate, and notes for the user."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-_SHOWN = 12  # dropped candidates that are printed
+from naysay.checks import public
+from naysay.mining.candidates import Candidates
+from naysay.mining.judge import SUSPICIOUS
+from naysay.positives import Positives
+
+_PRINTED = 12  # dropped candidates that are printed
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MinedArrays:
+    """The data of a `Mined`, which is what a report reads."""
+
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    rank: NDArray[np.int32]
+    suspicion: NDArray[np.float32]
+    source: NDArray[np.int8]
+    kept_by: NDArray[np.int8]
+    source_names: tuple[str, ...]
+    kept_names: tuple[str, ...]
+    positive_scores: NDArray[np.float32]
+    thresholds: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    rule: str
+    judge: Any
+    suspicion_threshold: float
+    candidates: Candidates
+    known: Positives
+    known_scores: NDArray[np.float32] | None
+    depth: int
+    metric: str
+    notes: tuple[str, ...]
+
+    @property
+    def dropped(self) -> dict[str, NDArray[np.int64]]:
+        """{reason: (n,) how many of each anchor}; "not selected" are good candidates that were not needed."""
+        return self.candidates.dropped
+
+    @property
+    def short(self) -> NDArray[np.int64]:
+        """(n,) how many negatives are missing to k."""
+        return np.asarray(self.counts - np.count_nonzero(self.ids >= 0, axis=1))
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """(n, k): slots that hold a negative."""
+        return self.ids >= 0
+
+
+@public
 class Outcome(NamedTuple):
-    """A candidate and what became of it: `by` is the rule that kept it, or the reason for which it was dropped."""
+    """A candidate and what became of it.
+
+    Args:
+        id: Its corpus row.
+        rank: Its rank in the list of its source, 0 for a random item.
+        score: Its score.
+        suspicion: The judge's suspicion.
+        source: Where it was found.
+        kept: Whether it is a negative.
+        by: The rule that kept it, or the reason for which it was dropped.
+
+    Example:
+        >>> Outcome(id=7, rank=1, score=0.9, suspicion=0.8, source="search", kept=False, by="suspicious").by
+        'suspicious'
+    """
 
     id: int
     rank: int
@@ -24,18 +86,29 @@ class Outcome(NamedTuple):
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All that is known of one anchor. print() shows it.
+    """Every candidate of one anchor and its outcome, as `Mined.explain` returns it. print() shows a table.
 
     Args:
+        anchor: Which anchor.
         negatives: What was kept, in the order of `Mined.ids`.
-        candidates: What was found and not kept, by score.
+        candidates: What was found and dropped, by score.
         positive_score: The lowest score of its known positives, NaN without one.
-        threshold: From which score on candidates were suspected, NaN where the rule is not one of scores.
+        threshold: The score at or above which candidates are suspected, NaN if the judge does not go by scores.
         dropped: {reason: count}, what the search left out included.
-        wanted: K of this anchor.
-        rule: That of the whole job.
+        wanted: k of this anchor.
+        rule: The judge, in a sentence.
+
+    Example:
+        >>> outcome = Outcome(id=7, rank=1, score=0.9, suspicion=0.1, source="search", kept=True, by="top")
+        >>> print(Explanation(0, (outcome,), (), 0.95, 0.92, {"positive": 1}, 1, "Suspected from 0.92."))
+        anchor 0: 1 of 1 negatives, positive 0.9500, threshold 0.9200
+        Suspected from 0.92.
+                id   rank     score suspicion  source     outcome
+                 7      1    0.9000      0.10  search     kept: top
+        left out: positive 1
     """
 
     anchor: int
@@ -48,21 +121,115 @@ class Explanation:
     rule: str
 
     def __str__(self) -> str:
-        """A table: kept first, then what was not."""
-        known = {"positive": self.positive_score, "threshold": self.threshold}
-        told = [f"{name} {value:.4f}" for name, value in known.items() if not np.isnan(value)]
-        lines = [
-            f"anchor {self.anchor}: {len(self.negatives)} of {self.wanted} negatives"
-            + "".join(f", {one}" for one in told)
-        ]
-        lines += [self.rule, f"{'id':>10} {'rank':>6} {'score':>9} {'suspicion':>9}  {'source':<10} fate"]
-        for fate in (*self.negatives, *self.candidates[:_SHOWN]):
-            word = "kept" if fate.kept else "dropped"
-            rank = str(fate.rank) if fate.rank else "-"
-            numbers = f"{fate.id:>10} {rank:>6} {fate.score:>9.4f} {fate.suspicion:>9.2f}"
-            lines.append(f"{numbers}  {fate.source:<10} {word}: {fate.by}")
-        if len(self.candidates) > _SHOWN:
-            lines.append(f"and {len(self.candidates) - _SHOWN} more")
+        """A table: kept first, then dropped."""
+        scores = {"positive": self.positive_score, "threshold": self.threshold}
+        known = "".join(f", {name} {value:.4f}" for name, value in scores.items() if not np.isnan(value))
+        lines = [f"anchor {self.anchor}: {len(self.negatives)} of {self.wanted} negatives{known}"]
+        lines += [self.rule, f"{'id':>10} {'rank':>6} {'score':>9} {'suspicion':>9}  {'source':<10} outcome"]
+        for one in (*self.negatives, *self.candidates[:_PRINTED]):
+            numbers = f"{one.id:>10} {str(one.rank) if one.rank else '-':>6} {one.score:>9.4f} {one.suspicion:>9.2f}"
+            lines.append(f"{numbers}  {one.source:<10} {'kept' if one.kept else 'dropped'}: {one.by}")
+        if len(self.candidates) > _PRINTED:
+            lines.append(f"and {len(self.candidates) - _PRINTED} more")
         if self.dropped:
             lines.append("left out: " + ", ".join(f"{reason} {count}" for reason, count in self.dropped.items()))
         return "\n".join(lines)
+
+
+def explained(mined: MinedArrays, row: int) -> Explanation:
+    """Every candidate of an anchor, and why it became a negative or did not."""
+    found = mined.candidates
+    dropped = np.flatnonzero((found.ids[row] >= 0) & (found.why[row] != 0))
+    order = dropped[np.lexsort((found.ids[row, dropped], -found.scores[row, dropped]))].tolist()
+
+    def outcome(arrays: MinedArrays | Candidates, slot: int, by: str, *, kept: bool) -> Outcome:
+        place = row, slot
+        name = mined.source_names[arrays.source[place]]
+        numbers = float(arrays.scores[place]), float(arrays.suspicion[place])
+        return Outcome(int(arrays.ids[place]), int(arrays.rank[place]), *numbers, name, kept, by)
+
+    kept_by = enumerate(mined.kept_by[row].tolist())
+    return Explanation(
+        anchor=row,
+        negatives=tuple(outcome(mined, slot, mined.kept_names[by], kept=True) for slot, by in kept_by if by >= 0),
+        candidates=tuple(outcome(found, slot, found.reasons[found.why[row, slot] - 1], kept=False) for slot in order),
+        positive_score=float(mined.positive_scores[row]),
+        threshold=float(mined.thresholds[row]),
+        dropped={reason: int(counts[row]) for reason, counts in mined.dropped.items() if counts[row]},
+        wanted=int(mined.counts[row]),
+        rule=mined.rule,
+    )
+
+
+def tally_of(candidates: Candidates, counts: NDArray[np.int64], depth: int) -> dict[str, int]:
+    """Numbers of some anchors, which add up over parts.
+
+    anchors, negatives   how many there are
+    relaxed, random      negatives that fill rows up; random ones have no rank
+    short, missing       anchors with fewer than k, and how many negatives they lack in all
+    none                 anchors whose k is 0
+    searched             how deep those that are short were searched, 0 if nothing deeper is left
+    skipped              anchors whose search skipped suspected candidates
+
+    Args:
+        candidates: With the negatives marked.
+        counts: (n,) k of each anchor.
+        depth: The depth of the first search.
+    """
+    taken, rank = candidates.kept_by[candidates.kept], candidates.rank[candidates.kept]
+    marks = {name: taken == place for place, name in enumerate(candidates.kept_names)}
+    fills = {"relaxed": marks.get("relaxed", False), "random": marks.get("random", False) & (rank == 0)}
+    negatives = np.count_nonzero(candidates.kept, axis=1)
+    missing = counts - negatives
+    skipped = candidates.outside.get(SUSPICIOUS, np.zeros(len(counts), np.int64))
+    searched = 0
+    if (missing > 0).any():
+        searched = (depth + skipped)[(missing > 0) & (candidates.ids[:, depth - 1] >= 0)].max(initial=0)
+    return {
+        "anchors": len(counts),
+        "negatives": int(negatives.sum()),
+        **{name: int(np.count_nonzero(chosen)) for name, chosen in fills.items()},
+        "short": int((missing > 0).sum()),
+        "missing": int(missing[missing > 0].sum()),
+        "none": int((counts == 0).sum()),
+        "searched": int(searched),
+        "skipped": int((skipped > 0).sum()),
+    }
+
+
+def added(tallies: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The tally of all parts."""
+    whole: dict[str, int] = {}
+    for tally in tallies:
+        for name, number in tally.items():
+            before = whole.get(name, 0)
+            whole[name] = max(before, number) if name == "searched" else before + number
+    return whole
+
+
+def deeper(tally: Mapping[str, int], n_items: int) -> int:
+    """The depth that anchors which are short should be searched next, 0 if that cannot help."""
+    return min(n_items, 4 * tally["searched"]) if 0 < tally["searched"] < n_items and tally["short"] else 0
+
+
+def notes_of(tally: Mapping[str, int], n_items: int, *, again: bool = False, option: str = "depth=") -> tuple[str, ...]:
+    """A sentence for each thing that a user should know.
+
+    Args:
+        tally: As `tally_of` returns it.
+        n_items: The size of the corpus.
+        again: Whether an earlier result was judged again.
+        option: How a user writes the depth of a search.
+    """
+    notes = [f"{tally[name]:,} negatives are {name}." for name in ("relaxed", "random") if tally[name]]
+    if tally["short"]:
+        depth = deeper(tally, n_items)
+        advice = f" Search deeper: {option}{depth}." if depth else ""
+        notes.append(f"{tally['short']:,} anchors are short, by {tally['missing']:,} negatives.{advice}")
+    if tally["none"]:
+        notes.append(f"k is 0 for {tally['none']:,} anchors.")
+    if again and tally["skipped"]:
+        notes.append(
+            f"The search skipped suspected candidates of {tally['skipped']:,} anchors: these cannot come back."
+        )
+    return tuple(notes)

@@ -1,4 +1,4 @@
-"""Judge: a detector looks at the candidates, and those it suspects are dropped."""
+"""Judge: a detector scores the candidates, and those it suspects are dropped."""
 
 from __future__ import annotations
 
@@ -10,34 +10,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_lengths, public, raise_invalid, shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side
+from naysay.checks import check_lengths, check_number, public, raise_invalid, shown
+from naysay.detectors._slots import SUSPICION_THRESHOLD
+from naysay.detectors._threshold import on_its_side
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.combined import Combined
 from naysay.detectors.rank_window import RankWindow
 from naysay.mining.candidates import Candidates, check_candidates
-from naysay.samplers._numbers import check_number
-from naysay.types import Detector, Query, anchor_ids
+from naysay.types import Detector, Query
 
 SUSPICIOUS = "suspicious"
 
 
 @public
-def judge(
-    candidates: Candidates, detector: Any, *, line: float = SUSPICION_THRESHOLD, query: Query | None = None
-) -> Candidates:
-    """Ask a detector about what is in play, keep its suspicion, and drop what it suspects.
+def judge(candidates: Candidates, detector: Any, *, threshold: float = SUSPICION_THRESHOLD, query: Query | None = None) -> Candidates:
+    """Ask a detector about the candidates that are left, keep its suspicion, and drop those that it suspects.
 
-    Dropped candidates are counted as "suspicious"; of several detectors as "suspicious: NAME", the one that suspects
-    most. Suspicion stays beside every candidate that was asked about, so that `rejudged` draws another line without
+    Dropped candidates are counted as "suspicious"; with several detectors as "suspicious: NAME", the one with the
+    highest suspicion. The suspicion of every candidate is kept, so that `rejudged` can apply another threshold without
     asking again. Cost: the detector's.
 
-    `RankWindow` is refused: it ranks what it is asked about, and by now some are gone. `window` knows the ranks.
+    `RankWindow` raises an error: it ranks what it is given, and some candidates are gone by now. Use `window`.
 
     Args:
-        detector: Anything with suspicion(query, negatives), or {name: detector}: any that flags.
-        line: The suspicion from which on a candidate is dropped.
-        query: What the detector is asked; by default the rows' numbers, 0 to n - 1.
+        candidates: What was found.
+        detector: An object with suspicion(query, negatives), or {name: detector}: any that flags.
+        threshold: Candidates with this suspicion or more are dropped.
+        query: What the detector is given; by default the row numbers, 0 to n - 1.
+
+    Returns:
+        The candidates with suspicion.
+
+    Raises:
+        NaysayError: If the detector cannot be asked, or the threshold is not between 0 and 1.
 
     Example:
         >>> from types import SimpleNamespace
@@ -49,12 +54,12 @@ def judge(
     """
     check_candidates(candidates)
     several = combined(detector)
-    check_line(line)
+    check_number("threshold", threshold, at_least=0, at_most=1)
     asked, kept = _question(candidates, query), candidates.kept
     found = several.judge(asked, candidates.negatives())
     sides = on_its_side(found.suspicion, found.suspicion >= SUSPICION_THRESHOLD)  # in 32 bits, too
     candidates = replace(candidates, suspicion=np.where(kept, sides, candidates.suspicion).astype(np.float32))
-    flagged = found.suspicion >= line
+    flagged = found.suspicion >= threshold
     if not isinstance(detector, Mapping | Combined):
         return candidates.drop(flagged, SUSPICIOUS)
     for place, name in enumerate(found.names):
@@ -63,15 +68,21 @@ def judge(
 
 
 @public
-def rejudged(candidates: Candidates, line: float) -> Candidates:
-    """The same as judged at another line, by the suspicion that is kept: no detector is asked.
+def rejudged(candidates: Candidates, threshold: float) -> Candidates:
+    """Apply another threshold to the suspicion that is kept. No detector is asked.
 
-    What was dropped as suspicious below the line comes back into play, and what is at or above it goes.
+    Suspicious candidates below the threshold come back, and those at or above it are dropped.
     """
     check_candidates(candidates)
-    check_line(line)
-    flagged = candidates.suspicion >= np.float32(line)
+    check_number("threshold", threshold, at_least=0, at_most=1)
+    flagged = candidates.suspicion >= np.float32(threshold)
     return candidates.restored(was_suspicious(candidates) & ~flagged).drop(flagged, SUSPICIOUS)
+
+
+def judge_again(candidates: Candidates, detector: Any, query: Query) -> Candidates:
+    """Bring suspicious candidates back, and ask another detector."""
+    restored = candidates.restored(was_suspicious(candidates))
+    return judge(replace(restored, suspicion=np.zeros_like(restored.suspicion)), detector, query=query)
 
 
 def was_suspicious(candidates: Candidates) -> NDArray[np.bool_]:
@@ -80,22 +91,22 @@ def was_suspicious(candidates: Candidates) -> NDArray[np.bool_]:
 
 
 def ask(candidates: Candidates, detector: Any, query: Query | None) -> NDArray[np.float64]:
-    """(n, m) the suspicion of what is in play; 0 elsewhere. Nothing is dropped."""
+    """(n, m) the suspicion of the candidates that are left; 0 elsewhere. Nothing is dropped."""
     return combined(detector).judge(_question(candidates, query), candidates.negatives()).suspicion
 
 
 def check_detector(parameter: str, detector: Any) -> None:
-    """Refuse what cannot be asked, and ranks of what is left over."""
+    """Raise unless this is a detector, and not one that ranks what it is given."""
     if isinstance(detector, type) or not isinstance(detector, Detector):
         wanted = "a detector with a method suspicion(query, negatives)"
         raise_invalid(parameter, wanted, shown(detector) if isinstance(detector, str) else type(detector).__name__)
     if isinstance(detector, RankWindow):
-        advice = f"Use window(candidates, first={detector.skip + 1}), or ranks=({detector.skip + 1}, None)."
-        raise_invalid(parameter, "a detector that does not rank what is left over", "RankWindow", advice)
+        advice = f"Use window(candidates, first={detector.skip + 1}), or rank_range=({detector.skip + 1}, None)."
+        raise_invalid(parameter, "a detector that does not rank the candidates that are left", "RankWindow", advice)
 
 
 def combined(detector: Any, parameter: str = "detector") -> Combined:
-    """One detector or several, as one that says who is to blame."""
+    """Return one detector or several as one `Combined`."""
     if isinstance(detector, Mapping) and detector:
         for part in detector.values():
             check_detector(parameter, part)
@@ -108,23 +119,18 @@ def combined(detector: Any, parameter: str = "detector") -> Combined:
     return Combined({type(detector).__name__.lower(): detector})
 
 
-def check_line(line: float) -> None:
-    """Refuse a line that is no suspicion."""
-    check_number("line", line, "a number from 0 to 1", lambda number: 0 <= number <= 1)
-
-
 @public
-def lines_of(detector: Any, query: Query) -> NDArray[np.float64]:
-    """(n,) the score from which on, or above which, each row's candidates are suspected; NaN where there is no such.
+def score_thresholds(detector: Any, query: Query) -> NDArray[np.float64]:
+    """(n,) the score at or above which candidates of each row are suspected; NaN if the detector has no such score.
 
-    Detectors by score have one: `threshold` of the query or its anchors, or `high`. Of several none is the line.
+    Detectors by score have one: `threshold` of the query or its anchors, or `high`. Several detectors have none.
     """
     none = np.full(len(query), np.nan)
     if isinstance(detector, Mapping | Combined):
         parts = list(detector.values() if isinstance(detector, Mapping) else detector.detectors.values())
-        return lines_of(parts[0], query) if len(parts) == 1 else none
+        return score_thresholds(parts[0], query) if len(parts) == 1 else none
     if hasattr(detector, "threshold"):
-        found = detector.threshold(anchor_ids(query) if isinstance(detector, Calibrated) else query)
+        found = detector.threshold(query.ids() if isinstance(detector, Calibrated) else query)
     elif hasattr(detector, "high"):
         found = detector.high
     else:

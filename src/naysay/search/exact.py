@@ -26,7 +26,7 @@ from naysay.search._bounds import (
 )
 from naysay.search._engines import NAMES, Engine, choose, has_torch, product
 from naysay.search._memory_plan import Plan, plan
-from naysay.search._survey import survey
+from naysay.search._survey import Survey, survey
 from naysay.search._unresolved_pairs import Exact, OpenPairs, floats, norms_of
 from naysay.search._workers import Workers
 from naysay.search.found import Found
@@ -47,6 +47,7 @@ def search(
     budget: int | None = None,
     threads: int | None = None,
     tell: Callable[[float], None] | None = None,
+    surveys: tuple[Survey, Survey] | None = None,
 ) -> Found:
     """The `depth` best corpus rows of each query.
 
@@ -68,6 +69,8 @@ def search(
         budget: Bytes of memory that the call may take, its answer included; 1 GiB if not given.
         threads: Of this call; as `naysay.kernels.threads` says if not given.
         tell: Called as the search goes on, with how many more queries are done; fractions add up to n.
+        surveys: What `survey` returned for these queries, or for more of them, and for this corpus. Without it all
+            vectors are checked here.
 
     Example:
         >>> import numpy as np
@@ -75,7 +78,7 @@ def search(
         >>> found.ids.tolist()
         [[1, 0], [0, 1]]
     """
-    options: dict[str, Any] = {"metric": metric, "exclude": exclude, "engine": engine}
+    options: dict[str, Any] = {"metric": metric, "exclude": exclude, "engine": engine, "surveys": surveys}
     return search_below(queries, corpus, depth, None, **options, budget=budget, threads=threads, tell=tell)[0]
 
 
@@ -91,6 +94,7 @@ def search_below(
     budget: int | None = None,
     threads: int | None = None,
     tell: Callable[[float], None] | None = None,
+    surveys: tuple[Survey, Survey] | None = None,
 ) -> tuple[Found, NDArray[np.int64]]:
     """The `depth` best of each query whose score is at most below[query], and how many score higher: (n,).
 
@@ -114,8 +118,7 @@ def search_below(
         raise_invalid("corpus", "of fewer than 2^31 rows", given.n, "Search its parts and merge.")
     known, caps = _known(exclude, asked.n, given.n), _caps(below, asked.n)
     kind = METRICS[metric]
-    with Workers(count, torch=False) as workers:
-        seen = [survey(name, vectors, kind, workers) for name, vectors in (("queries", asked), ("corpus", given))]
+    seen = surveys or _surveyed(asked, given, kind, count)
     most = largest_score(kind, seen[0].largest, seen[1].largest)
     if not fits_float32(most):
         advice = "Scale the vectors down."
@@ -134,6 +137,12 @@ def search_below(
         task = _Task(asked, given, known, caps, chosen, units, sizes, exact, workers, tell)
         task.run(found, above)
     return found, above
+
+
+def _surveyed(queries: Vectors, corpus: Vectors, kind: int, threads: int) -> tuple[Survey, Survey]:
+    """Check all vectors, and measure their norms."""
+    with Workers(threads, torch=False) as workers:
+        return survey("queries", queries, kind, workers), survey("corpus", corpus, kind, workers)
 
 
 def _caps(below: Any, n: int) -> NDArray[np.float32]:

@@ -1,0 +1,163 @@
+"""The options of a job beside those of mining, each declared once: see `naysay.mining.options`."""
+
+# ruff: noqa: RUF009 (an option is declared by a call, like dataclasses.field)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from naysay.checks import check_one_of, check_whole, raise_invalid, shown
+from naysay.mining.options import command_fields, flag_of, option
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def read_size(flag: str, text: str) -> int:
+    """2GB, 500MB, 1.5GiB or a number of bytes."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise_invalid(flag, "a size such as 2GB or 500MB", shown(text))
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])
+
+
+def read_count(flag: str, text: str) -> int | str:
+    """A whole number of at least 1, or auto."""
+    if text == "auto":
+        return text
+    if not text.isdecimal():
+        raise_invalid(flag, "a whole number, or auto", shown(text))
+    return check_whole(flag, int(text), 1)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JobOptions:
+    """All options of `naysay mine` that are not options of `mine`. A path that is recorded is a file that is read.
+
+    Args:
+        pairs: .parquet, .jsonl, .csv or .tsv: an anchor and a positive in each row; an anchor may have several.
+        output: The training file.
+        k: Number of negatives, or "auto".
+        corpus: The documents: ids, texts, or both. Positives are its ids, its texts, or its row numbers. Without it
+            the documents are the distinct positives, in the order of their first appearance.
+        queries: The anchors: the same. Without it they are the distinct anchors, in the order of their appearance.
+        model: An encoder: a folder, or an object with encode().
+        query_vectors: A file whose row i is the vector of anchor i.
+        corpus_vectors: A file whose row i is the vector of document i.
+        encoded: A folder in which the vectors of `model` are kept.
+        ignore: Pairs that are neither positive nor negative, in a file like `pairs`.
+        source: More sources of candidates: "bm25".
+        report: An HTML file that shows what was mined.
+        budget: Memory in bytes, above what the program takes for itself. Known pairs (some 40 bytes each, some 120
+            while they are read) and k results for each anchor (12 bytes each, mapped) come on top; so do the index of
+            words of "bm25", and the texts that a model encodes.
+        resume: Whether to continue a job that was stopped.
+        fresh: Whether to throw an unfinished job away.
+        job: The job's folder, by default beside the output. It is removed when the job is done.
+        format: The format of the training file, as for `write_negatives`.
+        with_scores: Whether to write scores.
+        short: "drop" or "raise": anchors with fewer than k negatives, in formats of fixed width.
+        corpus_path: The path of the corpus, for the format "nemo".
+        tag: The name of the run, for the format "trec".
+        anchor_column: A column of `pairs`. This and the others are found by their usual names if left out.
+        positive_column: A column of `pairs`.
+        query_id_column: A column of `queries`.
+        query_text_column: A column of `queries`.
+        id_column: A column of `corpus`.
+        text_column: A column of `corpus`.
+        title_column: A column of `corpus`, put before the text.
+    """
+
+    pairs: Path = option(help="Anchors and their positives: .parquet, .jsonl, .csv or .tsv.", flags=("pairs",))
+    output: Path = option(
+        help="Training file to write: .parquet, .jsonl or .hf.",
+        flags=("--output", "-o"),
+        record=False,
+        parameters=("path",),
+    )
+    k: int | str = option(8, "Negatives for each anchor, or auto.", flags=("-k",), read=read_count, written="8")
+    corpus: Path | None = option(
+        None, "Documents: a file with ids, texts or both.", parameters=("corpus_ids", "corpus_texts")
+    )
+    queries: Path | None = option(
+        None, "Anchors: a file with ids, texts or both.", parameters=("query_ids", "query_texts")
+    )
+    model: Any = option(None, "Folder of an encoder that makes the vectors.", parameters=("name",))
+    query_vectors: Path | None = option(
+        None, "Vectors of the anchors: .npy, .safetensors or .parquet.", parameters=("queries",)
+    )
+    corpus_vectors: Path | None = option(
+        None, "Vectors of the documents: .npy, .safetensors or .parquet.", parameters=("corpus",)
+    )
+    encoded: Path | None = option(
+        None, "Folder in which --model keeps its vectors.", record=False, parameters=("folder",)
+    )
+    ignore: Path | None = option(None, "Pairs that are neither positive nor negative.")
+    source: list[str] | None = option(None, "Another source of candidates: bm25. Can be repeated.")
+    report: Path | None = option(None, "Write an .html file that shows what was mined, and why.", record=False)
+    budget: int = option(
+        2_000_000_000,
+        "Memory for the job: 2GB, 500MB. The result does not depend on it.",
+        read=read_size,
+        written="2GB",
+        record=False,
+    )
+    resume: bool = option(False, "Continue a job that was stopped.", record=False)
+    fresh: bool = option(False, "Throw an unfinished job away, and start again.", record=False)
+    job: Path | None = option(None, "Folder of the job. Default: beside the output.", record=False)
+    format: str = option("triplet", "Format of the training file: triplet, n-tuple, flagembedding, ids, trec, ...")
+    with_scores: bool = option(False, "Write scores, too.")
+    short: str | None = option(None, "Anchors with fewer than k negatives, in formats of fixed width: drop or raise.")
+    corpus_path: str | None = option(None, "Path of the corpus; only with --format nemo.")
+    tag: str | None = option(None, "Name of the run; only with --format trec.")
+    anchor_column: str = option("", "Column of the pairs with anchors.")
+    positive_column: str = option("", "Column of the pairs with positives.")
+    query_id_column: str = option("", "Column of --queries with ids.")
+    query_text_column: str = option("", "Column of --queries with texts.")
+    id_column: str = option("", "Column of --corpus with ids.")
+    text_column: str = option("", "Column of --corpus with texts.")
+    title_column: str = option("", "Column of --corpus with titles, put before the texts.")
+
+    def __post_init__(self) -> None:
+        """Check what does not need data."""
+        for source in self.source or ():
+            check_one_of("source", source, ("bm25",))
+        if self.resume and self.fresh:
+            raise_invalid("fresh", "left out with `resume`", "both")
+        given = [name for name in ("query_vectors", "corpus_vectors") if getattr(self, name) is not None]
+        if self.model is not None and given:
+            raise_invalid("model", "left out where vectors are given", "both", "Pass one of them.")
+        if self.model is None and len(given) < 2:
+            got = f"`{given[0]}` alone" if given else "none"
+            raise_invalid("model", "given, or `query_vectors` and `corpus_vectors`", got)
+
+    @property
+    def read_files(self) -> dict[str, Path]:
+        """{option: file} of all files that decide the result."""
+        values = {flag_of(one): getattr(self, one.name) for one in command_fields(self) if one.metadata["record"]}
+        return {flag: path for flag, path in values.items() if isinstance(path, Path)}
+
+    @property
+    def vector_files(self) -> dict[str, Path]:
+        """{"query" and "corpus": file}; empty where a model makes the vectors."""
+        both = {"query": self.query_vectors, "corpus": self.corpus_vectors}
+        return {name: path for name, path in both.items() if path is not None}
+
+
+def recorded(contents: Mapping[str, Any], *options: Any) -> dict[str, Any]:
+    """{option: value} of all that decides the result of a job; files by their contents.
+
+    Args:
+        contents: {option: what the file holds}.
+        *options: Instances of the dataclasses that declare options.
+    """
+    values = {flag_of(one): getattr(each, one.name) for each in options for one in command_fields(each)
+              if one.metadata["record"]}  # fmt: skip
+    plain = (str, int, float, list, tuple, dict, type(None))
+    texts = {flag: value if isinstance(value, plain) else type(value).__name__ for flag, value in values.items()}
+    return texts | dict(contents)

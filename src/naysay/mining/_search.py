@@ -1,0 +1,242 @@
+"""The search of a task: exact or by an index, and deeper for anchors whose nearest candidates are all suspected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import raise_invalid
+from naysay.detectors._slots import SUSPICION_THRESHOLD, query_rows
+from naysay.kernels.threads import threads as usual_threads
+from naysay.mining._known import rows_of
+from naysay.mining._task import Rows, Task
+from naysay.mining._threshold import Threshold
+from naysay.mining.candidates import Candidates
+from naysay.mining.judge import ask, score_thresholds
+from naysay.positives import Positives
+from naysay.search._bounds import fits_float32, largest_score
+from naysay.search._survey import survey
+from naysay.search._workers import Workers
+from naysay.search.exact import METRICS, search, search_below
+from naysay.search.found import Found
+from naysay.search.vectors import Vectors
+from naysay.types import Query
+
+FACTOR, DEEPEST = 8, 1 << 14
+_SLOTS = 1 << 24  # candidates in memory at a time
+_MEASURED = 500  # queries on which the recall of an index is measured
+_TUNED_RECALL = 0.95  # the recall that an index is tuned for, on other queries
+
+Ids = NDArray[np.int64]
+# search(queries, depth, exclude) -> Found
+Search = Callable[[Any, int, Positives], Found]
+# below(queries, depth, highest scores, exclude) -> (Found, how many score higher)
+Below = Callable[[Any, int, NDArray[np.float32], Positives], tuple[Found, Ids]]
+
+
+def surveyed(task: Task) -> Task:
+    """Check all vectors once: raise if one is not finite, has no cosine, or has scores too large for float32."""
+    metric = METRICS[task.options.metric]
+    with Workers(task.options.threads or usual_threads(), torch=False) as workers:
+        queries = survey("queries", task.queries, metric, workers)
+        corpus = survey("corpus", task.corpus, metric, workers)
+    largest = largest_score(metric, queries.largest, corpus.largest)
+    if not fits_float32(largest):
+        advice = "Scale the vectors down."
+        raise_invalid("queries", "of norms whose scores float32 holds", f"scores up to {largest:.3g}", advice)
+    return replace(task, surveys=(queries, corpus))
+
+
+def with_index(task: Task, path: Path | None = None) -> tuple[Task, tuple[str, ...]]:
+    """Return the task with an index and a note on its recall; if the search is exact, the same task and no note.
+
+    Args:
+        task: What is searched.
+        path: Where the index is kept: opened if it exists, else built and saved, so that a resumed job has the same.
+    """
+    options = task.options
+    if options.approximate is None:
+        return task, ()
+    from naysay.search.index import Index
+
+    limits: dict[str, Any] = {"budget": options.budget, "threads": options.threads}
+    if path is not None and path.exists():
+        index = Index.open(path, task.corpus, **limits)
+    else:
+        index = Index.build(task.corpus, metric=options.metric, kind=options.approximate, seed=options.seed, **limits)
+        wanted = max(options.min_recall, _TUNED_RECALL)
+        index.tune(task.queries, task.depth, wanted=wanted, sample=_MEASURED, seed=options.seed + 1)
+        if path is not None:
+            index.save(path)
+    recall = index.measure(task.queries, task.depth, sample=_MEASURED, seed=options.seed)
+    if recall.value < options.min_recall:
+        advice = "Leave `approximate` out for an exact search, or pass a lower `min_recall`."
+        rule = f"an index with a recall of at least {options.min_recall:.1%}"
+        raise_invalid("approximate", rule, f"{recall.value:.1%} on {recall.n:,} queries", advice)
+    note = (
+        f"The search was approximate: recall {recall.value:.1%} (95 % CI {recall.low:.1%} to {recall.high:.1%}, "
+        f"{recall.n:,} queries)."
+    )
+    return replace(task, index=index, recall=recall.value), (note,)
+
+
+def found_of(task: Task, rows: Rows, threshold: Threshold) -> tuple[Found, Ids | None]:
+    """Search for some anchors, known pairs left out; and how many suspected candidates each search skipped."""
+    options = task.options
+    limits: dict[str, Any] = {"metric": options.metric, "engine": options.engine}
+    limits |= {"budget": options.budget, "threads": options.threads, "surveys": task.surveys}
+
+    def nearest(queries: Any, depth: int, exclude: Positives, tell: Any = None) -> Found:
+        if task.index is not None:
+            found: Found = task.index.search(queries, depth, exclude=exclude)
+            return found
+        return search(queries, task.corpus, depth, exclude=exclude, tell=tell, **limits)
+
+    def below(queries: Any, depth: int, highest: Any, exclude: Positives) -> tuple[Found, Any]:
+        return search_below(queries, task.corpus, depth, highest, exclude=exclude, **limits)
+
+    known = Positives(rows.known.indptr, rows.known.indices, task.corpus.n, filter=rows.known.filter)
+    found = nearest(rows.queries, task.depth, known, task.on_progress)
+    if not task.may_deepen or threshold.detector is None:
+        return found, None
+    if np.isnan(score_thresholds(threshold.detector, rows.query)).any():
+        return found, None
+    wanted = np.full(len(found), options.max_k) if rows.counts is None else rows.counts
+    judged = threshold.detector, rows.query, wanted, threshold.min_score
+    return deepened(found, nearest, rows.queries, known, *judged, task.slots, below if task.index is None else None)
+
+
+def deepened(
+    found: Found,
+    search: Search,
+    queries: Vectors,
+    known: Positives,
+    detector: Any,
+    query: Query,
+    wanted: Ids,
+    low: float | None = None,
+    slots: int | None = None,
+    below: Below | None = None,
+) -> tuple[Found, Ids]:
+    """Search deeper for anchors with too few candidates below the threshold; also return how many each one skips.
+
+    An anchor that is short is searched 8 times as deep, and again, up to 16,384; then its m slots hold what comes after
+    the suspected ones, and these are counted: (n,), 0 for anchors that were not short. So memory does not grow with the
+    depth. Each round is a search of the corpus for the anchors that are still short.
+
+    With `below` one search counts the suspected candidates, and so gives the depth at which the rounds would end, and
+    what comes after them: the result is the same. A deeper search follows only where the rounds would end among the
+    last of the suspected, or where the detector has no threshold.
+
+    Args:
+        found: (n, m) the nearest.
+        search: search(queries, depth, exclude) -> Found.
+        queries: (n, d) vectors.
+        known: Pairs to leave out.
+        detector: One by scores: what it suspects of a row are the row's first.
+        query: What it is given.
+        wanted: (n,) how many candidates below its threshold an anchor should have.
+        low: The lowest score of a negative, or None. Nothing below it is searched for.
+        slots: How many candidates fit in memory, some 100 bytes each; 2^24 by default.
+        below: A search that counts what is above a threshold and leaves it out, or None.
+    """
+    width, at_once = found.ids.shape[1], _SLOTS if slots is None else slots
+    ids, scores, skipped = found.ids.copy(), found.scores.copy(), np.zeros(len(found), np.int64)
+    short, depths = _short(Candidates.of(found), detector, query, wanted, low), _depths(width, known.n_items)
+    begins = np.full(len(short), depths[0] if depths else 0)  # how deep each is searched first, 0 if it need not be
+    if below is not None and depths and len(short):
+        highest = _highest(found, detector, query)[short]
+        known_highest = np.flatnonzero(~np.isnan(highest) & (low is None or highest >= np.float32(low)))
+        for some in _parts(known_highest, at_once // depths[0]):
+            rows, asked = short[some], query_rows(query, short[some])
+            left_out = rows_of(known, rows)
+            after, above = below(queries.take(rows), width, highest[some], left_out)
+            clean = (ask(Candidates.of(after), detector, asked) < SUSPICION_THRESHOLD).all(axis=1)
+            ends = _ends(after, above, known.n_items - left_out.count(), wanted[rows], low, depths)
+            done = clean & (above <= ends - width)
+            ids[rows[done]], scores[rows[done]] = after.ids[done], after.scores[done]
+            skipped[rows[done]] = above[done]
+            begins[some[clean]] = np.where(done, 0, ends)[clean]
+    left = short[:0]
+    for depth in depths:
+        waiting, left = np.concatenate([left, short[begins == depth]]), short[:0]
+        for rows in _parts(waiting, at_once // depth):
+            deep, asked = search(queries.take(rows), depth, rows_of(known, rows)), query_rows(query, rows)
+            candidates = Candidates.of(deep)
+            passed = np.count_nonzero(ask(candidates, detector, asked) >= SUSPICION_THRESHOLD, axis=1)
+            left = np.concatenate([left, rows[_short(candidates, detector, asked, wanted[rows], low)]])
+            places = np.minimum(passed, depth - width)[:, None] + np.arange(width)
+            ids[rows], scores[rows] = (np.take_along_axis(part, places, 1) for part in (deep.ids, deep.scores))
+            skipped[rows] = places[:, 0]
+    return Found(ids, scores), skipped
+
+
+def _depths(width: int, n_items: int) -> list[int]:
+    """How deep the rounds search."""
+    depths, most = [width], min(n_items, max(DEEPEST, width))
+    while depths[-1] < most:
+        depths.append(min(most, FACTOR * depths[-1]))
+    return depths[1:]
+
+
+def _parts(rows: Ids, size: int) -> Iterator[Ids]:
+    """Some of the rows at a time."""
+    for start in range(0, len(rows), max(1, size)):
+        yield rows[start : start + max(1, size)]
+
+
+def _highest(found: Found, detector: Any, query: Query) -> NDArray[np.float32]:
+    """(n,) the highest score that is not suspected: of the three next to the threshold, by asking; NaN if none is."""
+    with np.errstate(over="ignore"):  # no score is next to a threshold beyond all scores
+        thresholds = score_thresholds(detector, query).astype(np.float32)
+    highest = np.full(len(thresholds), np.float32(np.nan))
+    low, high = (np.nextafter(thresholds, np.float32(side)) for side in (-np.inf, np.inf))
+    near = np.stack([low, thresholds, high], axis=1)
+    finite = np.isfinite(near).all(axis=1) & (found.ids[:, 0] >= 0)
+    slot = np.where(finite, found.ids[:, 0], -1)[:, None]
+    over = [
+        ask(Candidates.of(Found(slot, np.where(finite, score, 0)[:, None])), detector, query)[:, 0] >= SUSPICION_THRESHOLD
+        for score in near.T
+    ]
+    for place in (0, 1):
+        highest = np.where(finite & ~over[0] & ~over[place] & over[place + 1] & over[2], near[:, place], highest)
+    return highest
+
+
+def _ends(after: Found, above: Ids, there: Ids, wanted: Ids, low: float | None, depths: list[int]) -> Ids:
+    """(n,) the depth at which the rounds end: the first with enough candidates below the threshold, or with all of use.
+
+    Where a round holds more of what comes after than `after` does, its last score is not known, and does not matter:
+    whether it ends there or later, all slots are filled from what comes after.
+
+    Args:
+        after: What comes after the suspected ones.
+        above: (n,) how many are suspected.
+        there: (n,) how many candidates there are in all.
+        wanted: (n,) how many candidates an anchor should have.
+        low: The lowest score of a negative, or None.
+        depths: How deep the rounds search.
+    """
+    ends = np.full(len(above), depths[-1])
+    for depth in reversed(depths[:-1]):
+        free = np.maximum(np.minimum(depth, there) - above, 0)
+        goes_on = (free < wanted) & (there >= depth)
+        if low is not None:  # the last one of a round that is among the suspected is above `low`, as the threshold is
+            last = np.take_along_axis(after.scores, np.clip(free - 1, 0, after.ids.shape[1] - 1)[:, None], axis=1)[:, 0]
+            goes_on &= (free == 0) | (last >= np.float32(low))
+        ends[~goes_on] = depth
+    return ends
+
+
+def _short(candidates: Candidates, detector: Any, query: Query, wanted: Ids, low: float | None) -> Ids:
+    """Rows whose list is full and has fewer candidates below the threshold than wanted, so that more may follow."""
+    free = np.count_nonzero(candidates.filled & (ask(candidates, detector, query) < SUSPICION_THRESHOLD), axis=1)
+    open_ended = candidates.ids[:, -1] >= 0
+    if low is not None:
+        open_ended &= candidates.scores[:, -1] >= np.float32(low)
+    return np.flatnonzero((free < wanted) & open_ended)

@@ -1,0 +1,283 @@
+"""The options of mining, each declared once. `mine`, `naysay mine` and a job's record are all fed from here.
+
+To add an option: declare it as a field of `MiningOptions`, use `task.options.NAME` in the stage that it belongs to, and
+test it. Its keyword, its option on the command line, its help, its entry in a job's record and its name in errors
+follow from the declaration.
+"""
+
+# ruff: noqa: RUF009 (an option is declared by a call, like dataclasses.field)
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, TypeVar, final, get_type_hints
+
+from naysay.checks import check_number, check_one_of, check_whole, raise_invalid, shown
+from naysay.mining._threshold import check_judge_text
+from naysay.mining.backfill import ON_SHORT
+from naysay.mining.rescore import ScorePairs, check_score_pairs
+from naysay.mining.select import METHODS, check_method_options
+from naysay.search.exact import METRICS
+
+_Result = TypeVar("_Result")
+INDEX_KINDS = ("auto", "ivf", "hnsw")
+
+
+def option(
+    default: Any = MISSING,
+    help: str = "",
+    *,
+    flags: tuple[str, ...] = (),
+    read: Callable[[str, str], Any] | None = None,
+    written: str | None = None,
+    record: bool = True,
+    parameters: tuple[str, ...] = (),
+) -> Any:
+    """Declare an option as a field of a dataclass.
+
+    Args:
+        default: Its default. Without one, the option is required.
+        help: Its help on the command line. An option without help is for Python only.
+        flags: How the command line spells it, such as ("--output", "-o"). By default its name with dashes.
+        read: read(flag, text) -> value, for options that are not a plain number, string, path or switch.
+        written: The default as the command line shows it, where `read` is given.
+        record: Whether the option decides the result of a job, and so belongs in its record.
+        parameters: Parameters of other functions that stand for this option in errors.
+    """
+    metadata = {
+        "help": help,
+        "flags": flags,
+        "read": read,
+        "written": written,
+        "record": record,
+        "parameters": parameters,
+    }
+    return field(default=default, metadata=metadata)
+
+
+def flag_of(declared: Field[Any]) -> str:
+    """Return the option on the command line that a field declares."""
+    flags = declared.metadata["flags"]
+    return str(flags[0]) if flags else f"--{declared.name.replace('_', '-')}"
+
+
+def command_fields(*declarations: Any) -> Iterator[Field[Any]]:
+    """The fields of dataclasses that are options of the command line."""
+    return (declared for one in declarations for declared in fields(one) if declared.metadata["help"])
+
+
+def option_names(*declarations: Any) -> dict[str, str]:
+    """{parameter: option}, for `checks.with_option_names`."""
+    declared = list(command_fields(*declarations))
+    names = {one.name: flag_of(one) for one in declared}
+    return names | {name: flag_of(one) for one in declared for name in one.metadata["parameters"]}
+
+
+def from_command(declaration: type[_Result], given: Mapping[str, Any]) -> _Result:
+    """Build options from what the command line was given, where text may stand for any value."""
+    values = {}
+    for one in command_fields(declaration):
+        if one.name in given:
+            value, read = given[one.name], one.metadata["read"]
+            values[one.name] = read(flag_of(one), value) if read is not None and isinstance(value, str) else value
+    return declaration(**values)
+
+
+def check_keywords(function: str, given: Iterable[str], names: Sequence[str]) -> None:
+    """Raise a TypeError for a keyword that a function does not have, with the nearest that it has."""
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            advice = f" Did you mean {near[0]!r}?" if near else ""
+            message = f"{function}() got an unexpected keyword argument {name!r}.{advice}"
+            raise TypeError(message)
+
+
+def takes_options(declaration: type) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
+    """Make a function whose last parameter is `options` take the fields of a dataclass as keywords.
+
+    The signature and the docstring show every keyword. A misspelt one raises a TypeError that names the nearest.
+    """
+    hints, names = get_type_hints(declaration), [one.name for one in fields(declaration)]
+
+    def decorate(function: Callable[..., _Result]) -> Callable[..., _Result]:
+        signature = inspect.signature(function)
+        *own, _ = signature.parameters.values()
+
+        @functools.wraps(function)
+        def call(*args: Any, **keywords: Any) -> _Result:
+            rest = {one.name: keywords.pop(one.name) for one in own if one.name in keywords}
+            check_keywords(function.__name__, keywords, names)
+            return function(*args, **rest, options=declaration(**keywords))
+
+        options = [
+            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+            for one in fields(declaration)
+        ]
+        shown_signature = signature.replace(parameters=[*own, *options])
+        call.__signature__ = shown_signature  # type: ignore[attr-defined]
+        call.__doc__ = _with_arguments(function, declaration)
+        return call
+
+    return decorate
+
+
+def _with_arguments(function: Callable[..., Any], declaration: type) -> str:
+    """The docstring of a function, whose `Args:` go on with those of a dataclass."""
+    arguments = (declaration.__doc__ or "").partition("Args:\n")[2].rstrip()
+    head, _, tail = (function.__doc__ or "").partition("\n    Returns:")
+    return f"{head.rstrip()}\n{arguments}\n\n    Returns:{tail}"
+
+
+def read_rank_range(flag: str, text: str) -> tuple[int, int | None]:
+    """10-100, or 10- for all ranks from 10 on."""
+    first, dash, last = text.partition("-")
+    if not dash or not first.isdecimal() or not (last.isdecimal() or not last):
+        raise_invalid(flag, "two ranks such as 10-100, or 10-", shown(text))
+    return int(first), int(last) if last else None
+
+
+def read_quotas(flag: str, text: str) -> dict[str, int]:
+    """search=4,bm25=2."""
+    quotas: dict[str, int] = {}
+    for part in text.split(","):
+        name, sign, count = part.strip().partition("=")
+        if not sign or not count.isdecimal() or not name or name in quotas:
+            raise_invalid(flag, "sources and counts such as search=4,bm25=2", shown(text))
+        quotas[name] = int(count)
+    return quotas
+
+
+def read_method(flag: str, text: str) -> str:
+    """A method of `select` whose options can be written as text."""
+    check_one_of(flag, text, [name for name in METHODS if name != "groups"])
+    return text
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MiningOptions:
+    """All options of `mine`. What can be checked without data is checked when they are made.
+
+    Args:
+        metric: "cosine", "dot" or "l2". Higher scores are closer: l2 is minus the distance.
+        judge: Which candidates to drop as suspected false negatives: "auto", None (none), a detector,
+            {name: detector}, or a text as on the command line: "calibrated:0.02", "margin:0.05", "share:0.95",
+            "absolute:0.8", "bands:0.3,0.7".
+        seed: The seed of all random choices.
+        ignore: Pairs that are neither positive nor negative, in the same forms as `positives`.
+        same_ids: Whether query i is corpus row i, as for pairs of sentences or nodes of a graph. A query is then
+            never its own negative.
+        duplicates: A detector such as `Duplicates`, the texts of the corpus, or (corpus texts, query texts).
+        depth: Number of candidates to search for each query. By default max(4 k, 100), plus the ranks that
+            `rank_range` skips. Known pairs do not count: the search leaves them out.
+        sources: {name: (n, m) ids, or an object with ids}: candidates of other retrievers, best first, -1 empty.
+            They are scored by the vectors and keep the ranks of their own list.
+        rank_range: (first, last): keep these ranks only, counted from 1 before anything is dropped. last may be
+            None.
+        min_score: The lowest score of a negative.
+        rescore: rescore(anchors (p,), ids (p,)) -> (p,): a better score, such as a cross-encoder. One positive of
+            each anchor is scored first.
+        rescore_budget: The largest number of pairs to rescore.
+        rescore_batch: Number of pairs in a call of `rescore`.
+        select: "top", "random", "softmax" (needs `temperature`), "spread", "groups" (needs `groups`) or "mmr".
+        temperature: Softmax temperature.
+        groups: (N,) the group of each corpus row.
+        balance: MMR relevance weight, 0 to 1; 0.5 by default.
+        quotas: {source: number of negatives}. The search is called "search". The numbers add up to k.
+        on_short: For an anchor with fewer than k negatives: "pad" leaves slots empty, "drop" drops the anchor,
+            "relax" takes suspected candidates back, "random" adds random items, "raise" raises an error.
+        max_k: The largest k of an anchor where k is "auto".
+        approximate: None for an exact search; "auto", "ivf" or "hnsw" for an index. Its recall is measured on 500
+            queries and stated in `Mined.notes`.
+        min_recall: The smallest recall of an index. A smaller one raises an error.
+        engine: Search engine: "auto", "int8", "bfloat16", "float32" or "float64". The result is the same.
+        budget: Memory of the search in bytes. The result is the same.
+        threads: Number of threads. The result is the same.
+    """
+
+    metric: str = option("cosine", "Score of a pair: cosine, dot or l2.")
+    judge: Any = option(
+        "auto",
+        "Which candidates to drop as suspected false negatives: auto, none, calibrated:0.02, margin:0.05, share:0.95, "
+        "absolute:0.8 or bands:0.3,0.7.",
+        read=lambda flag, text: text,
+        written="auto",
+    )
+    seed: int = option(0, "Seed of all random choices.")
+    ignore: Any = option(None)
+    same_ids: bool = option(False, "Anchor i is document i, and never its own negative.")
+    duplicates: Any = option(None)
+    depth: int | None = option(None, "Candidates to search for each anchor. Default: max(4 k, 100).")
+    sources: Mapping[str, Any] | None = option(None)
+    rank_range: tuple[int, int | None] | None = option(None, "Keep these ranks only: 10-100, or 10-.",
+                                                       read=read_rank_range)  # fmt: skip
+    min_score: float | None = option(None, "The lowest score of a negative.")
+    rescore: ScorePairs | None = option(None)
+    rescore_budget: int | None = option(None)
+    rescore_batch: int = option(256)
+    select: str = option(
+        "top",
+        "Which candidates become negatives: top, random, softmax, spread or mmr.",
+        read=read_method,
+        written="top",
+    )
+    temperature: float | None = option(None, "Softmax temperature; only with --select softmax.")
+    groups: Any = option(None)
+    balance: float | None = option(None, "MMR relevance weight, 0 to 1; only with --select mmr.")
+    quotas: Mapping[str, int] | None = option(None, "Negatives from each source: search=4,bm25=2.", read=read_quotas)
+    on_short: str = option("pad", "For anchors with fewer than k negatives: pad, drop, relax, random or raise.")
+    max_k: int = option(32, "The largest k of an anchor; only with -k auto.")
+    approximate: str | None = option(None, "Use an index in place of the exact search: auto, ivf or hnsw.")
+    min_recall: float = option(0.9, "The smallest recall of an index; a smaller one is an error.")
+    engine: str = option("auto")
+    budget: int | None = option(None)
+    threads: int | None = option(None, "Number of threads. The result does not depend on it.", record=False)
+
+    def __post_init__(self) -> None:
+        """Check what does not need data."""
+        check_one_of("metric", self.metric, tuple(METRICS))
+        check_whole("seed", self.seed, 0)
+        if isinstance(self.judge, str):
+            check_judge_text("judge", self.judge)
+            if self.judge == "none":
+                object.__setattr__(self, "judge", None)
+        self._check_ranks()
+        if self.min_score is not None:
+            check_number("min_score", self.min_score)
+        self._check_rescore()
+        check_one_of("select", self.select, tuple(METHODS))
+        check_method_options(
+            self.select, {"temperature": self.temperature, "groups": self.groups, "balance": self.balance}
+        )
+        check_one_of("on_short", self.on_short, ON_SHORT)
+        check_whole("max_k", self.max_k, 1)
+        if self.approximate is not None:
+            check_one_of("approximate", self.approximate, INDEX_KINDS)
+        check_number("min_recall", self.min_recall, at_least=0, at_most=1)
+        if self.threads is not None:
+            check_whole("threads", self.threads, 1)
+
+    def _check_ranks(self) -> None:
+        first = 1
+        if self.rank_range is not None:
+            if not isinstance(self.rank_range, tuple) or len(self.rank_range) != 2:
+                raise_invalid("rank_range", "(first, last), last may be None", shown(self.rank_range))
+            first = check_whole("rank_range", self.rank_range[0], 1)
+            if self.rank_range[1] is not None:
+                check_whole("rank_range", self.rank_range[1], first)
+        if self.depth is not None:
+            check_whole("depth", self.depth, first)
+
+    def _check_rescore(self) -> None:
+        check_whole("rescore_batch", self.rescore_batch, 1)
+        if self.rescore is not None:
+            check_score_pairs("rescore", self.rescore)
+            if self.rescore_budget is not None:
+                check_whole("rescore_budget", self.rescore_budget, 0)
+        elif self.rescore_budget is not None:
+            raise_invalid("rescore_budget", "left out without `rescore`", shown(self.rescore_budget))

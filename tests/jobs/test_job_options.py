@@ -1,0 +1,85 @@
+"""Options of a job: read from text, recorded, named in errors, and all of them on the command line."""
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from naysay.cli import _mine_command, _parameters
+from naysay.errors import NaysayError
+from naysay.jobs.options import JobOptions, read_count, read_size, recorded
+from naysay.mining.options import MiningOptions, command_fields, flag_of, option_names
+
+FILES = {"pairs": Path("p.csv"), "output": Path("o.jsonl"), "query_vectors": Path("q.npy"), "corpus_vectors": Path("c")}
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GB", 2 * 10**9), ("500mb", 5 * 10**8), ("1.5GiB", 3 << 29), ("12", 12), ("3 K", 3000)]
+)
+def test_sizes(text, size):
+    assert read_size("--budget", text) == size
+
+
+def test_counts():
+    assert read_count("-k", "12") == 12
+    assert read_count("-k", "auto") == "auto"
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (read_count, "0", r"^`--it` must be at least 1, got 0\.$"),
+        (read_count, "-3", r"^`--it` must be a whole number, or auto, got '-3'\.$"),
+        (read_size, "2 GBs", r"^`--it` must be a size such as 2GB or 500MB, got '2 GBs'\.$"),
+    ],
+)
+def test_invalid_texts(read, text, message):
+    with pytest.raises(NaysayError, match=message):
+        read("--it", text)
+
+
+def test_the_command_has_every_option_with_its_default_and_help():
+    shown = {name: parameter for parameter in _mine_command().params for name in parameter.opts}
+    for one in command_fields(JobOptions, MiningOptions):
+        parameter = shown[flag_of(one)]
+        assert one.metadata["help"] == getattr(parameter, "help", one.metadata["help"])
+        assert not one.metadata["help"].startswith("Of ")
+        if not one.metadata["read"]:
+            assert parameter.default == (None if one.name in ("pairs", "output") else one.default)
+    assert len(shown) == sum(max(1, len(one.metadata["flags"])) for one in command_fields(JobOptions, MiningOptions))
+
+
+def test_options_without_help_are_for_python_only():
+    hidden = {one.name for one in fields(MiningOptions) if not one.metadata["help"]}
+    assert hidden == {"ignore", "duplicates", "sources", "rescore", "rescore_budget", "rescore_batch", "groups",
+                      "engine", "budget"}  # fmt: skip
+    assert not hidden & {parameter.name for parameter in _parameters(MiningOptions, "")}
+
+
+def test_errors_name_options_that_exist():
+    names = option_names(MiningOptions, JobOptions)
+    shown = {name for parameter in _mine_command().params for name in parameter.opts}
+    assert {*names.values()} <= shown
+    assert (names["queries"], names["corpus"], names["k"]) == ("--query-vectors", "--corpus-vectors", "-k")
+    assert (names["max_k"], names["path"], names["query_texts"]) == ("--max-k", "--output", "--queries")
+
+
+def test_the_record_holds_what_decides_the_result():
+    job, mining = JobOptions(**FILES, budget=5, resume=True), MiningOptions(rank_range=(3, 9), threads=2)
+    record = recorded({"pairs": {"bytes": 1}}, job, mining)
+    assert record["pairs"] == {"bytes": 1}
+    assert (record["--rank-range"], record["--judge"], record["-k"]) == ((3, 9), "auto", 8)
+    for left_out in ("--budget", "--resume", "--threads", "--output", "--report", "--job", "--encoded"):
+        assert left_out not in record
+    assert recorded({}, JobOptions(**FILES, fresh=True, budget=7), MiningOptions(rank_range=(3, 9))) == recorded(
+        {}, job, mining
+    )
+    assert job.read_files == {"pairs": FILES["pairs"], "--query-vectors": FILES["query_vectors"],
+                              "--corpus-vectors": FILES["corpus_vectors"]}  # fmt: skip
+
+
+def test_every_option_has_an_argument_in_the_docstring():
+    for declaration in (JobOptions, MiningOptions):
+        documented = inspect.getdoc(declaration)
+        assert [one.name for one in fields(declaration) if f"\n    {one.name}: " not in documented] == []
