@@ -19,6 +19,7 @@ LAYERS = [
     "errors",
     "checks",
     "arrays",
+    "text",
     "types",
     "rng",
     "kernels",

@@ -122,7 +122,7 @@ def _example(mined: Any, part: Candidates, rows: Ids, queries: Labels, corpus: L
         score=score,
         suspicion=float(part.suspicion[row, slot]),
         rank=rank,
-        fate=f"{'kept' if kept else 'dropped'}: {by}",
+        outcome=f"{'kept' if kept else 'dropped'}: {by}",
         explanation=" ".join(told),
     )
 
