@@ -120,16 +120,16 @@ def test_what_is_unknown_is_said():
 
 
 def test_the_interval_holds_the_truth_whatever_the_set_was_selected_by():
-    held = told = 0
+    covered = bounded = 0
     for seed, encoder in enumerate([*list(ENCODERS.values())[::2], CLEAN]):
         world = ns.planted_world(250, 600, seed=seed, **({"per_anchor": 8, "known_share": 0.5} | encoder))
         for ids in sets(world, seed).values():
             truth = world.false_negative_rate(np.arange(250), ids)
             found = false_share(*audited(world, ids, seed), np.zeros(ids.shape, bool), ids >= 0)
-            held += found.low <= truth <= found.high
-            told += found.high < 1
-    assert held == 20  # it is conservative; what is drawn is fixed
-    assert told >= 8
+            covered += found.low <= truth <= found.high
+            bounded += found.high < 1
+    assert covered == 20  # it is conservative; the seeds are fixed
+    assert bounded >= 8
 
 
 def test_a_good_encoder_is_not_far_off():

@@ -32,9 +32,9 @@ def test_weights_agree_with_plain_loops(seed, temperature, n, k):
     found, idle = softmax_weights(scores, temperature)
     expected, expected_idle = plain_weights(scores, temperature)
     assert found.shape == (n, k)
-    told = {(row, slot): found[row, slot] for row, slot in zip(*np.nonzero(~np.isnan(found)), strict=True)}
-    assert told.keys() == expected.keys()
-    assert [told[place] for place in expected] == pytest.approx(list(expected.values()), rel=1e-5, abs=1e-12)
+    weights = {(row, slot): found[row, slot] for row, slot in zip(*np.nonzero(~np.isnan(found)), strict=True)}
+    assert weights.keys() == expected.keys()
+    assert [weights[place] for place in expected] == pytest.approx(list(expected.values()), rel=1e-5, abs=1e-12)
     assert idle == pytest.approx(expected_idle)
 
 
@@ -114,8 +114,8 @@ def test_one_document_for_all():
 # ---- k --------------------------------------------------------------------------------------------------------------
 
 
-def seen_at(mu, rows=1500, width=200, seed=0):
-    """A look in which positives are N(mu, 1) and uniform negatives N(0, 1)."""
+def sample_at(mu, rows=1500, width=200, seed=0):
+    """A sample in which positives are N(mu, 1) and uniform negatives N(0, 1)."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(0, 1, (rows, width)).astype(np.float32)
     positives = rng.normal(mu, 1, rows).astype(np.float32)
@@ -135,7 +135,7 @@ def seen_at(mu, rows=1500, width=200, seed=0):
     ],
 )
 def test_clear_cases(mu, k, verdict):
-    found = k_verdict(k, seen_at(mu))
+    found = k_verdict(k, sample_at(mu))
     assert (found.k, found.verdict) == (k, verdict)
     assert found.low <= found.best <= found.high
     assert found.auc == pytest.approx(auc(mu), abs=0.02)
@@ -144,19 +144,19 @@ def test_clear_cases(mu, k, verdict):
 
 
 def test_the_ends_are_within():
-    seen = seen_at(2.4)
-    known = k_verdict(1, seen)
-    ends = [k_verdict(k, seen).verdict for k in (known.low - 1, known.low, known.high, known.high + 1)]
+    sample = sample_at(2.4)
+    known = k_verdict(1, sample)
+    ends = [k_verdict(k, sample).verdict for k in (known.low - 1, known.low, known.high, known.high + 1)]
     assert ends == ["too small", "fits", "fits", "too large"]
 
 
 def test_the_paper_s_own_figures_at_the_middle():
-    assert k_verdict(4, seen_at(1.0)).best in (4, 5)  # METHODS: mu 1 gives 4
-    assert 15 <= k_verdict(20, seen_at(2.4)).best <= 26  # 2.4 gives 20
+    assert k_verdict(4, sample_at(1.0)).best in (4, 5)  # METHODS: mu 1 gives 4
+    assert 15 <= k_verdict(20, sample_at(2.4)).best <= 26  # 2.4 gives 20
 
 
 def test_a_perfect_encoder_is_held_to_what_it_can_show():
-    found = k_verdict(8, seen_at(40.0, rows=50, width=10))
+    found = k_verdict(8, sample_at(40.0, rows=50, width=10))
     assert (found.auc, found.standard_error, found.verdict) == (1.0, 0.0, "too small")
     assert found.separation < 4  # 50 rows cannot show more
     assert found.best > 8
@@ -165,9 +165,9 @@ def test_a_perfect_encoder_is_held_to_what_it_can_show():
 def test_what_is_unknown():
     assert k_verdict(8, None).verdict == "unknown"
     assert "needs vectors" in k_verdict(8, None).basis
-    one = seen_at(1.0, rows=1)
+    one = sample_at(1.0, rows=1)
     assert k_verdict(8, one).basis == "needs positives of at least 2 anchors"
-    worse = k_verdict(8, seen_at(-1.0))
+    worse = k_verdict(8, sample_at(-1.0))
     assert (worse.verdict, worse.best) == ("unknown", None)
     assert worse.auc < 0.5
     assert worse.basis == "the model ranks positives no higher than uniform negatives"

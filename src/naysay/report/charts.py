@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_lengths, public, raise_invalid
 from naysay.report._plain_text import short_names
-from naysay.report.contents import Chart, Table
+from naysay.report.contents import Cell, Chart, Table
 from naysay.report.scores import AnyFloats, Scores, score_array
 from naysay.text import number
 
@@ -62,7 +62,7 @@ def score_distribution(scores: Scores) -> Chart:
         if len(group)
     ]
     columns = ("kind", "scores", "lowest", "5 %", "median", "95 %", "highest")
-    rows = tuple((name, len(group), *_quantiles(group)) for name, group in groups.items())
+    rows: tuple[tuple[Cell, ...], ...] = tuple((name, len(group), *_quantiles(group)) for name, group in groups.items())
     medians = "; ".join(f"the median of the {name} is {_median(group)}" for name, group in groups.items())
     at = "".join(f" The {name} threshold is {number(value)}." for name, value in thresholds.items())
     return Chart(
