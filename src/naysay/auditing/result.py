@@ -91,13 +91,13 @@ class Audit:
     def findings(self) -> dict[str, str]:
         """Return {finding: text}, in the order in which they are printed."""
         thresholds = ", ".join(f"{name} {value:.4g}" for name, value in self.thresholds.items())
-        reasons = "".join(f", {name} {count:,}" for name, count in self.suspected_by.items())
+        reasons = ", ".join(f"{name} {count:,}" for name, count in self.suspected_by.items()) or "none"
         easy, gradient = _gradient_texts(self.gradient_share)
         documents = counted(self.documents, "document")
         return {
             "set": f"{counted(self.negatives, 'negative')} of {counted(self.anchors, 'anchor')}, {documents}",
             "false": _false_text(self.false_share, self.negatives),
-            "suspected": f"{self.suspected:,} ({percent(self.suspected / self.negatives)}){reasons}",
+            "suspected": f"{self.suspected:,} ({percent(self.suspected / self.negatives)}): {reasons}",
             "too easy": easy,
             "gradient": gradient,
             "duplicates": "unknown" if self.duplicates is None else f"{self.duplicates:,}",
