@@ -13,8 +13,9 @@ from rich.console import Console
 
 from naysay import NaysayError
 from naysay.demo import Demonstration, tutorial
-from naysay.demo._summary import mean_of, verdict
+from naysay.demo._show import advice_sentence, mean_of, result_sentence
 from naysay.errors import MissingExtraError
+from naysay.text import percent
 
 sys.path.append(str(Path(__file__).parent / "demo"))
 from planted_library import planted_library
@@ -65,29 +66,29 @@ def test_the_table_is_made_from_the_numbers(finished):
             assert str(mean_of(values)) in line
 
 
-def test_the_verdict_is_computed(finished):
+def test_the_result_is_computed_and_followed_by_what_to_do(finished):
     result, printed, _ = finished
     scores = {arm: rows["MRR"] for arm, rows in result.quality.items()}
-    assert result.verdict == verdict(scores, "MRR", "judged", ("in-batch", "plain hard"))
-    assert result.verdict in " ".join(printed.split())
+    assert (result.summary, result.advice) == (result_sentence(scores, "MRR"), advice_sentence(scores))
+    assert f"{result.summary} {result.advice}" in " ".join(printed.split())
 
 
 def test_what_else_is_printed(finished):
     result, printed, folder = finished
     flat = " ".join(printed.split())
     library = planted_library()
-    assert "432 names with a docstring, 144 of which share it with another name" in flat
-    assert f"Corpus {library.fingerprint}." in flat
+    assert "432 names with a docstring. 144 names share theirs with another name" in flat
+    assert f"Fingerprint {library.fingerprint}." in flat
     assert (result.names, result.duplicates, result.fingerprint) == (432, 144, library.fingerprint)
-    for name, found in result.found.items():
+    for name, found in result.detection.items():
         line = next(line for line in printed.splitlines() if line.startswith(f"│ {name} "))
-        assert f"{100 * found.recall:.1f} %" in line
-        assert f"{100 * found.precision:.1f} %" in line
+        assert percent(found.recall) in line
+        assert percent(found.precision) in line
     assert f"Threshold: {result.rule}" in flat
-    assert f"of the test names {result.let_through:.1%} score below it" in flat
-    assert f"best served by {result.howmany.k:,} random negatives" in flat
-    assert f"What was mined, and why: {folder / 'report.html'}" in flat
-    assert printed.rstrip().endswith("s in all.")
+    assert f"{percent(result.miss_rate)} of the test positives are below it" in flat
+    assert f"Best: {result.k_estimate.k:,} random negatives" in flat
+    assert f"Report of the mined negatives: {folder / 'report.html'}" in flat
+    assert printed.splitlines()[-1].startswith("Took ")
 
 
 def test_what_is_written(finished):
@@ -95,9 +96,9 @@ def test_what_is_written(finished):
     assert sorted(path.name for path in folder.iterdir()) == ["report.html", "results.json"]
     numbers = json.loads((folder / "results.json").read_text())
     assert numbers["quality"] == result.quality
-    assert numbers["verdict"] == result.verdict
+    assert (numbers["summary"], numbers["advice"]) == (result.summary, result.advice)
     assert (numbers["seed"], numbers["quick"], numbers["names"]) == (0, False, result.names)
-    assert numbers["found"]["Duplicates, by text"]["recall"] == result.found["Duplicates, by text"].recall
+    assert numbers["detection"]["Duplicates, by text"]["recall"] == result.detection["Duplicates, by text"].recall
     page = (folder / "report.html").read_text()
     assert "Negatives for the standard library" in page
     assert f"{100 * np.mean(result.quality['judged']['MRR']):.1f} %" in page
@@ -134,7 +135,7 @@ def parts_of(library):
     return library.names, library.documents
 
 
-# ---- refusals, before anything is read ------------------------------------------------------------------
+# ---- errors, before anything is read ------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -144,7 +145,7 @@ def nothing_is_read(monkeypatch):
 
 @pytest.mark.usefixtures("nothing_is_read")
 def test_a_bad_seed(tmp_path):
-    with pytest.raises(NaysayError, match=r"demo: `seed` must be at least 0, got -1\."):
+    with pytest.raises(NaysayError, match=r"demo: `--seed` must be at least 0, got -1\."):
         MODULE.run(seed=-1, out=tmp_path / "new")
 
 
@@ -154,7 +155,7 @@ def test_a_folder_of_other_things(tmp_path, monkeypatch):
     (tmp_path / "naysay-demo" / "mine.txt").write_text("")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        NaysayError, match=r"demo: `out` must be a new folder, or that of an earlier demo, got 'naysay-demo'"
+        NaysayError, match=r"demo: `--out` must be a new folder, or that of an earlier demo, got 'naysay-demo'"
     ):
         MODULE.run()
 
@@ -167,11 +168,11 @@ def test_without_torch(tmp_path, monkeypatch):
     assert not (tmp_path / "new").exists()
 
 
-def test_threads_are_put_back_after_a_refusal(tmp_path, monkeypatch):
-    def refused():
+def test_threads_are_put_back_after_an_error(tmp_path, monkeypatch):
+    def failing():
         raise NaysayError("no source")
 
-    monkeypatch.setattr(MODULE, "read_library", refused)
+    monkeypatch.setattr(MODULE, "read_library", failing)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

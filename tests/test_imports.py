@@ -21,6 +21,7 @@ LAYERS = [
     "errors",
     "checks",
     "arrays",
+    "text",
     "types",
     "rng",
     "kernels",

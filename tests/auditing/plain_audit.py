@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from naysay.auditing._scored import Scored
+from naysay.auditing._scores import SetScores
 from naysay.auditing._training_set import TrainingSet
 from naysay.positives import Positives
 
@@ -32,7 +32,7 @@ def a_set(ids, pairs, *, scores=None, positive_scores=None, n_items=None, query_
     )
 
 
-def scored_of(negatives, positives, anchors):
+def scores_of(negatives, positives, anchors):
     """Scores as the audit holds them; the first scored positive of each anchor is its one."""
     positives, anchors = np.array(positives, np.float32), np.array(anchors, np.int64)
     seen, one = set(), []
@@ -40,18 +40,18 @@ def scored_of(negatives, positives, anchors):
         if anchor not in seen and not np.isnan(positives[place]):
             seen.add(anchor)
             one.append(place)
-    return Scored(np.array(negatives, np.float32), positives, anchors, np.array(one, np.int64))
+    return SetScores(np.array(negatives, np.float32), positives, anchors, np.array(one, np.int64))
 
 
-def plain_pulls(scored, temperature):
+def plain_weights(scores, temperature):
     """({(anchor, slot): p}, idle share), by loops."""
     sums, rows, idle = {}, {}, 0
     there = 0
-    for positive, anchor in zip(scored.positives.tolist(), scored.anchors.tolist(), strict=True):
+    for positive, anchor in zip(scores.positives.tolist(), scores.anchors.tolist(), strict=True):
         if math.isnan(positive):
             continue
         there += 1
-        own = {slot: score for slot, score in enumerate(scored.negatives[anchor].tolist()) if not math.isnan(score)}
+        own = {slot: score for slot, score in enumerate(scores.negatives[anchor].tolist()) if not math.isnan(score)}
         top = max([positive, *own.values()])
         whole = math.exp((positive - top) / temperature)
         whole += sum(math.exp((score - top) / temperature) for score in own.values())

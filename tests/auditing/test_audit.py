@@ -1,4 +1,4 @@
-"""The whole audit: findings on planted worlds and on sets made by hand, JSON, and what is refused."""
+"""The whole audit: findings on planted worlds and on sets made by hand, JSON, and errors."""
 
 import json
 
@@ -32,17 +32,18 @@ def refusal(call, *arguments, **options):
 
 def test_nearest_negatives_are_suspected_and_the_truth_is_in_the_interval():
     truth = WORLD.false_negative_rate(np.arange(200), NEAREST.ids)
-    assert FOUND.false.low <= truth <= FOUND.false.high
+    assert FOUND.false_share.low <= truth <= FOUND.false_share.high
     assert (FOUND.anchors, FOUND.negatives, FOUND.documents, FOUND.proven) == (200, 1600, 500, 0)
-    line = FOUND.thresholds["calibrated"]
-    by_score = int((NEAREST.scores >= np.float32(line)).sum())
+    threshold = FOUND.thresholds["calibrated"]
+    by_score = int((NEAREST.scores >= np.float32(threshold)).sum())
     assert by_score > 300
     assert FOUND.suspected == sum(FOUND.suspected_by.values()) >= by_score
-    assert FOUND.rule.startswith(f"Suspected from {line:.4g} on, number 10 from below of 200 labelled positives")
-    assert FOUND.advice[0].startswith("Look at the worst rows, then drop or ignore ")
-    assert FOUND.pulls.counts["suspected"] == FOUND.suspected
-    assert sum(FOUND.pulls.counts.values()) == 1600
-    assert FOUND.pulls.masses["suspected"] > 0.5
+    assert f"{threshold:.4g}" in FOUND.rule
+    assert "200 labelled positives" in FOUND.rule
+    assert FOUND.advice[0].startswith("Review the worst rows, then drop or ignore ")
+    assert FOUND.gradient_share.counts["suspected"] == FOUND.suspected
+    assert sum(FOUND.gradient_share.counts.values()) == 1600
+    assert FOUND.gradient_share.shares["suspected"] > 0.5
 
 
 def test_most_worst_rows_are_false_in_truth():
@@ -55,9 +56,9 @@ def test_uniform_negatives_are_too_easy():
     drawn = ns.pools.Everything(WORLD.known).draw(ns.Query(np.arange(200)), 8, rng=ns.rng_for(0)).ids
     anchors, items = WORLD.known.pairs()
     easy = audit(a_set(drawn, list(zip(anchors, items, strict=True)), n_items=500), **SIDES)
-    assert easy.pulls.counts["easy"] > 0.5 * 1600
-    assert any("teach nothing at temperature 0.05" in sentence for sentence in easy.advice)
-    assert easy.false.estimate < 0.05 < FOUND.false.estimate
+    assert easy.gradient_share.counts["easy"] > 0.5 * 1600
+    assert any("no gradient at temperature 0.05" in sentence for sentence in easy.advice)
+    assert easy.false_share.estimate < 0.05 < FOUND.false_share.estimate
 
 
 def test_the_corpus_may_be_larger_than_the_set_and_in_another_order(tmp_path):
@@ -75,23 +76,23 @@ def test_the_corpus_may_be_larger_than_the_set_and_in_another_order(tmp_path):
     )
     assert (found.negatives, found.documents, found.duplicates) == (1600, 500, 0)
     assert found.thresholds["calibrated"] == FOUND.thresholds["calibrated"]
-    assert found.pulls.masses["suspected"] == pytest.approx(FOUND.pulls.masses["suspected"], abs=0.02)
-    assert found.quantity.auc == pytest.approx(FOUND.quantity.auc, abs=1e-6)
+    assert found.gradient_share.shares["suspected"] == pytest.approx(FOUND.gradient_share.shares["suspected"], abs=0.02)
+    assert found.k_verdict.auc == pytest.approx(FOUND.k_verdict.auc, abs=1e-6)
     assert found.worst[0].negative_text == TEXTS["corpus_texts"][FOUND.worst[0].negative]
 
 
 def test_scores_alone():
     alone = audit(NEAREST)
     assert alone.suspected == FOUND.suspected
-    assert alone.pulls == FOUND.pulls
-    assert alone.quantity.verdict == "cannot be told"
+    assert alone.gradient_share == FOUND.gradient_share
+    assert alone.k_verdict.verdict == "unknown"
     assert set(alone.thresholds) == {"calibrated"}
     given = audit(
         a_set(NEAREST.ids, list(zip(*WORLD.known.pairs(), strict=True)), n_items=500),
         scores=NEAREST.scores,
         positive_scores=NEAREST.known_scores,
     )
-    assert (given.suspected, given.false) == (alone.suspected, alone.false)
+    assert (given.suspected, given.false_share) == (alone.suspected, alone.false_share)
 
 
 @pytest.mark.parametrize(("name", "suffix"), [("triplet", "parquet"), ("labelled-list", "jsonl"), ("ids", "parquet")])
@@ -109,21 +110,25 @@ def test_scores_in_the_file(tmp_path, name, suffix):
     found = audit(path)
     alone = audit(NEAREST)
     assert (found.suspected, found.thresholds) == (alone.suspected, alone.thresholds)
-    assert found.pulls.masses == pytest.approx(alone.pulls.masses)
-    assert found.quantity.verdict == "cannot be told"
+    assert found.gradient_share.shares == pytest.approx(alone.gradient_share.shares)
+    assert found.k_verdict.verdict == "unknown"
 
 
-def test_few_labels_give_a_line_by_shares_and_say_so():
+def test_few_labels_give_a_threshold_by_shares():
     few = a_set(NEAREST.ids, list(zip(*WORLD.known.pairs(), strict=True))[:10], n_items=500)
     found = audit(few, **SIDES)
-    assert "a guess about the data, because 10 anchors with a scored positive cannot hold" in found.rule
-    assert "0.1% of uniform pairs are" in found.rule
+    assert "This is a guess" in found.rule
+    assert found.rule.endswith("got 10.")
+    assert "0.1% of uniform pairs score higher" in found.rule
     assert set(found.thresholds) == {"low", "high"}
     alone = audit(few, scores=NEAREST.scores)
-    assert "0.1% of the set's own pairs are" in alone.rule
-    assert alone.pulls is None
+    assert "0.1% of the set's own pairs score higher" in alone.rule
+    assert alone.gradient_share is None
     equal = audit(few, scores=np.ones(NEAREST.ids.shape))
-    assert (equal.rule, equal.suspected_by.get("score")) == ("Nothing is suspected: all scores are equal.", None)
+    assert (equal.rule, equal.suspected_by.get("score")) == (
+        "No negative is suspected by its score: all scores are equal.",
+        None,
+    )
 
 
 def test_neither_scores_nor_vectors():
@@ -131,15 +136,13 @@ def test_neither_scores_nor_vectors():
         a_set([[0, 1], [2, -1]], [(0, 0), (1, 3)], query_texts=["a", "b"], corpus_texts=["p", "q", "B.", "r"])
     )
     assert (found.proven, found.suspected_by) == (2, {"positive": 1, "anchor": 1})
-    assert (found.false.low, found.false.estimate, found.false.high) == (2 / 3, 2 / 3, 1.0)
-    assert found.advice == ("Take out 2 negatives, the anchor or a known positive: false for sure.",)
-    assert found.pulls is None
+    assert (found.false_share.low, found.false_share.estimate, found.false_share.high) == (2 / 3, 2 / 3, 1.0)
+    assert found.advice == ("Remove 2 negatives equal to the anchor or to a known positive: certainly false.",)
+    assert found.gradient_share is None
     assert found.thresholds == {}
-    assert "cannot be told without scores" in str(found)
+    assert "unknown without scores" in str(found)
     clean = audit(a_set([[1]], [(0, 0)], n_items=3))
-    assert clean.advice == (
-        "Nothing stands out among copies and repetitions. Vectors, or scores, would show the rest.",
-    )
+    assert clean.advice == ("No copies or repeated documents found. Pass vectors or scores to check the rest.",)
 
 
 RNG = np.random.default_rng(0)
@@ -166,15 +169,15 @@ OWN = [(row, row) for row in range(30)]
 def test_odd_sets_are_answered(ids, pairs, n_items, options):
     found = audit(a_set(ids, pairs, n_items=n_items), **options)
     assert found.negatives == (np.array(ids) >= 0).sum()
-    assert 0 <= found.false.low <= found.false.estimate <= found.false.high <= 1
+    assert 0 <= found.false_share.low <= found.false_share.estimate <= found.false_share.high <= 1
     assert json.loads(found.to_json(), parse_constant=pytest.fail)["anchors"] == found.anchors
     assert str(found)
-    assert contents_of(found).advice[: len(found.advice)] == found.advice
+    assert contents_of(found).advice[: 1 + len(found.advice)] == (found.summary, *found.advice)
 
 
 def test_a_report_of_each_kind(tmp_path):
     page = report_audit(FOUND, tmp_path / "a.html", title="<b>my</b> set").read_text()
-    for part in ("&lt;b&gt;my&lt;/b&gt; set", "Pull", "The upper line", "best"):
+    for part in ("&lt;b&gt;my&lt;/b&gt; set", "Gradient share", "Upper threshold", "best"):
         assert part in page
     plain = contents_of(audit(a_set([[1]], [(0, 0)], n_items=3)))
     assert (plain.scores, plain.charts, plain.examples) == (None, (), ())
@@ -182,15 +185,15 @@ def test_a_report_of_each_kind(tmp_path):
     assert len(whole.scores.kept) + len(whole.scores.dropped) == 1600
     assert len(whole.scores.dropped) == FOUND.suspected
     assert whole.scores.high == FOUND.thresholds["calibrated"]
-    message = "report_audit: `found` must be an Audit, got int."
+    message = "report_audit: `audit` must be an Audit, got int."
     assert refusal(report_audit, 3, tmp_path / "b.html") == message
 
 
 def test_hubs_are_named():
     ids = np.stack([np.zeros(200, np.int64), np.arange(200) + 300], axis=1)
     found = audit(a_set(ids, list(zip(*WORLD.known.pairs(), strict=True)), n_items=500))
-    assert found.repeats.most[0][:2] == (0, 200)
-    assert any(sentence.startswith("Look at 1 document with more than ") for sentence in found.advice)
+    assert found.repeats.most_frequent[0][:2] == (0, 200)
+    assert any(sentence.startswith("Review 1 document with more than ") for sentence in found.advice)
 
 
 def test_the_same_seed_gives_the_same_audit_and_metrics_differ():
@@ -198,7 +201,7 @@ def test_the_same_seed_gives_the_same_audit_and_metrics_differ():
     for metric in ("dot", "l2"):
         other = audit(NEAREST, **SIDES, metric=metric)
         assert other.settings["metric"] == metric
-        assert other.quantity.auc == pytest.approx(FOUND.quantity.auc, abs=1e-3)  # unit vectors: the same order
+        assert other.k_verdict.auc == pytest.approx(FOUND.k_verdict.auc, abs=1e-3)  # unit vectors: the same order
 
 
 def test_commands_are_quoted_and_name_the_files(tmp_path):
@@ -224,18 +227,24 @@ def test_commands_are_quoted_and_name_the_files(tmp_path):
 
 def test_text_has_a_line_for_each_finding():
     lines = str(FOUND).splitlines()
-    assert lines[0] == "1,600 negatives of 200 anchors, 500 documents"
-    names = ["false", "suspected", "too easy", "pull", "duplicates", "repeated", "k", "thresholds"]
-    assert [line.split("  ")[0] for line in lines[1:9]] == names
-    assert tuple(lines[9:]) == FOUND.advice
+    first = len(FOUND.advice) + 1
+    assert lines[:first] == [FOUND.summary, *FOUND.advice]
+    assert lines[first] == "set          1,600 negatives of 200 anchors, 500 documents"
+    names = ["set", "false", "suspected", "too easy", "gradient", "duplicates", "repeated", "k", "thresholds"]
+    assert [line.split("  ")[0] for line in lines[first:]] == names == [*FOUND.findings()]
+    share = FOUND.false_share
+    assert FOUND.summary == (
+        f"At most about {100 * share.estimate:.1f} % of 1,600 negatives are false "
+        f"(95 % CI 0.0 % to {100 * share.high:.1f} %)."
+    )
 
 
 def test_json_holds_all_of_it(tmp_path):
     kept = json.loads(FOUND.write(tmp_path / "out.json").read_text(), parse_constant=pytest.fail)
-    assert kept["false"]["estimate"] == FOUND.false.estimate
-    assert kept["pulls"]["masses"] == FOUND.pulls.masses
-    assert kept["quantity"]["verdict"] == FOUND.quantity.verdict
-    assert kept["repeats"]["most"] == [list(each) for each in FOUND.repeats.most]
+    assert kept["false_share"]["estimate"] == FOUND.false_share.estimate
+    assert kept["gradient_share"]["shares"] == FOUND.gradient_share.shares
+    assert kept["k_verdict"]["verdict"] == FOUND.k_verdict.verdict
+    assert kept["repeats"]["most_frequent"] == [list(each) for each in FOUND.repeats.most_frequent]
     assert kept["worst"][0]["anchor_text"] == FOUND.worst[0].anchor_text
     assert kept["settings"] == {"metric": "cosine", "temperature": 0.05, "alpha": 0.05, "seed": 0}
     assert (kept["commands"], kept["notes"], kept["advice"]) == (
@@ -250,29 +259,29 @@ def test_json_holds_all_of_it(tmp_path):
     assert isinstance(FOUND, Audit)
 
 
-# ---- refusals -------------------------------------------------------------------------------------------------------
+# ---- errors   -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"metric": "cosin"}, "`metric` must be one of 'dot', 'cosine', 'l2', got 'cosin'. Did you mean 'cosine'?"),
-        ({"temperature": 0}, "`temperature` must be above 0 and finite, got 0.0."),
-        ({"temperature": "warm"}, "`temperature` must be one number, got 'warm'."),
-        ({"alpha": 1}, "`alpha` must be above 0 and below 1, got 1.0."),
+        ({"temperature": 0}, "`temperature` must be a finite number above 0, got 0."),
+        ({"temperature": "warm"}, "`temperature` must be a finite number above 0, got 'warm'."),
+        ({"alpha": 1}, "`alpha` must be a number above 0 and below 1, got 1."),
         ({"top": -1}, "`top` must be at least 0, got -1."),
         ({"seed": -1}, "`seed` must be at least 0, got -1."),
-        ({"query_vectors": [[1.0]]}, "`corpus_vectors` must be given along with the other vectors, got None."),
-        ({"corpus_vectors": [[1.0]]}, "`query_vectors` must be given along with the other vectors, got None."),
-        (SIDES | {"scores": [[1.0]]}, "`scores` must be None where there are vectors, got both."),
-        ({"query_ids": ["a"]}, "`query_ids` must be None without vectors, got names."),
-        ({"positive_scores": [1.0]}, "`positive_scores` must be given along with scores, got no scores."),
+        ({"query_vectors": [[1.0]]}, "`corpus_vectors` must be given along with the other vectors, got nothing."),
+        ({"corpus_vectors": [[1.0]]}, "`query_vectors` must be given along with the other vectors, got nothing."),
+        (SIDES | {"scores": [[1.0]]}, "`scores` must be left out with vectors, got both."),
+        ({"query_ids": ["a"]}, "`query_ids` must be left out without vectors, got names."),
+        ({"positive_scores": [1.0]}, "`positive_scores` must be given along with `scores`, got no scores."),
         ({"scores": [[1.0]]}, "`scores` must be of shape (200, 8), like the set, got shape (1, 1)."),
         ({"scores": np.full((200, 8), "a")}, "`scores` must be numbers, got dtype <U1."),
         ({"scores": np.full((200, 8), np.nan)}, "`scores` must be finite, got nan at row 0 (200 such rows)."),
         (
             SIDES | {"query_vectors": np.ones((200, 3))},
-            "`query_vectors` must be of width 32, like corpus_vectors, got 3.",
+            "`query_vectors` must be of width 32, like `corpus_vectors`, got 3.",
         ),
         (
             SIDES | {"query_vectors": np.ones((20, 32))},
@@ -284,5 +293,5 @@ def test_json_holds_all_of_it(tmp_path):
         ),
     ],
 )
-def test_what_is_refused(options, message):
+def test_invalid_arguments(options, message):
     assert refusal(audit, NEAREST, **options).startswith(f"audit: {message}")

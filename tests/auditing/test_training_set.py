@@ -1,4 +1,4 @@
-"""What is audited: every format with the same answer, duplicates counted, vectors found by name."""
+"""Training sets: every format gives the same, duplicates are counted, names are read."""
 
 import json
 
@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.auditing._given_vectors import moved, opened, rows_of
-from naysay.auditing._training_set import training_set
+from naysay.auditing._training_set import read_names, training_set
 from naysay.formats import read_negatives, write_negatives
 from naysay.formats._table import FORMATS
-from naysay.search import open_vectors
 
 KNOWN = ns.Positives.from_pairs([0, 0, 1, 2], [0, 1, 2, 3], 3, 9)
 IDS = np.array([[4, 5], [6, 7], [8, 4]])
@@ -62,12 +60,12 @@ def test_mined_negatives_and_ignored_pairs():
 @pytest.mark.parametrize(
     ("given", "format", "message"),
     [
-        (3, None, "audit: `negatives` must be the path of a training file, a TrainingFile or Mined, got a int."),
-        ("lost.parquet", None, "audit: `path` must be an existing file, got 'lost.parquet'."),
-        ("a.jsonl", "tripet", "audit: `format` must be one of 'triplet',"),
+        (3, None, "`negatives` must be the path of a training file, a TrainingFile or Mined, got a int."),
+        ("lost.parquet", None, "`path` must be an existing file, got 'lost.parquet'."),
+        ("a.jsonl", "tripet", "`format` must be one of 'triplet',"),
     ],
 )
-def test_what_is_refused(given, format, message):
+def test_what_is_no_training_set(given, format, message):
     with pytest.raises(ns.NaysayError) as caught:
         training_set(given, format)
     assert str(caught.value).startswith(message)
@@ -76,57 +74,31 @@ def test_what_is_refused(given, format, message):
 def test_a_set_without_negatives_and_a_format_for_no_file(tmp_path):
     path = tmp_path / "train.jsonl"
     path.write_text('{"query": "a", "pos": ["p"], "neg": []}\n')
-    with pytest.raises(ns.NaysayError, match="audit: `negatives` must be at least one negative, got none in "):
+    with pytest.raises(ns.NaysayError, match="`negatives` must be at least one negative, got none in "):
         training_set(path, None)
-    with pytest.raises(ns.NaysayError, match="`format` must be None where the negatives are no file, got 'ids'"):
+    with pytest.raises(ns.NaysayError, match="`format` must be left out where the negatives are not a file, got 'ids'"):
         training_set(read_negatives(path), "ids")
 
 
-# ---- vectors by name ------------------------------------------------------------------------------------------------
+def test_names(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-VECTORS = np.arange(8.0).reshape(4, 2) + 1
-
-
-def test_vectors_come_in_the_order_of_the_set():
-    vectors = open_vectors("b", VECTORS)
-    rows = rows_of("corpus", 2, ["c", "a"], ["a", "b", "c", "d"], vectors)
-    assert rows.tolist() == [2, 0]
-    ordered = moved(vectors, rows)
-    assert ordered.n == 4
-    assert ordered.rows(0, 9).tolist() == VECTORS[[2, 0, 1, 3]].tolist()
-    assert ordered.take(np.array([0, 3])).tolist() == VECTORS[[2, 3]].tolist()
-    assert moved(vectors, np.arange(4)) is vectors
-    assert rows_of("corpus", 2, None, None, vectors).tolist() == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("size", "names", "given", "message"),
-    [
-        (5, None, None, "`corpus_vectors` must be of at least 5 rows, like the set, got 4."),
-        (3, ["a", "b", "c"], None, "`corpus_vectors` must be of 3 rows, like the set, got 4. Pass corpus_ids"),
-        (2, None, ["a"], "`corpus_ids` must be None where the set has row numbers, got 1 names."),
-        (2, ["a", "b"], "ab", "`corpus_ids` must be an existing file, got 'ab'."),
-        (2, ["a", "b"], b"ab", "`corpus_ids` must be a list of names, or a file of them, got b'ab'."),
-        (2, ["a", "b"], ["a"], "`corpus_ids` must be 4 names, one for each row of corpus_vectors, got 1."),
-        (
-            2,
-            ["a", "x"],
-            ["a", "b", "c", "d"],
-            "`corpus_ids` must be names of all rows of the set, got none for 'x' (1 ",
-        ),
-    ],
-)
-def test_names_that_do_not_fit(size, names, given, message):
-    with pytest.raises(ns.NaysayError) as caught:
-        rows_of("corpus", size, names, given, open_vectors("b", VECTORS))
-    assert str(caught.value).startswith(f"audit: {message}")
-
-
-def test_vectors_without_a_score_are_refused():
-    bad = VECTORS.copy()
-    bad[2] = 0
-    with pytest.raises(
-        ns.NaysayError, match="audit: `query_vectors` must be without zero vectors, which have no cosine"
+    text, table, two = tmp_path / "a.txt", tmp_path / "a.parquet", tmp_path / "b.parquet"
+    text.write_bytes(b"a\r\nb c\n\xff\n")
+    assert read_names("--query-ids", text) == ["a", "b c", "\udcff"]
+    pq.write_table(pa.table({"id": [1, 2]}), table)
+    assert read_names("--query-ids", table) == ["1", "2"]
+    pq.write_table(pa.table({"a": [1], "b": [2]}), two)
+    (tmp_path / "c.parquet").write_bytes(b"no")
+    (tmp_path / "a.jsonl").write_text('{"name": "x"}\n{"name": "y"}\n')
+    assert read_names("--query-ids", tmp_path / "a.jsonl") == ["x", "y"]
+    for path, message in (
+        (tmp_path / "lost.txt", "an existing file"),
+        (tmp_path / "lost.parquet", "an existing file"),
+        (two, "a file with one column, got 2 in"),
+        (tmp_path / "c.parquet", "a file that can be read to its end, got"),
+        (tmp_path / "a.npy", "a"),
     ):
-        opened("query_vectors", bad, "cosine")
-    assert opened("query_vectors", bad, "dot").n == 4
+        with pytest.raises(ns.NaysayError, match=f"`--query-ids` must be {message}"):
+            read_names("--query-ids", path)

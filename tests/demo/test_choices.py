@@ -1,4 +1,4 @@
-"""How many, where the line lies, and whether the judge was right: against plain loops."""
+"""How many negatives, the threshold, and what the detectors find: against plain loops."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,7 @@ import torch
 from planted_library import planted_library
 
 from naysay import pools
-from naysay.demo import _choices as choices
-from naysay.demo import tutorial
+from naysay.demo import choices, tutorial
 from naysay.quantity import estimate
 from naysay.rng import rng_for
 from naysay.types import Query
@@ -54,7 +53,7 @@ def test_how_many_is_the_estimate_of_its_own_curve(parts, monkeypatch):
     assert found.k == estimate(trained, curve, k_max=10_000).k
 
 
-def test_line_and_detection_against_loops(parts):
+def test_threshold_and_detection_against_loops(parts):
     found = tutorial.lesson(parts, steps=40, seed=0)
     pairs, held, text_of = parts.train, parts.validation, parts.train.library.text_of
     own = [
@@ -63,19 +62,21 @@ def test_line_and_detection_against_loops(parts):
             found.halfway.vectors(held.queries), found.halfway.vectors(held.documents), strict=True
         )
     ]
-    line = choices.line_of(found, held)
-    assert line.high == pytest.approx(sorted(own)[int(0.05 * (len(own) + 1)) - 1], abs=1e-6)
-    assert choices.let_through(found, line, held) < 0.05
+    by_score = choices.calibrated(found, held)
+    assert by_score.high == pytest.approx(sorted(own)[int(0.05 * (len(own) + 1)) - 1], abs=1e-6)
+    assert choices.miss_rate(found, by_score, held) < 0.05
     rows = [
-        (text_of[item] == text_of[anchor], found.plain.scores[anchor, slot] >= line.high)
+        (text_of[item] == text_of[anchor], found.plain.scores[anchor, slot] >= by_score.high)
         for anchor, items in enumerate(found.plain.ids.tolist())
         for slot, item in enumerate(items)
         if item >= 0
     ]
-    by_text, by_score = choices.detected(found, line, pairs).values()
+    text_found, score_found = choices.evaluated(found, by_score, pairs).values()
     duplicates = sum(duplicate for duplicate, _ in rows)
     assert duplicates > 50
-    assert (by_text.precision, by_text.recall, by_text.flagged) == (1, 1, duplicates)
-    assert by_score.flagged == sum(flag for _, flag in rows)
-    assert by_score.recall == pytest.approx(sum(duplicate and flag for duplicate, flag in rows) / duplicates)
-    assert by_score.precision == pytest.approx(sum(duplicate and flag for duplicate, flag in rows) / by_score.flagged)
+    assert (text_found.precision, text_found.recall, text_found.flagged) == (1, 1, duplicates)
+    assert score_found.flagged == sum(flag for _, flag in rows)
+    assert score_found.recall == pytest.approx(sum(duplicate and flag for duplicate, flag in rows) / duplicates)
+    assert score_found.precision == pytest.approx(
+        sum(duplicate and flag for duplicate, flag in rows) / score_found.flagged
+    )

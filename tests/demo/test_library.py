@@ -225,7 +225,7 @@ def test_a_library_without_source_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "only.pyc").write_bytes(b"")
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
     sentence = (
-        r"demo: `library` must be Python source with docstrings, got none in '.*'\. This Python has its library without"
+        r"read_library: `root` must be a folder of Python source with docstrings, got none in '.*'\. This Python has"
     )
     with pytest.raises(NaysayError, match=sentence):
         read_library()

@@ -212,7 +212,7 @@ def test_all_arms_learn_in_as_many_steps(library, monkeypatch):
     copied = Trainer.copy
     monkeypatch.setattr(Trainer, "copy", lambda self: made.append(copied(self)) or made[-1])
     parts, heard = split(library, 0), []
-    found = lesson(parts, steps=40, seed=0, tell=heard.append)
+    found = lesson(parts, steps=40, seed=0, on_progress=heard.append)
     assert tuple(found.quality) == tutorial.ARMS
     assert sorted(trainer.step for trainer in made) == [20, 40, 40, 40, 40]  # the first is what was mined with
     untrained = quality(Encoder(parts.train, rng_for(0)), parts.test, parts.train, parts.validation)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
+from naysay._slots import EMPTY
 from naysay.arrays import to_numpy
 from naysay.detectors.policy import attract, compact, drop, ignore, reweight
 from naysay.errors import NaysayError
-from naysay._slots import EMPTY
 from naysay.testing._trials import differs
 
 POLICIES = {"drop": drop, "reweight": reweight, "attract": attract, "ignore": ignore}

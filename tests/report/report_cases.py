@@ -27,7 +27,7 @@ HOSTILE = (
     b"broken \xff\xfe utf-8".decode("utf-8", "surrogateescape"),
     "lone \ud800 half",
     "&amp; &lt;b&gt; \u2028 \u2029",
-    "javascript:window.hacked=5 {{7*7}} ${7*7} LINE",
+    "javascript:window.hacked=5 {{7*7}} ${7*7} THRESHOLD",
     "\u0627\u0644\u0639\u0631\u0628\u064a\u0629 \u05e2\u05d1\u05e8\u05d9\u05ea",
     "long " + "<&>" * 400_000,
 )
@@ -40,25 +40,25 @@ def sample(n=40, width=25, k=4, *, of_anchors=0, seed=0, **changed):
     scores[:, : width // 10] += 0.4
     scores = -np.sort(-scores, axis=1).astype(np.float32)
     positives = rng.normal(0.7, 0.15, n).astype(np.float32)
-    for row in range(0, n, 4):  # as high as the last negative that its anchor takes at the line
+    for row in range(0, n, 4):  # as high as the last negative that its anchor takes at the threshold
         positives[row] = scores[row][scores[row] < 0.55][k - 1]
     given = {
         "anchors": np.repeat(np.arange(n), width),
         "scores": scores.ravel(),
         "values": scores.ravel(),
         "k": np.full(n, k),
-        "line": 0.55,
+        "threshold": 0.55,
         "positives": positives,
         "positive_anchors": np.arange(n),
         "share": 0.09,
         "of_anchors": of_anchors,
-        "command": "mined.rethreshold(judge=Bands(LINE, LINE))",
+        "command": "mined.rethreshold(judge=Bands(THRESHOLD, THRESHOLD))",
     }
     return Sample(**(given | changed))
 
 
-def plain_figures(given, line):
-    """`moved` in loops."""
+def plain_figures(given, threshold):
+    """`at_threshold` in loops."""
     rows = {}
     for place, anchor in enumerate(given.anchors.tolist()):
         rows.setdefault(anchor, []).append((float(given.scores[place]), float(given.values[place])))
@@ -66,8 +66,8 @@ def plain_figures(given, line):
     scores, shares, lowest = [], [], {}
     for anchor, k in enumerate(given.k.tolist()):
         row = rows.get(anchor, [])
-        suspected += sum(value >= line for _, value in row)
-        taken = [place for place, (_, value) in enumerate(row) if value < line][:k]
+        suspected += sum(value >= threshold for _, value in row)
+        taken = [place for place, (_, value) in enumerate(row) if value < threshold][:k]
         negatives += len(taken)
         empty += k - len(taken)
         scores += [row[place][0] for place in taken]
@@ -75,14 +75,14 @@ def plain_figures(given, line):
         lowest[anchor] = -math.inf if len(taken) < k else min((row[place][0] for place in taken), default=math.inf)
     scale = given.of_anchors / len(given.k)
     found = {"suspected": scale * suspected, "negatives": scale * negatives, "empty": scale * empty}
-    found["score"] = sum(scores) / len(scores) if scores else math.nan
-    found["percentile"] = sum(shares) / len(shares) if shares else math.nan
-    known = list(zip(given.positives.tolist(), given.positive_anchors.tolist(), given.listed.tolist(), strict=True))
+    found["mean_score"] = sum(scores) / len(scores) if scores else math.nan
+    found["mean_percentile"] = sum(shares) / len(shares) if shares else math.nan
+    known = list(zip(given.positives.tolist(), given.positive_anchors.tolist(), given.retrieved.tolist(), strict=True))
     if given.by == "suspicion" or not known:
-        return found | {"let_through": math.nan, "false_rate": math.nan}
-    found["let_through"] = sum(score < line for score, _, _ in known) / len(known)
+        return found | {"miss_rate": math.nan, "false_rate": math.nan}
+    found["miss_rate"] = sum(score < threshold for score, _, _ in known) / len(known)
     listed = [(score, anchor) for score, anchor, there in known if there]
-    passed = sum(lowest[anchor] <= score < line for score, anchor in listed)
+    passed = sum(lowest[anchor] <= score < threshold for score, anchor in listed)
     if not negatives or not listed:
         return found | {"false_rate": math.nan}
     rate = given.share * passed / len(listed) * len(given.scores) / negatives
@@ -97,7 +97,7 @@ def example(text="a text", **changed):
         "score": 0.5,
         "suspicion": 0.25,
         "rank": 3,
-        "fate": "kept: top",
+        "outcome": "kept: top",
         "explanation": "Found by search at rank 3.",
     }
     return Example(**(given | changed))
@@ -131,7 +131,7 @@ def whole(text="", **changed):
         ),
         "examples": (
             Examples(f"Hardest {text}", "hardest", tuple(example(f"{n} {text}") for n in range(4)), f"Kept. {text}"),
-            Examples("Dropped", "dropped", (example("seven"), example("eight", fate=f"dropped: duplicate {text}"))),
+            Examples("Dropped", "dropped", (example("seven"), example("eight", outcome=f"dropped: duplicate {text}"))),
         ),
         "provenance": {"seed": "0", f"file {text}": f"sha256 {text}"},
         "notes": (f"A note. {text}",),

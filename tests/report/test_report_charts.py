@@ -23,7 +23,7 @@ from naysay.report import (
     score_distribution,
     threshold_tables,
 )
-from naysay.report.difficulty import percentile_bins
+from naysay.report.charts import percentile_bins
 
 
 def scores_of(reasons=2, *, seed=0, **changed):
@@ -58,7 +58,7 @@ def test_every_score_is_counted_once():
     for kind, count, *quantiles in chart.table.rows:
         assert count == len(values[kind]) == sum(row["scores"] for row in rows if row["kind"] == kind)
         assert quantiles == pytest.approx(np.quantile(values[kind], [0, 0.05, 0.5, 0.95, 1]))
-    assert "half of the positives scores are above 0.8" in chart.description
+    assert "the median of the positives is 0.8" in chart.description
 
 
 def test_many_reasons_share_a_curve():
@@ -70,13 +70,13 @@ def test_many_reasons_share_a_curve():
     assert len(set(colours)) == len(kinds)
 
 
-def test_lines_are_drawn_where_there_are_lines():
+def test_thresholds_are_drawn():
     assert len(score_distribution(scores_of()).spec["layer"]) == 1
     chart = score_distribution(scores_of(low=0.3, high=0.6))
     assert [row["score"] for row in chart.spec["layer"][1]["data"]["values"]] == [0.3, 0.6]
-    assert "The high line is at 0.6." in chart.description
+    assert "The high threshold is 0.6." in chart.description
     moving = score_distribution(scores_of(sample=sample()))
-    assert moving.spec["params"] == [{"name": "line", "value": 0.55}]
+    assert moving.spec["params"] == [{"name": "threshold", "value": 0.55}]
     by_suspicion = sample(by="suspicion", values=np.full(1000, 0.5))
     assert "params" not in score_distribution(scores_of(sample=by_suspicion)).spec
 
@@ -103,8 +103,8 @@ def test_the_tables_of_the_note():
     assert [row[5] for row in first.rows] == ["0.0882%", "0.0967%", "0.0991%", "0.1431%"]
     assert [row[3] for row in second.rows] == list(low.values())
     assert (first.mark, second.mark) == ((2,), (1,))
-    assert first.caption == "Pairs by the upper line high, counted at low = 0. Of the note."
-    assert second.caption == "Pairs by the lower line low, counted at high = 0.335. Of the note."
+    assert first.caption == "Pairs by the upper threshold high, counted at low = 0. Of the note."
+    assert second.caption == "Pairs by the lower threshold low, counted at high = 0.335. Of the note."
 
 
 def test_of_a_long_grid_the_rows_around_the_choice():
@@ -115,19 +115,19 @@ def test_of_a_long_grid_the_rows_around_the_choice():
     assert float(first.rows[first.mark[0]][0]) == pytest.approx(0.999, abs=0.006)
 
 
-def test_a_line_that_equal_scores_leave_unreached_is_not_shown_as_one_of_them():
+def test_a_threshold_above_all_scores_is_not_shown_as_one_of_them():
     scores = np.concatenate([np.random.default_rng(0).random(990), np.ones(10)])
     first, second = threshold_tables(choose_thresholds(scores))
     assert first.rows[first.mark[0]][0] == "just above 1"
-    assert second.caption == "Pairs by the lower line low, counted at high = just above 1."
+    assert second.caption == "Pairs by the lower threshold low, counted at high = just above 1."
 
 
 def test_thresholds_of_anchors_are_a_spread():
     chosen = choose_thresholds(np.random.default_rng(0).random((30, 200)), scope="anchor")
     (table,) = threshold_tables(chosen)
-    assert table.columns == ("line", "smallest", "median", "largest")
+    assert table.columns == ("threshold", "smallest", "median", "largest")
     assert float(table.rows[0][2]) == pytest.approx(np.median(chosen.high), rel=1e-5)
-    assert table.caption == "Each of 30 anchors has its own lines; this is their spread."
+    assert table.caption == "Each of 30 anchors has its own thresholds; this is their spread."
 
 
 def test_effectiveness_over_k():
@@ -175,7 +175,7 @@ def test_difficulty_by_percentile():
     assert [row["share"] for row in shares["data"]["values"]] == [0.0, 0.5]
     assert chart.table.rows[0] == (5.0, 0.1, 0.0)
     assert chart.description == (
-        "The mean score rises from 0.1 among the easiest to 0.9 among the hardest. "
+        "The mean score goes from 0.1 for the easiest to 0.9 for the hardest. "
         "The share same class goes from 0.0% to 50.0%."
     )
     assert len(difficulty_by_percentile([1], [2]).spec["hconcat"]) == 1
@@ -191,7 +191,7 @@ def test_difficulty_by_percentile():
         (lambda: difficulty_by_percentile([1], [1, 2]), r"`percentiles` must be as long as its partners"),
         (
             lambda: difficulty_by_percentile([1], [1], {"a": [1, 1]}),
-            r"`a` must be of 1 bins, like percentiles, got 2\.$",
+            r"`a` must be of 1 bins, like `percentiles`, got 2\.$",
         ),
         (lambda: difficulty_by_percentile([1], [1], {"a": [2]}), r"`a` must be \(b,\) shares from 0 to 1, or NaN"),
         (
@@ -209,11 +209,11 @@ def test_difficulty_by_percentile():
         (lambda: Table(3, ("a",), ()), r"^Table: `title` must be a text, got 3\.$"),
         (lambda: Table("t", (3,), ()), r"^Table: `columns\[0\]` must be a text, got 3\.$"),
         (lambda: Chart("t", "spec", "d"), r"^Chart: `spec` must be a Vega-Lite specification, a dict, got 'spec'\.$"),
-        (lambda: Chart("t", {}, " "), r"^Chart: `description` must be what is to be seen, got nothing\."),
+        (lambda: Chart("t", {}, " "), r"^Chart: `description` must be a text, got nothing\."),
         (lambda: Examples("t", "kind", (1,)), r"^Examples: `rows\[0\]` must be of type Example, got int\.$"),
         (
             lambda: Contents("t", ()),
-            r"^Contents: `advice` must be at least one sentence, got none\. Say first what to do",
+            r"^Contents: `advice` must be at least one sentence, got none\. Begin with what to do",
         ),
         (lambda: Contents("t", "do"), r"^Contents: `advice` must be a tuple, got 'do'\.$"),
         (lambda: Contents("t", (1,)), r"^Contents: `advice\[0\]` must be of type str, got int\.$"),
@@ -224,6 +224,6 @@ def test_difficulty_by_percentile():
         (lambda: whole(numbers=[1]), r"^Contents: `numbers` must be \{what: figure\}, got list\.$"),
     ],
 )
-def test_refusals(call, message):
+def test_invalid_arguments(call, message):
     with pytest.raises(NaysayError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""The report in a real browser: it renders alone, the line moves the figures, the search finds, nothing is obeyed.
+"""The report in a real browser: it renders alone, the slider moves the figures, the search works, text stays text.
 
 Debian's Chromium, driven by playwright. Where either is absent the tests are skipped, and say what to install.
 """
@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from report_cases import HOSTILE, sample, whole
 
-from naysay.report import Scores, moved, write_report
-from naysay.report._slider import ends
+from naysay.report import Scores, at_threshold, write_report
+from naysay.report._html_parts import slider_ends
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 MISSING = [
@@ -82,15 +82,15 @@ def figures(page):
     return page.eval_on_selector_all("[data-figure]", read)
 
 
-def check_figures(page, given, line):
+def check_figures(page, given, threshold):
     """The page's figures are those of Python, to the last digits of a double."""
-    now = moved(given, line)
+    now = at_threshold(given, threshold)
     for name, (value, text) in figures(page).items():
         wanted = getattr(now, name)
         if np.isnan(wanted):
             assert (value, text in ("unknown", "none")) == ("", True)
         else:
-            assert float(value) == pytest.approx(wanted, rel=1e-12), (name, line)
+            assert float(value) == pytest.approx(wanted, rel=1e-12), (name, threshold)
 
 
 def test_it_renders_alone(chromium, plain):
@@ -119,65 +119,65 @@ def test_the_figures_before_and_after_the_script_are_the_same(chromium, plain):
         assert float(after[name][0]) == pytest.approx(float(value), rel=1e-12)
 
 
-def test_the_line_moves_the_figures(chromium, plain):
+def test_the_slider_moves_the_figures(chromium, plain):
     given = sample(of_anchors=100)
-    low, high = ends(given)
+    low, high = slider_ends(given)
     some = float(given.scores[17])  # exactly at a score: such a candidate is suspected
     with opened(chromium, plain) as page:
         check_figures(page, given, 0.55)
         drawn = page.locator("[data-chart='0'] svg .mark-rule path, [data-chart='0'] svg .mark-rule line")
         where = "lines => lines.map(line => line.getAttribute('transform')).join()"
         places = drawn.evaluate_all(where)
-        for line in (some, low, high, -1.0, 0.2, 0.4571, 7.0):
-            page.fill("#exact", repr(line))
-            check_figures(page, given, line)
+        for threshold in (some, low, high, -1.0, 0.2, 0.4571, 7.0):
+            page.fill("#exact", repr(threshold))
+            check_figures(page, given, threshold)
         page.fill("#exact", "0.3")
         until(page, lambda: drawn.evaluate_all(where) != places)
         assert page.text_content("#command") == "mined.rethreshold(judge=Bands(0.3, 0.3))"
-        page.click("#back")
+        page.click("#reset")
         check_figures(page, given, 0.55)
         page.fill("#exact", "")  # no number: nothing happens
         check_figures(page, given, 0.55)
 
 
-def test_the_line_moves_by_keyboard(chromium, plain):
+def test_the_slider_moves_by_keyboard(chromium, plain):
     given = sample(of_anchors=100)
-    low, high = ends(given)
+    low, high = slider_ends(given)
     with opened(chromium, plain) as page:
-        page.focus("#line")
+        page.focus("#threshold")
         for key, place in (("End", 1000), ("ArrowLeft", 999), ("Home", 0), ("ArrowRight", 1), ("ArrowUp", 2)):
             page.keyboard.press(key)
-            assert page.input_value("#line") == str(place)
+            assert page.input_value("#threshold") == str(place)
             check_figures(page, given, low + (high - low) * place / 1000)
-            told = float(page.get_attribute("#line", "aria-valuetext"))
-            assert told == pytest.approx(low + (high - low) * place / 1000, rel=1e-3, abs=1e-3)
+            announced = float(page.get_attribute("#threshold", "aria-valuetext"))
+            assert announced == pytest.approx(low + (high - low) * place / 1000, rel=1e-3, abs=1e-3)
 
 
-def test_a_line_of_suspicion_moves(chromium, tmp_path):
+def test_a_threshold_of_suspicion_moves(chromium, tmp_path):
     values = np.random.default_rng(3).random(1000).astype(np.float32)
-    given = sample(by="suspicion", values=values, line=0.5, k=2, command="mined.rethreshold(LINE)")
+    given = sample(by="suspicion", values=values, threshold=0.5, k=2, command="mined.rethreshold(THRESHOLD)")
     scores = Scores(given.positives, given.scores, [], [], sample=given)
     with opened(chromium, write_report(tmp_path / "report.html", whole(scores=scores))) as page:
-        for line in (0.5, 0.25, 1.0, 0.0):
-            page.fill("#exact", repr(line))
-            check_figures(page, given, line)
+        for threshold in (0.5, 0.25, 1.0, 0.0):
+            page.fill("#exact", repr(threshold))
+            check_figures(page, given, threshold)
         assert figures(page)["false_rate"] == ["", "unknown"]
 
 
 def test_the_search_finds_and_hides(chromium, plain):
     with opened(chromium, plain) as page:
         seen = page.locator(".example:visible")
-        assert (seen.count(), page.text_content("#found")) == (6, "6 of 6 examples")
+        assert (seen.count(), page.text_content("#matches")) == (6, "6 of 6 examples")
         page.fill("#find", "SEVEN candidate")
-        assert (seen.count(), page.text_content("#found")) == (1, "1 of 6 examples")
+        assert (seen.count(), page.text_content("#matches")) == (1, "1 of 6 examples")
         assert page.locator(".kind:visible").count() == 1
         page.fill("#find", "")
         page.select_option("#kind", "hardest")
-        assert (seen.count(), page.text_content("#found")) == (4, "4 of 6 examples")
+        assert (seen.count(), page.text_content("#matches")) == (4, "4 of 6 examples")
         page.fill("#find", "nothing like this")
-        assert (seen.count(), page.text_content("#found")) == (0, "0 of 6 examples")
+        assert (seen.count(), page.text_content("#matches")) == (0, "0 of 6 examples")
         page.keyboard.press("Enter")  # does not send a form, and loads nothing
-        assert page.text_content("#found") == "0 of 6 examples"
+        assert page.text_content("#matches") == "0 of 6 examples"
 
 
 def test_light_and_dark_differ_and_can_be_read(chromium, plain, tmp_path):
@@ -228,29 +228,37 @@ def test_it_can_be_used_without_a_mouse_and_without_eyes(chromium, plain):
         for _ in range(60):
             page.keyboard.press("Tab")
             reached.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
-        assert {"line", "exact", "back", "find", "kind", "SUMMARY"} <= reached
+        assert {"threshold", "exact", "reset", "find", "kind", "SUMMARY"} <= reached
         nameless = page.evaluate(
             """() => [...document.querySelectorAll("input, select, button")].filter(
                  one => !(one.labels && one.labels.length) && !one.textContent.trim()).map(one => one.id)"""
         )
         assert nameless == []
-        told = page.locator("body").aria_snapshot()
-        for wanted in ('heading "A report" [level=1]', 'slider "Line, as a score"', 'searchbox "Find"', "table", "img"):
-            assert wanted in told, wanted
+        snapshot = page.locator("body").aria_snapshot()
+        for wanted in (
+            'heading "A report" [level=1]',
+            'slider "Threshold (score)"',
+            'searchbox "Find"',
+            "table",
+            "img",
+        ):
+            assert wanted in snapshot, wanted
         assert page.locator("[aria-live=polite]").count() == 2
         charts = page.locator("[data-chart]").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
-        assert charts[0].startswith("Curves of the share of scores over the score")
+        assert charts[0].startswith("Share of scores over the score")
         assert all(label and label != "Vega visualization" for label in charts)
 
 
 def test_what_changes_is_said_once(chromium, plain):
     with opened(chromium, plain) as page:
-        assert page.text_content("#told") == ""
+        assert page.text_content("#announced") == ""
         page.fill("#exact", "0.3")
         page.fill("#exact", "0.4")
-        until(page, lambda: page.text_content("#told"))
-        suspected = round(moved(sample(of_anchors=100), 0.4).suspected)
-        assert page.text_content("#told").startswith(f"Line at 0.4: suspected candidates {suspected}, negatives ")
+        until(page, lambda: page.text_content("#announced"))
+        suspected = round(at_threshold(sample(of_anchors=100), 0.4).suspected)
+        assert page.text_content("#announced").startswith(
+            f"Threshold 0.4: suspected candidates {suspected}, negatives "
+        )
 
 
 def test_it_fits_a_small_screen(chromium, plain):

@@ -1,4 +1,4 @@
-"""The file: one, whole, with a policy that names its scripts, and nothing of a user's text obeyed. No browser here."""
+"""The file: one, whole, with a policy that names its scripts, and users' text as text. No browser here."""
 
 import base64
 import hashlib
@@ -14,8 +14,8 @@ import pytest
 from report_cases import HOSTILE, example, sample, whole
 
 from naysay.errors import NaysayError
-from naysay.report import Chart, Contents, Examples, Table, html, moved, write_report
-from naysay.report._slider import ends
+from naysay.report import Chart, Contents, Examples, Table, at_threshold, html, write_report
+from naysay.report._html_parts import slider_ends
 
 STAND_IN = "window.vegaEmbed = async () => ({ view: null });"
 
@@ -72,7 +72,7 @@ def test_the_page_says_it_in_order(quick, tmp_path):
     titles = [text for tag in ("h2",) for _, text in page.all(tag)]
     assert titles == [
         "Scores",
-        "Move the line",
+        "Move the threshold",
         "Counts",
         "How many negatives",
         "Difficulty by percentile",
@@ -122,7 +122,7 @@ def test_hostile_text_anywhere_is_text(quick, tmp_path, place):
         sorted(given) for tag, given in plain.tags if tag != "span"
     ]
     data = json.loads(hostile.all("script", id="data")[0][1])
-    assert data["sample"]["line"] == 0.55
+    assert data["sample"]["threshold"] == 0.55
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
 
 
@@ -132,9 +132,9 @@ def test_texts_are_cut_and_shown(quick, tmp_path):
     assert len(text) < 200_000
 
 
-def test_the_figures_at_the_line_are_in_the_page_without_a_script(quick, tmp_path):
+def test_the_figures_are_in_the_page_without_a_script(quick, tmp_path):
     page = Page(written(tmp_path, whole()))
-    now = moved(sample(of_anchors=100), 0.55)
+    now = at_threshold(sample(of_anchors=100), 0.55)
     cells = {
         given["data-figure"]: (given["data-value"], text) for given, text in page.all("dd") if "data-figure" in given
     }
@@ -148,16 +148,17 @@ def test_the_figures_at_the_line_are_in_the_page_without_a_script(quick, tmp_pat
 
 def test_the_ends_of_the_slider():
     given = sample()
-    low, high = ends(given)
-    assert moved(given, low).suspected == 1000
-    assert moved(given, high).suspected == 0
-    assert ends(sample(line=np.inf)) == (low, high)
-    assert ends(sample(line=5.0)) == (low, 5.0)
-    assert ends(sample(by="suspicion", values=np.full(1000, 0.3))) == (0.0, 1.0)
+    low, high = slider_ends(given)
+    assert at_threshold(given, low).suspected == 1000
+    assert at_threshold(given, high).suspected == 0
+    assert slider_ends(sample(threshold=np.inf)) == (low, high)
+    assert slider_ends(sample(threshold=5.0)) == (low, 5.0)
+    assert slider_ends(sample(by="suspicion", values=np.full(1000, 0.3))) == (0.0, 1.0)
 
 
 def test_chosen_rows_are_said_to_be(quick, tmp_path):
-    given = Table("Lines", ("line", "share"), (("0.1", 0.5), ("0.2", 0.25)), "Two lines.", "A note.", mark=(1,))
+    rows = (("0.1", 0.5), ("0.2", 0.25))
+    given = Table("Thresholds", ("threshold", "share"), rows, "Two thresholds.", "A note.", mark=(1,))
     page = Page(written(tmp_path, Contents("t", ("do",), tables=(given,))))
     (row,) = page.all("tr", **{"class": "chosen"})
     assert row[1] == "0.2 chosen0.25"
@@ -183,7 +184,7 @@ def test_without_the_extra_there_are_tables_and_a_note(monkeypatch, tmp_path):
     assert len([1 for given, _ in page.all("script") if "type" not in given]) == 1
     assert len([1 for given, _ in page.all("details") if "open" in given]) == 3
     assert "pip install 'naysay[report]'" in "".join(text for _, text in page.all("li"))
-    assert "Curves of the share of scores" in "".join(text for _, text in page.all("p"))
+    assert "Share of scores over the score" in "".join(text for _, text in page.all("p"))
 
 
 def test_the_same_contents_give_the_same_bytes(quick, tmp_path):

@@ -1,4 +1,4 @@
-"""Other people's text: escaped, clean, cut, and JSON that cannot end its element."""
+"""Users' text: escaped, cleaned, cut, and JSON that cannot end its element."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from report_cases import HOSTILE
 
-from naysay.report._plain_text import attribute, boxed, number, script_data, share, short_names, shown_text
+from naysay.report._plain_text import attribute, boxed, script_data, short_names, shown_text
 
 ANY = st.text(st.characters(codec=None, categories=None), max_size=60)
 
@@ -92,36 +92,3 @@ def test_short_names_are_cut_and_differ():
 def test_json_has_no_nan():
     with pytest.raises(ValueError, match="JSON"):
         script_data(float("nan"))
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (1234567, "1,234,567"),
-        (3.0, "3"),
-        (0.123456, "0.1235"),
-        (-0.5, "-0.5"),
-        (12345.6, "12,346"),
-        (float("nan"), ""),
-        (1e-7, "1e-07"),
-        (float("inf"), "inf"),
-    ],
-)
-def test_numbers_for_people(value, text):
-    assert number(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0.0 %"),
-        (0.5, "50.0 %"),
-        (0.01, "1.0 %"),
-        (0.00123, "0.12 %"),
-        (1.0, "100.0 %"),
-        (float("nan"), "unknown"),
-    ],
-)
-def test_shares_for_people(value, text):
-    assert share(value) == text

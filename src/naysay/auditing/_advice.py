@@ -1,4 +1,4 @@
-"""What to do about a training set: sentences, the most pressing first, and the same for a shell."""
+"""What to do about a training set: sentences, the most pressing first, and shell commands."""
 
 from __future__ import annotations
 
@@ -6,114 +6,95 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
-from naysay.auditing._text import counted, percent
-from naysay.auditing.gradient_share import Pulls
-from naysay.auditing.k_verdict import Quantity
-from naysay.auditing.repeats import Repeats
-from naysay.detectors.share import Share
+from naysay.auditing._training_set import TrainingSet
+from naysay.auditing.findings import KVerdict
+from naysay.auditing.result import Audit
+from naysay.text import counted, percent
 
-_SOME, _HALF, _TIMES = 0.01, 0.5, 3  # suspected negatives, easy ones, and how often chance a repetition is worth a word
+_MIN_SUSPECTED, _MANY_EASY, _OVER_CHANCE = 0.01, 0.5, 3  # above these there is something to do
+
+
+def advice_on(audit: Audit, threshold: float) -> tuple[str, ...]:
+    """Return a sentence for each thing to do.
+
+    Args:
+        audit: The findings; its own `advice` is not read.
+        threshold: The score from which a negative is suspected; infinity: none.
+    """
+    sentences = []
+    unproven = audit.suspected - audit.proven
+    if audit.proven:
+        what = counted(audit.proven, "negative")
+        sentences.append(f"Remove {what} equal to the anchor or to a known positive: certainly false.")
+    if unproven >= max(1, _MIN_SUSPECTED * audit.negatives):
+        why = f"score {threshold:.4g} or higher, or a copy" if threshold < float("inf") else "copies"
+        sentences.append(f"Review the worst rows, then drop or ignore {counted(unproven, 'negative')} ({why}).")
+    share, k, repeats = audit.gradient_share, audit.k_verdict, audit.repeats
+    if share is not None and share.easy_share > _MANY_EASY:
+        sentences.append(
+            f"Mine harder negatives, or fewer: {percent(share.easy_share)} of them have no gradient at temperature "
+            f"{share.temperature:g}."
+        )
+    if audit.duplicates:
+        sentences.append(f"Remove {counted(audit.duplicates, 'duplicate')}: the same negative counts twice in its row.")
+    if repeats.above_limit and repeats.top_share > _OVER_CHANCE * repeats.expected_share:
+        sentences.append(
+            f"Review {counted(repeats.above_limit, 'document')} with more than {counted(repeats.limit, 'anchor')} each "
+            "(more than chance explains): hubs of the encoder, or boilerplate."
+        )
+    if k.verdict in ("too small", "too large"):
+        sentences.append(f"Use {k.best} negatives per row, in-batch ones included: k = {k.k} is {k.verdict}.")
+    if not sentences and share is None:
+        sentences.append("No copies or repeated documents found. Pass vectors or scores to check the rest.")
+    return tuple(sentences) or ("No problem found: train on it.",)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """Where the set and its vectors lie, as far as they are files.
+class InputFiles:
+    """The set and its vectors, as far as they are files: a path each, or None."""
 
-    Args:
-        path: Of the set.
-        format: Of the set.
-        named: Whether it has ids or texts, not row numbers.
-        queries: Files of vectors.
-        corpus: Files of vectors.
-        query_names: Files with the names of their rows.
-        corpus_names: Files with the names of their rows.
-    """
-
-    path: Path | None
-    format: str | None
-    named: bool
-    queries: Path | None
-    corpus: Path | None
-    query_names: Path | None
-    corpus_names: Path | None
+    given: TrainingSet
     metric: str
+    query_vectors: Any
+    corpus_vectors: Any
+    query_ids: Any
+    corpus_ids: Any
+
+    def path(self, name: str) -> Path | None:
+        """Return one of the inputs if it is a file."""
+        value = getattr(self, name)
+        return Path(value) if isinstance(value, str | Path) else None
 
     @property
     def tables(self) -> list[str] | None:
-        """The files that `naysay mine` needs beside the vectors; None where the set cannot be its pairs."""
+        """The files that `naysay mine` needs beside the vectors; None if it cannot read the set as pairs."""
+        given, names = self.given, (self.path("query_ids"), self.path("corpus_ids"))
         kinds = [".parquet", ".jsonl"]
-        if self.path is None or self.path.suffix.lower() not in kinds or self.format not in ("triplet", "n-tuple"):
+        if given.path is None or given.path.suffix.lower() not in kinds or given.format not in ("triplet", "n-tuple"):
             return None
-        if not self.named:
+        if given.corpus_names is None:  # row numbers
             return []
-        if self.query_names is None or self.corpus_names is None:
-            return None
-        if ".txt" in (self.query_names.suffix.lower(), self.corpus_names.suffix.lower()):
-            return None  # it reads tables
-        return ["--queries", str(self.query_names), "--corpus", str(self.corpus_names)]
+        if names[0] is None or names[1] is None or ".txt" in (name.suffix.lower() for name in names if name):
+            return None  # it reads tables only
+        return ["--queries", str(names[0]), "--corpus", str(names[1])]
 
 
-def advice(
-    negatives: int,
-    false: Share,
-    proven: int,
-    suspected: int,
-    high: float,
-    pulls: Pulls | None,
-    duplicates: int | None,
-    repeats: Repeats,
-    quantity: Quantity,
-) -> tuple[str, ...]:
-    """A sentence for each thing to do."""
-    found = []
-    if proven:
-        found.append(f"Take out {counted(proven, 'negative')}, the anchor or a known positive: false for sure.")
-    if suspected - proven >= max(1, _SOME * negatives):
-        line = f": a score of {high:.4g} or more, or a copy" if high < float("inf") else ": copies"
-        found.append(
-            f"Look at the worst rows, then drop or ignore {counted(suspected - proven, 'negative')}{line}; at most "
-            f"about {percent(false.estimate)} of all are false."
-        )
-    if pulls is not None and pulls.counts["easy"] > _HALF * sum(pulls.counts.values()):
-        easy = pulls.counts["easy"] / sum(pulls.counts.values())
-        found.append(
-            f"{percent(easy)} of the negatives teach nothing at temperature {pulls.temperature:g}: mine harder ones, "
-            "or fewer."
-        )
-    if duplicates:
-        found.append(f"Take out {counted(duplicates, 'duplicate')}: a negative that weighs twice.")
-    if repeats.beyond and repeats.top_share > _TIMES * repeats.by_chance:
-        found.append(
-            f"Look at {counted(repeats.beyond, 'document')} with more than {counted(repeats.limit, 'anchor')} each, "
-            "which chance does not give: hubs of the encoder, or boilerplate."
-        )
-    if quantity.verdict in ("too small", "too large"):
-        found.append(
-            f"k = {quantity.k} is {quantity.verdict} for labels as clean as these: {quantity.best} is best, negatives "
-            "of the batch included."
-        )
-    if not found and pulls is None:
-        found.append("Nothing stands out among copies and repetitions. Vectors, or scores, would show the rest.")
-    return tuple(found) or ("Nothing stands out: train on it.",)
-
-
-def commands(inputs: Inputs, quantity: Quantity) -> tuple[str, ...]:
-    """Lines to paste into a shell, each word quoted where it must be: mine again, look at k, audit the result."""
-    found: list[Sequence[str]] = []
-    vectors: list[str] = []
-    if inputs.queries is not None and inputs.corpus is not None:
-        vectors = ["--query-vectors", str(inputs.queries), "--corpus-vectors", str(inputs.corpus)]
-        vectors += [] if inputs.metric == "cosine" else ["--metric", inputs.metric]
-    if inputs.path is not None and vectors and (tables := inputs.tables) is not None:
-        mined = inputs.path.with_name(f"{inputs.path.name.partition('.')[0]}-mined.parquet")
-        k = quantity.k if quantity.verdict != "too large" or quantity.best is None else quantity.best
-        found.append(["naysay", "mine", str(inputs.path), *tables, *vectors, "-k", str(k), "-o", str(mined)])
+def commands_for(files: InputFiles, k: KVerdict) -> tuple[str, ...]:
+    """Return shell commands, quoted: mine again, audit the result, plot effectiveness over k."""
+    commands: list[Sequence[str]] = []
+    path, queries, corpus = files.given.path, files.path("query_vectors"), files.path("corpus_vectors")
+    if path is not None and queries is not None and corpus is not None and (tables := files.tables) is not None:
+        vectors = ["--query-vectors", str(queries), "--corpus-vectors", str(corpus)]
+        vectors += [] if files.metric == "cosine" else ["--metric", files.metric]
+        mined = path.with_name(f"{path.name.partition('.')[0]}-mined.parquet")
+        new_k = k.k if k.verdict != "too large" or k.best is None else k.best
+        commands.append(["naysay", "mine", str(path), *tables, *vectors, "-k", str(new_k), "-o", str(mined)])
         names = ["--query-ids", tables[1], "--corpus-ids", tables[3]] if tables else []
-        found.append(["naysay", "audit", str(mined), *vectors, *names])
-    if quantity.separation is not None:
-        found.append(["naysay", "howmany", "--separation", f"{quantity.separation:.4g}"])
-    # What a terminal would obey and not show does not belong into a line to paste.
-    return tuple(shlex.join(words) for words in found if all(map(str.isprintable, words)))
+        commands.append(["naysay", "audit", str(mined), *vectors, *names])
+    if k.separation is not None:
+        commands.append(["naysay", "howmany", "--separation", f"{k.separation:.4g}"])
+    # A path with control characters could do something else than it shows.
+    return tuple(shlex.join(words) for words in commands if all(map(str.isprintable, words)))

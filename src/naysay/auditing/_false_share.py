@@ -1,98 +1,172 @@
-"""How many negatives are false: what is proven, and at most how many more the scores leave room for."""
+"""The share of false negatives: what is proven, and an upper bound from the scores of a sample of the corpus."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.auditing._corpus_sample import Look
-from naysay.auditing._scored import Scored
+from naysay._rows import frozen
+from naysay.auditing._scores import SetScores
 from naysay.detectors._intervals import most_share
 from naysay.detectors.rate import unlabelled_share
 from naysay.detectors.share import Share
+from naysay.kernels import dots
+from naysay.kernels.threads import in_rows
+from naysay.positives import Positives
+from naysay.search._pair_scores import taken
+from naysay.search.exact import METRICS
+from naysay.search.vectors import Vectors
 
 CONFIDENCE = 0.95
-_LEAST = 19  # positives below which a bound says nothing
-_NEIGHBOURS = 32  # candidates on either side of a score that tell how many of its kind were taken
+_PAIRS, _ROWS, _ANCHORS = 1 << 22, 1 << 14, 2048  # at most: pairs, documents per anchor, anchors
+_MIN_POSITIVES = 19
+_NEIGHBOURS = 32  # candidates on either side of a score that estimate how often its like was selected
 _WHAT = "false negatives"
 _LIKE = (
-    "unlabelled positives score like the set's own: which pairs are labelled does not depend on the score, and the "
-    "model was trained on neither, or on both alike",
-    "anchors are independent of each other, and alike enough that those of the set show how much they differ",
+    "unlabelled positives score like the set's own: whether a pair is labelled does not depend on its score, and the "
+    "model was trained on both or on neither",
+    "anchors are independent of each other, and similar enough that those of the set show how much they differ",
 )
-_UNCUT = "what kept candidates out of the set, if anything did, was one line for all anchors, or a rank"
+_UNCUT = "if anything kept candidates out of the set, it was one threshold for all anchors, or a rank"
 _BY_SCORE = "of candidates with equal scores, false ones became negatives no more often than true ones"
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-def false_share(scored: Scored | None, seen: Look | None, proven: Mask, filled: Mask) -> Share:
-    """The share of false negatives: `low` is what is proven, `estimate` and `high` are at most so many.
-
-    From scores alone it can never be excluded that all other negatives are true: just these may score so high. So the
-    interval begins at what is proven. Its end, with a confidence of 95 %, and `estimate`, the value that the end is a
-    bound of, rest on the scores of the set's positives, one of each anchor.
-
-    With a look at the corpus: let an anchor have M unlabelled positives in the corpus, and let sel(s) be the share of
-    candidates of score s that are in the set. An unlabelled positive scores like a labelled one, so that of M of them
-    M E[sel(score of a positive)] are in the set. M is at most N P(candidate in S) / P(positive in S) for any tail S of
-    the scores (`detectors.unlabelled_share`). sel is counted among the 64 candidates that are nearest in score.
-
-    With scores alone: a false negative of the set scores like a positive below c, the highest score of a negative,
-    since a line at c may have kept the others out. So their share is at most P(negative in S) / P(positive in S |
-    below c). Fewer than 19 positives below c say nothing.
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CorpusSample:
+    """Scores of some anchors with uniformly drawn documents.
 
     Args:
-        scored: Scores of the set, or None.
-        seen: A `Look` at the corpus, where there are vectors.
-        proven: (n, k): false without a doubt.
+        anchors: (b,) ascending: anchors with a scored positive, drawn without replacement.
+        scores: (b, m) float32 of the same m documents for all anchors.
+        is_candidate: (b, m): False for known positives.
+        positives: (b,) the score of one positive of each anchor.
+        documents: N, the documents in the corpus.
+    """
+
+    anchors: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    is_candidate: Mask
+    positives: NDArray[np.float32]
+    documents: int
+
+    @property
+    def share(self) -> float:
+        """The share of the corpus that was sampled, m / N."""
+        return float(self.scores.shape[1]) / self.documents
+
+
+def sample_corpus(
+    queries: Vectors, corpus: Vectors, known: Positives, scores: SetScores, metric: str, rng: np.random.Generator
+) -> CorpusSample | None:
+    """Score at most 2^22 pairs: up to 2,048 anchors with up to 16,384 documents.
+
+    Anchors of which all documents are known are left out. None if no anchor is left.
+
+    Args:
+        queries: The vectors of the anchors.
+        corpus: The vectors of the documents.
+        known: The set's positives, sized like the vectors.
+        scores: The scores of the set.
+        metric: "cosine", "dot" or "l2".
+        rng: Draws anchors and documents.
+    """
+    if len(scores.one_each) == 0:
+        return None
+    size = min(corpus.n, _ROWS)
+    count = min(len(scores.one_each), _ANCHORS, max(1, _PAIRS // size))
+    chosen = scores.one_each[np.sort(rng.choice(len(scores.one_each), count, replace=False))]
+    anchors = scores.anchors[chosen]
+    items = np.arange(corpus.n) if size == corpus.n else np.sort(rng.choice(corpus.n, size, replace=False))
+    sides = [frozen(taken(side, ids)) for side, ids in ((queries, anchors), (corpus, items))]
+    norms = []
+    for side in sides:
+        length = np.empty(len(side))
+        in_rows(dots.norms, len(side), side.size, side, length)
+        norms.append(frozen(length))
+    table = np.empty((count, size), np.float32)
+    code = METRICS[metric]
+    in_rows(dots.all_scores, count, sides[0].size * size, code, sides[0], norms[0], sides[1], norms[1], table)
+    free = ~known.contains(np.repeat(anchors, size), np.tile(items, count)).reshape(count, size)
+    kept = free.any(axis=1)
+    if not kept.any():
+        return None
+    return CorpusSample(anchors[kept], table[kept], free[kept], scores.positives[chosen][kept], corpus.n)
+
+
+def false_share(scores: SetScores | None, sample: CorpusSample | None, proven: Mask, filled: Mask) -> Share:
+    """Estimate the share of false negatives: `low` is proven, `estimate` and `high` are upper figures.
+
+    Scores alone can never exclude that all other negatives are true and just score high, so the interval starts at
+    what is proven. Its end, with 95 % confidence, rests on the scores of the set's positives, one per anchor;
+    `estimate` is that bound without the allowance for chance.
+
+    With a corpus sample: let an anchor have M unlabelled positives in the corpus, and let sel(s) be the share of
+    candidates of score s that are in the set. Unlabelled positives score like labelled ones, so M E[sel(score of a
+    positive)] of them are in the set. M is at most N P(candidate in S) / P(positive in S) for any upper tail S of the
+    scores (`detectors.unlabelled_share`). sel is counted over the 64 candidates nearest in score.
+
+    With scores alone: a false negative of the set scores like a positive below c, the highest score of a negative,
+    since a threshold at c may have kept the others out. So their share is at most P(negative in S) / P(positive in S |
+    below c). At least 19 positives below c are needed.
+
+    Args:
+        scores: Scores of the set, or None.
+        sample: A sample of the corpus, if there are vectors.
+        proven: (n, k): false without doubt.
         filled: (n, k): slots with a negative.
     """
     total, sure = int(filled.sum()), float(proven.sum() / filled.sum())
-    notes: tuple[str, ...] = ()
-    if scored is None or len(scored.one) < _LEAST:
-        count = 0 if scored is None else len(scored.one)
-        notes = (f"it cannot tell: {count} anchors have a positive with a score, and {_LEAST} are needed",)
-        return Share(_WHAT, sure, sure, 1.0, CONFIDENCE, total, (), notes)
-    rest = scored.filled & ~proven
-    positives = scored.positives[scored.one].astype(np.float64)
-    if not rest.any() or np.ptp(np.concatenate([scored.negatives[rest], positives])) == 0:
-        left = 1.0 if rest.any() else sure
-        notes = ("it cannot tell: all scores are equal",) if rest.any() else ()
-        return Share(_WHAT, sure, sure, left, CONFIDENCE, total, (), notes)
-    if seen is not None:
-        part, n, assumed = _by_look(scored, seen, rest, positives), len(positives), (*_LIKE, _BY_SCORE)
+
+    def unknown(note: str) -> Share:
+        return Share(_WHAT, sure, sure, 1.0, CONFIDENCE, total, (), (note,))
+
+    if scores is None or len(scores.one_each) < _MIN_POSITIVES:
+        count = 0 if scores is None else len(scores.one_each)
+        return unknown(f"unknown: {count} anchors have a positive with a score, {_MIN_POSITIVES} are needed")
+    rest = scores.filled & ~proven
+    positives = scores.positives[scores.one_each].astype(np.float64)
+    if not rest.any():
+        return Share(_WHAT, sure, sure, sure, CONFIDENCE, total, ())
+    if np.ptp(np.concatenate([scores.negatives[rest], positives])) == 0:
+        return unknown("unknown: all scores are equal")
+    if sample is not None:
+        part, n, assumed = _by_sample(scores, sample, rest, positives), len(positives), (*_LIKE, _BY_SCORE)
     else:
-        below = positives[positives <= scored.negatives[rest].max()]
-        if len(below) < _LEAST:
-            notes = (
-                f"it cannot tell: {len(below)} of {len(positives)} positives score no higher than the highest "
-                "negative, so either none is false or a line kept such out; vectors would tell",
+        below = positives[positives <= scores.negatives[rest].max()]
+        if len(below) < _MIN_POSITIVES:
+            return unknown(
+                f"unknown: only {len(below)} of {len(positives)} positives score as low as a negative, so either no "
+                "negative is false or a threshold kept the false ones out; pass vectors to find out"
             )
-            return Share(_WHAT, sure, sure, 1.0, CONFIDENCE, total, (), notes)
-        known = unlabelled_share(np.where(rest, scored.negatives, 0), below, mask=rest, confidence=CONFIDENCE)
+        known = unlabelled_share(np.where(rest, scores.negatives, 0), below, mask=rest, confidence=CONFIDENCE)
         part, n, assumed = (known.estimate, known.high), len(below), (*_LIKE, _UNCUT)
-    if part[1] >= 1:
-        notes = ("it cannot tell: positives are few, or true negatives score as high; judge some by hand",)
+    few = "no upper bound: too few positives, or true negatives score as high as positives; label some by hand"
     estimate, high = (min(1.0, float(sure + (1 - sure) * share)) for share in part)
-    return Share(_WHAT, estimate, sure, high, CONFIDENCE, n, assumed, notes)
+    return Share(_WHAT, estimate, sure, high, CONFIDENCE, n, assumed, (few,) if part[1] >= 1 else ())
 
 
-def _by_look(scored: Scored, seen: Look, rest: Mask, positives: Floats) -> tuple[float, float]:
-    """(estimate, high) of the share of `rest` that is false, by what the corpus holds."""
+def _by_sample(scores: SetScores, sample: CorpusSample, rest: Mask, positives: Floats) -> tuple[float, float]:
+    """Return (estimate, high) of the share of `rest` that is false, by a sample of the corpus."""
     error = (1 - CONFIDENCE) / 3
-    prior = unlabelled_share(seen.scores, positives, mask=seen.free, confidence=1 - 2 * error)
-    chosen = rest[seen.anchors]
+    prior = unlabelled_share(sample.scores, positives, mask=sample.is_candidate, confidence=1 - 2 * error)
+    chosen = rest[sample.anchors]
     if not chosen.any():
         return 0.0, 1.0
-    ordered = np.sort(seen.scores[seen.free].astype(np.float64))
-    taken = np.sort(scored.negatives[seen.anchors][chosen].astype(np.float64))
+    ordered = np.sort(sample.scores[sample.is_candidate].astype(np.float64))
+    negatives = np.sort(scores.negatives[sample.anchors][chosen].astype(np.float64))
     place = np.searchsorted(ordered, positives)
     first, last = (ordered[np.clip(place + step, 0, len(ordered) - 1)] for step in (-_NEIGHBOURS, _NEIGHBOURS))
-    there = np.searchsorted(ordered, last, side="right") - np.searchsorted(ordered, first)
-    inside = np.searchsorted(taken, last, side="right") - np.searchsorted(taken, first)
-    selected = np.minimum(1.0, inside * seen.share / there)
-    each = int(seen.free.sum()) / seen.share / int(chosen.sum())  # candidates of the corpus for each negative
+    near = np.searchsorted(ordered, last, side="right") - np.searchsorted(ordered, first)
+    inside = np.searchsorted(negatives, last, side="right") - np.searchsorted(negatives, first)
+    selected = np.minimum(1.0, inside * sample.share / near)
+    per_negative = int(sample.is_candidate.sum()) / sample.share / int(chosen.sum())  # candidates of the whole corpus
     most = most_share(float(selected.sum()), len(selected), error)
-    return min(1.0, prior.estimate * each * float(selected.mean())), min(1.0, prior.high * each * most)
+    estimate = min(1.0, prior.estimate * per_negative * float(selected.mean()))
+    return estimate, min(1.0, prior.high * per_negative * most)

@@ -1,4 +1,4 @@
-"""What is audited: the negatives of a training set, wherever they come from, in one shape."""
+"""What is audited: the negatives of a training set, whatever its source, in one shape."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from naysay.checks import raise_invalid
 from naysay.formats._read_rows import opened_table
 from naysay.formats._readers import READERS, Rows
 from naysay.formats._table import format_called
+from naysay.formats._table_files import batches, column_names
 from naysay.formats.read_negatives import check_fit, format_told
 from naysay.formats.training_file import Collector, TrainingFile
 from naysay.mining.mined import Mined
 from naysay.positives import POSITIVE, Positives
 
 Ids = NDArray[np.int64]
-# Formats in which a row has one positive, so that the negatives of an anchor with several stand in several rows.
+# Formats with one positive per row: the negatives of an anchor with several positives are in several rows.
 _BY_PAIR = ("triplet", "n-tuple", "labelled-list", "nemo-inline", "colbert", "colbert-nway")
 _TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "nemo-inline")
 
@@ -30,19 +31,18 @@ class TrainingSet:
     """Anchors, their positives and their negatives.
 
     Args:
-        name: Where it comes from, for people.
-        path: Of the file, or None.
-        format: Of the file, or None.
+        name: The path, or "mined negatives".
+        path: The file, or None.
+        format: The format of the file, or None.
         ids: (n, k) int64, -1 empty: the distinct negatives of each anchor.
         scores: (n, k) float32, NaN where there is none; or None.
-        positives: What the set calls positive.
+        positives: The set's own positives.
         positive_scores: (pairs,) float32 beside positives.pairs(), NaN where there is none; or None.
-        query_names: What rows are called: ids where there are some, else texts, else None.
-        corpus_names: What rows are called: ids where there are some, else texts, else None.
-        query_texts: Or None.
-        corpus_texts: Or None.
-        duplicates: Slots that give an anchor a negative once more for the same positive; None where that is not
-            known.
+        query_names: The ids of the anchors, or else their texts, or None.
+        corpus_names: The ids of the documents, or else their texts, or None.
+        query_texts: The texts of the anchors, or None.
+        corpus_texts: The texts of the documents, or None.
+        duplicates: Slots that repeat a negative of the same anchor and positive; None if unknown.
     """
 
     name: str
@@ -52,36 +52,55 @@ class TrainingSet:
     scores: NDArray[np.float32] | None
     positives: Positives
     positive_scores: NDArray[np.float32] | None
-    query_names: list[str] | None
-    corpus_names: list[str] | None
-    query_texts: list[str] | None
-    corpus_texts: list[str] | None
-    duplicates: int | None
+    query_names: list[str] | None = None
+    corpus_names: list[str] | None = None
+    query_texts: list[str] | None = None
+    corpus_texts: list[str] | None = None
+    duplicates: int | None = None
+
+    def label(self, side: str, row: int) -> str:
+        """Return the text of a row of "query" or "corpus", or else its name, or else its number."""
+        for known in (getattr(self, f"{side}_texts"), getattr(self, f"{side}_names")):
+            if known is not None:
+                return str(known[row])
+        return f"row {row}"
 
 
 def training_set(given: Any, format: str | None) -> TrainingSet:
-    """A file in any format that `read_negatives` reads, what it answered, or `Mined`; a TrainingSet as it is."""
+    """Return a file in any format of `read_negatives`, a `TrainingFile`, or `Mined` as a TrainingSet."""
     if isinstance(given, TrainingSet):
         return given
     if isinstance(given, str | Path):
-        read, duplicates = _read(Path(given), format)
-        found = _of_file(read, duplicates)
+        result = _of_file(*_read(Path(given), format))
     elif format is not None:
-        raise_invalid("format", "None where the negatives are no file", repr(format))
+        raise_invalid("format", "left out where the negatives are not a file", repr(format))
     elif isinstance(given, TrainingFile):
-        found = _of_file(given, None)
+        result = _of_file(given, None)
     elif isinstance(given, Mined):
-        found = _of_mined(given)
+        result = _of_mined(given)
     else:
         rule = "the path of a training file, a TrainingFile or Mined"
         raise_invalid("negatives", rule, f"a {type(given).__name__}")
-    if not (found.ids >= 0).any():
-        raise_invalid("negatives", "at least one negative", f"none in {found.name}")
-    return found
+    if not (result.ids >= 0).any():
+        raise_invalid("negatives", "at least one negative", f"none in {result.name}")
+    return result
+
+
+def read_names(parameter: str, path: Path) -> list[str]:
+    """Return the lines of a .txt file, or the only column of a .parquet, .jsonl, .csv or .tsv file."""
+    if path.suffix.lower() != ".txt":
+        columns = column_names(parameter, path)
+        if len(columns) != 1:
+            raise_invalid(parameter, "a file with one column", f"{len(columns)} in {str(path)!r}")
+        return [str(value) for (values,) in batches(parameter, path, columns) for value in values]
+    if not path.is_file():
+        raise_invalid(parameter, "an existing file", repr(str(path)))
+    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def _read(path: Path, format: str | None) -> tuple[TrainingFile, int]:
-    """The file as `read_negatives` gives it, and how many slots are duplicates, which that leaves out."""
+    """Return the file as `read_negatives` does, and the number of duplicate slots, which that leaves out."""
     name = None if format is None else format_called(format)
     table = opened_table(path)
     if name is None:
@@ -100,7 +119,7 @@ def _read(path: Path, format: str | None) -> tuple[TrainingFile, int]:
 
 
 def _surplus(pairs: Ids, n_items: int, positives: Positives, *, by_pair: bool) -> int:
-    """How many of the pairs (anchor, negative) come more often than the anchor has rows."""
+    """Count the (anchor, negative) pairs that occur more often than the anchor has rows."""
     distinct, counts = np.unique(pairs, return_counts=True)
     allowed = np.maximum(positives.count(distinct // n_items), 1) if by_pair and len(distinct) else 1
     return int(np.maximum(counts - allowed, 0).sum())
@@ -124,7 +143,7 @@ def _of_file(read: TrainingFile, duplicates: int | None) -> TrainingSet:
 
 
 def _of_mined(mined: Mined) -> TrainingSet:
-    """What was mined, with its scores; pairs to ignore are no positives."""
+    """Return mined negatives with their scores. Pairs to ignore are not positives."""
     known, scores = mined.known, mined.known_scores
     if known.relation is not None:
         anchors, items = known.pairs()
@@ -132,16 +151,12 @@ def _of_mined(mined: Mined) -> TrainingSet:
         known = Positives.from_pairs(anchors[kept], items[kept], known.n_anchors, known.n_items)
         scores = None if scores is None else scores[kept]
     return TrainingSet(
-        name="what was mined",
+        name="mined negatives",
         path=None,
         format=None,
         ids=mined.ids,
         scores=np.where(mined.mask, mined.scores, np.float32(np.nan)),
         positives=known,
         positive_scores=scores,
-        query_names=None,
-        corpus_names=None,
-        query_texts=None,
-        corpus_texts=None,
         duplicates=0,
     )

@@ -1,38 +1,40 @@
-"""audit: how good are the negatives of a training set that exists already."""
+"""audit: how good are the negatives of an existing training set."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from naysay.auditing import _copies as copies
-from naysay.auditing._advice import Inputs, advice, commands
-from naysay.auditing._corpus_sample import Look, look
-from naysay.auditing._false_share import false_share
-from naysay.auditing._given_vectors import moved, opened, rows_of
-from naysay.auditing._scored import Scored, as_given, by_vectors
-from naysay.auditing._threshold import Line, line
+from naysay.auditing._advice import InputFiles, advice_on, commands_for
+from naysay.auditing._false_share import CorpusSample, false_share, sample_corpus
+from naysay.auditing._scores import SetScores, scores_as_given, scores_by_vectors, vectors_of
 from naysay.auditing._training_set import TrainingSet, training_set
-from naysay.auditing.gradient_share import by_band, pulls
-from naysay.auditing.k_verdict import enough
-from naysay.auditing.repeats import repeats
+from naysay.auditing.findings import gradient_share, k_verdict, repeats
 from naysay.auditing.result import Audit
-from naysay.auditing.worst import called, worst
-from naysay.checks import check_number, check_one_of, check_whole, raise_invalid
+from naysay.auditing.suspects import (
+    Reasons,
+    copies,
+    count_reasons,
+    is_proven,
+    score_threshold,
+    with_near_vectors,
+    worst_rows,
+)
+from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.mining._known import read_known
 from naysay.rng import rng_for
 from naysay.search.exact import METRICS
-from naysay.search.vectors import Vectors
 
-_TRAINED = (
-    "The line and the share rest on the set's own positives: if the model was trained on them they score higher than "
-    "unlabelled ones, and both come out too hopeful. Vectors of a model that has not seen them say more."
+_TRAINED_ON = (
+    "Threshold and share rest on the set's own positives. If the model was trained on them, they score higher than "
+    "unlabelled ones, and both figures are too optimistic. Use vectors of a model that has not seen them."
 )
-_IN_THE_SET = "The corpus is what the set itself holds: documents that are in no row were not looked at."
+_SMALL_CORPUS = "The corpus is the set itself: documents that are in no row were not sampled."
 
 
+@public
 def audit(
     negatives: Any,
     *,
@@ -49,163 +51,135 @@ def audit(
     top: int = 10,
     seed: int = 0,
 ) -> Audit:
-    """Say how many negatives of a training set are false, too easy, copies or repeated, whether k fits, and what to do.
+    """Audit the negatives of a training set: false, too easy, copied or repeated ones, whether k fits, what to do.
 
-    Vectors say most. Scores alone give no verdict on k and a weaker share of false negatives; without either, what is
-    found is copies, duplicates and repetitions. Cost: O(d) a pair, a pass over the texts, and a look at 2^22 pairs at
-    most; some 40 bytes a slot, 264 a text, and blocks.
+    Vectors allow all checks. With scores alone there is no verdict on k and a weaker bound on the false share. With
+    neither, copies, duplicates and repeated documents are found. Cost: O(d) per pair, a pass over the texts, and at
+    most 2^22 sampled pairs; about 40 bytes per slot and 264 per text.
 
     Args:
-        negatives: A training file in any format of `mining.read_negatives`; what that answered; or `Mined`.
-        format: Of the file; None tells it by the columns.
-        query_vectors: (n, d) and (N, d), or files of them, as `mine` takes them. Row i is query, or document, i of
-            the set: its row numbers, or else the order in which `read_negatives` gives them.
-        corpus_vectors: (n, d) and (N, d), or files of them, as `mine` takes them. Row i is query, or document, i of
-            the set: its row numbers, or else the order in which `read_negatives` gives them.
-        query_ids: What the vectors' rows are called, where the set has ids or texts and the vectors stand in
-            another order, or are more: lists, or files, .txt with one a line or tables of one column.
-        corpus_ids: What the vectors' rows are called, where the set has ids or texts and the vectors stand in
-            another order, or are more: lists, or files, .txt with one a line or tables of one column.
-        scores: (n, k) of the negatives, and positive_scores (pairs,) beside positives.pairs(), in place of vectors.
-            None: those of the set, if it has any.
+        negatives: A training file in any format of `formats.read_negatives`, a `TrainingFile`, or `Mined`.
+        format: The format of the file; None detects it by the columns.
+        query_vectors: (n, d), or a file, as for `mine`. Row i belongs to query i of the set, by row number or else in
+            the order of `read_negatives`.
+        corpus_vectors: (N, d), or a file, the same for documents.
+        query_ids: Names of the rows of `query_vectors`, if the set has ids or texts and the vectors are in another
+            order, or more: a list, or a file (.txt with one name per line, or a table of one column).
+        corpus_ids: Names of the rows of `corpus_vectors`.
+        scores: (n, k) scores of the negatives, instead of vectors. None: those of the set, if it has any.
+        positive_scores: (pairs,) scores beside positives.pairs(); only with `scores`.
         metric: "cosine", "dot" or "l2"; higher scores are closer.
-        temperature: T of InfoNCE, at which the pull of a negative is measured.
-        alpha: How many unlabelled positives may pass the line, as a share (`detectors.Calibrated`).
+        temperature: The temperature of InfoNCE, for the gradient share.
+        alpha: The miss rate of the score threshold: the share of unlabelled positives below it
+            (`detectors.Calibrated`).
         top: How many of the worst rows to keep.
-        seed: Of what is drawn: one positive of each anchor, and the look at the corpus.
+        seed: Seed for the positive drawn per anchor and for the corpus sample.
+
+    Returns:
+        The findings. `print` them, or see `Audit`.
+
+    Raises:
+        NaysayError: If the file cannot be read, there are no negatives, vectors or scores do not fit the set, or a
+            setting is out of range.
 
     Example:
         >>> import naysay as ns
         >>> world = ns.planted_world(200, 400, per_anchor=6, noise=0.3)
         >>> mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4, judge=None)
-        >>> found = audit(mined, query_vectors=world.anchor_vectors, corpus_vectors=world.item_vectors)
-        >>> found.negatives, found.proven, found.false.low <= found.false.estimate <= found.false.high
+        >>> result = ns.audit(mined, query_vectors=world.anchor_vectors, corpus_vectors=world.item_vectors)
+        >>> share = result.false_share
+        >>> result.negatives, result.proven, share.low <= share.estimate <= share.high
         (800, 0, True)
     """
     check_one_of("metric", metric, tuple(METRICS))
-    sharpness, share = check_number("temperature", temperature), check_number("alpha", alpha)
-    if not 0 < sharpness < np.inf:
-        raise_invalid("temperature", "above 0 and finite", sharpness)
-    if not 0 < share < 1:
-        raise_invalid("alpha", "above 0 and below 1", share)
+    settings = {
+        "metric": metric,
+        "temperature": check_number("temperature", temperature, above=0, finite=True),
+        "alpha": check_number("alpha", alpha, above=0, below=1),
+        "seed": check_whole("seed", seed, 0),
+    }
     check_whole("top", top, 0)
-    check_whole("seed", seed, 0)
     _check_one_source(query_vectors, corpus_vectors, query_ids, corpus_ids, scores)
-    found = training_set(negatives, format)
-    notes = []
-    sides: tuple[Vectors, Vectors] | None = None
-    scored: Scored | None
-    seen: Look | None = None
-    if query_vectors is not None:
-        sides = _sides(found, query_vectors, corpus_vectors, query_ids, corpus_ids, metric)
-        scored = by_vectors(found, *sides, metric, rng_for(seed))
-        known = read_known("negatives", found.positives, sides[0].n, sides[1].n)
-        seen = look(*sides, known, scored, metric, rng_for(seed, step=1))
-        if sides[1].n == found.positives.n_items and found.corpus_names is not None:
-            notes.append(_IN_THE_SET)
+    given = training_set(negatives, format)
+    sample: CorpusSample | None = None
+    known: SetScores | None
+    documents, notes = given.positives.n_items, []
+    if query_vectors is None:
+        known = scores_as_given(given, scores, positive_scores, rng_for(seed))
+        reasons = copies(given)
     else:
-        scored = as_given(found, scores, positive_scores, rng_for(seed))
-    reasons = copies.copies(found)
-    if sides is not None and scored is not None and metric == "cosine":
-        reasons = copies.with_near_vectors(reasons, found, scored, sides[1])
-    judged = None if scored is None else line(scored, seen, share)
-    if scored is not None and len(scored.one):
-        notes.append(_TRAINED)
-    settings = {"metric": metric, "temperature": sharpness, "alpha": share, "seed": seed}
-    documents = found.positives.n_items if sides is None else sides[1].n
-    inputs = Inputs(
-        path=found.path,
-        format=found.format,
-        named=found.corpus_names is not None,
-        queries=_file(query_vectors),
-        corpus=_file(corpus_vectors),
-        query_names=_file(query_ids),
-        corpus_names=_file(corpus_ids),
-        metric=metric,
-    )
-    return _judged(found, scored, seen, reasons, judged, documents, inputs, top, tuple(notes), settings)
+        queries, corpus = vectors_of(given, query_vectors, corpus_vectors, query_ids, corpus_ids, metric)
+        known = scores_by_vectors(given, queries, corpus, metric, rng_for(seed))
+        positives = read_known("negatives", given.positives, queries.n, corpus.n)
+        sample = sample_corpus(queries, corpus, positives, known, metric, rng_for(seed, step=1))
+        reasons = copies(given)
+        if metric == "cosine":
+            reasons = with_near_vectors(reasons, given, known, corpus)
+        if corpus.n == documents and given.corpus_names is not None:
+            notes.append(_SMALL_CORPUS)
+        documents = corpus.n
+    if known is not None and len(known.one_each):
+        notes.append(_TRAINED_ON)
+    files = InputFiles(given, metric, query_vectors, corpus_vectors, query_ids, corpus_ids)
+    result = _findings(given, known, sample, reasons, documents, top, settings)
+    return replace(result, commands=commands_for(files, result.k_verdict), notes=(*result.notes, *notes))
 
 
-def _judged(
-    found: TrainingSet,
-    scored: Scored | None,
-    seen: Look | None,
-    reasons: copies.Reasons,
-    judged: Line | None,
+def _findings(
+    given: TrainingSet,
+    scores: SetScores | None,
+    sample: CorpusSample | None,
+    reasons: Reasons,
     documents: int,
-    inputs: Inputs,
     top: int,
-    notes: tuple[str, ...],
     settings: dict[str, Any],
 ) -> Audit:
-    """All findings, once everything is scored."""
-    filled, sure = found.ids >= 0, copies.proven(reasons)
-    slots = int(filled.sum())
-    high = np.inf if judged is None else judged.high
-    by_score = np.zeros_like(filled) if scored is None else scored.negatives >= high
+    """Return all findings, once everything is scored."""
+    filled, proven = given.ids >= 0, is_proven(reasons)
+    threshold = None if scores is None else score_threshold(scores, sample, settings["alpha"])
+    value = np.inf if threshold is None else threshold.value
+    by_score = np.zeros_like(filled) if scores is None else scores.negatives >= value
     suspected = by_score | (reasons > 0)
-    by = copies.counted(reasons) | {"score": int((by_score & (reasons == 0)).sum())}
-    pulled = None
-    if scored is not None and len(scored.one):
-        pulled = by_band(*pulls(scored, settings["temperature"]), suspected, settings["temperature"])
-    counts = np.count_nonzero(filled, axis=1)
-    share = false_share(scored, seen, sure, filled)
-    often = repeats(found.ids, documents, lambda row: called(row, found.corpus_texts, found.corpus_names))
-    quantity = enough(int(np.median(counts[counts > 0])), seen)
-    numbers = (int(sure.sum()), int(suspected.sum()), high, pulled, found.duplicates, often, quantity)
-    return Audit(
-        name=found.name,
-        anchors=int((counts > 0).sum()),
-        negatives=slots,
+    counts = count_reasons(reasons) | {"score": int((by_score & (reasons == 0)).sum())}
+    share = None
+    if scores is not None and len(scores.one_each):
+        share = gradient_share(scores, suspected, settings["temperature"])
+    per_anchor = np.count_nonzero(filled, axis=1)
+    false = false_share(scores, sample, proven, filled)
+    result = Audit(
+        name=given.name,
+        anchors=int((per_anchor > 0).sum()),
+        negatives=int(filled.sum()),
         documents=documents,
-        false=share,
+        false_share=false,
         suspected=int(suspected.sum()),
-        suspected_by={name: count for name, count in by.items() if count},
-        proven=int(sure.sum()),
-        rule="Nothing is suspected by its score: there are none." if judged is None else judged.rule,
-        pulls=pulled,
-        duplicates=found.duplicates,
-        repeats=often,
-        quantity=quantity,
-        thresholds={} if judged is None else judged.suggested,
-        worst=worst(found, scored, reasons, high, top),
-        advice=advice(slots, share, *numbers),
-        commands=commands(inputs, quantity),
-        notes=(*(f"Assumed: {each}." for each in share.assumptions), *map(_sentence, share.notes), *notes),
+        suspected_by={name: count for name, count in counts.items() if count},
+        proven=int(proven.sum()),
+        rule="No negative is suspected by its score: there are no scores." if threshold is None else threshold.rule,
+        gradient_share=share,
+        duplicates=given.duplicates,
+        repeats=repeats(given.ids, documents, lambda row: given.label("corpus", row)),
+        k_verdict=k_verdict(int(np.median(per_anchor[per_anchor > 0])), sample),
+        thresholds={} if threshold is None else threshold.suggested,
+        worst=worst_rows(given, scores, reasons, value, top),
+        advice=(),
+        commands=(),
+        notes=(*(f"Assumes: {each}." for each in false.assumptions), *(f"False share {note}." for note in false.notes)),
         settings=settings,
-        _shares=None if judged is None else judged.shares,
-        _scored=scored,
+        _bands=None if threshold is None else threshold.bands,
+        _scores=scores,
         _reasons=reasons,
     )
-
-
-def _file(given: Any) -> Path | None:
-    return Path(given) if isinstance(given, str | Path) else None
-
-
-def _sentence(note: str) -> str:
-    return f"{note[0].upper()}{note[1:]}."
+    return replace(result, advice=advice_on(result, value))
 
 
 def _check_one_source(queries: Any, corpus: Any, query_ids: Any, corpus_ids: Any, scores: Any) -> None:
-    """Refuse half of the vectors, names without vectors, and scores beside vectors."""
+    """Raise for half of the vectors, names without vectors, and scores beside vectors."""
     if (queries is None) != (corpus is None):
         missing = "query_vectors" if queries is None else "corpus_vectors"
-        raise_invalid(missing, "given along with the other vectors", None)
+        raise_invalid(missing, "given along with the other vectors", "nothing")
     if queries is not None and scores is not None:
-        raise_invalid("scores", "None where there are vectors", "both", "Pass what the audit should go by.")
+        raise_invalid("scores", "left out with vectors", "both", "Pass one of them.")
     for name, given in (("query_ids", query_ids), ("corpus_ids", corpus_ids)):
         if given is not None and queries is None:
             raise_invalid(name, "left out without vectors", "names")
-
-
-def _sides(
-    found: TrainingSet, queries: Any, corpus: Any, query_ids: Any, corpus_ids: Any, metric: str
-) -> tuple[Vectors, Vectors]:
-    """The vectors of both sides, in the order of the set."""
-    asked, held = opened("query_vectors", queries, metric), opened("corpus_vectors", corpus, metric)
-    if asked.width != held.width:
-        raise_invalid("query_vectors", f"of width {held.width}, like `corpus_vectors`", asked.width)
-    rows = rows_of("query", found.positives.n_anchors, found.query_names, query_ids, asked)
-    places = rows_of("corpus", found.positives.n_items, found.corpus_names, corpus_ids, held)
-    return moved(asked, rows), moved(held, places)

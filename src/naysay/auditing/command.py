@@ -1,32 +1,38 @@
-"""The command `naysay audit`: read, encode if asked to, audit, print, write; whether the set passes."""
+"""The command `naysay audit`: read, encode, audit, print, write, and decide whether the set passes."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from math import isnan
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.text import Text
 
-from naysay.auditing._show import print_audit
-from naysay.auditing._text import percent
 from naysay.auditing._training_set import TrainingSet, training_set
 from naysay.auditing.audit import audit
 from naysay.auditing.report import report_audit
 from naysay.auditing.result import Audit
+from naysay.auditing.suspects import Worst
 from naysay.checks import raise_invalid, with_option_names
 from naysay.files import check_apart, check_page, check_target
+from naysay.text import percent
 
-_SAME = ("format", "metric", "temperature", "alpha", "top", "seed")
+_SETTINGS = ("format", "metric", "temperature", "alpha", "top", "seed")
 _VECTORS = ("query_vectors", "corpus_vectors", "query_ids", "corpus_ids")
 _OPTIONS = {
-    **{name: f"--{name.replace('_', '-')}" for name in (*_SAME, *_VECTORS)},
+    **{name: f"--{name.replace('_', '-')}" for name in (*_SETTINGS, *_VECTORS)},
     "path": "negatives",
     "name": "--model",
     "model": "--model",
     "folder": "--encoded",
 }
 _SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
+# Control characters, direction and other invisible marks, surrogate halves, private and unassigned ones, line ends.
+_NO_GLYPH = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
 
 @with_option_names("audit", _OPTIONS)
@@ -52,12 +58,12 @@ def audit_command(
     report: Path | None = None,
     console: Console | None = None,
 ) -> bool:
-    """Audit a training file; print, write, and say whether it passes.
+    """Audit a training file, print the result, write it, and return whether the set passes.
 
-    It fails if `fail_above` is given ("2%", or 0.02) and the *estimate* of the share of false negatives is above. Not
-    the lower end of the interval: that counts only what is proven, and would not move if somebody mined without a
-    judge. The estimate is an upper one, so a gate by it errs by stopping; set it by a run that you have looked at.
-    Where nothing can be estimated, a gate is refused: it would pass whatever the set is like.
+    It fails if `fail_above` ("2%" or "0.02") is given and the *estimate* of the false share is higher. The lower end of
+    the interval would not do: it counts only what is proven, and would not change if somebody mined without a judge.
+    The estimate is an upper figure, so the gate errs on the side of failing; choose the limit by a run that you have
+    checked. If nothing can be estimated, `fail_above` is an error: the set would pass whatever it is like.
     """
     out = console or Console()
     limit = _limit(fail_above)
@@ -70,26 +76,23 @@ def audit_command(
     check_apart({"--json": json, "--report": report}, read)
     vectors: dict[str, Any] = {"query_vectors": query_vectors, "corpus_vectors": corpus_vectors}
     vectors |= {"query_ids": query_ids, "corpus_ids": corpus_ids}
-    if model and any(given is not None for given in vectors.values()):
+    if model and any(value is not None for value in vectors.values()):
         raise_invalid("--model", "left out where vectors are given", repr(model))
-    for parameter, given in (
-        ("--query-prompt", query_prompt),
-        ("--corpus-prompt", corpus_prompt),
-        ("--encoded", encoded),
-    ):
-        if given and not model:
-            raise_invalid(parameter, "left out without --model", repr(str(given)))
+    with_model = {"--query-prompt": query_prompt, "--corpus-prompt": corpus_prompt, "--encoded": encoded}
+    for option, value in with_model.items():
+        if value and not model:
+            raise_invalid(option, "left out without --model", repr(str(value)))
     errors = Console(stderr=True)
     with errors.status("reading", spinner="line") as status:
-        found = training_set(negatives, format or None)
+        given = training_set(negatives, format or None)
         if model:
             status.stop()
             prompts = (query_prompt or None, corpus_prompt or None)
             folder = encoded or negatives.parent / f".{negatives.name}.vectors"
-            vectors = _encoded(found, model, folder, prompts)
+            vectors = _encoded(given, model, folder, prompts)
             status.start()
         status.update("auditing")
-        result = audit(found, **vectors, metric=metric, temperature=temperature, alpha=alpha, top=top, seed=seed)
+        result = audit(given, **vectors, metric=metric, temperature=temperature, alpha=alpha, top=top, seed=seed)
     print_audit(result, out)
     if json is not None:
         result.write(json)
@@ -99,7 +102,7 @@ def audit_command(
 
 
 def _limit(text: str | None) -> float | None:
-    """The largest share that passes, from "2%" or "0.02"; None without one. An empty text is no limit to pass by."""
+    """Return the largest share that passes, from "2%" or "0.02"; None without one."""
     if text is None:
         return None
     read = _SHARE.fullmatch(text)
@@ -110,32 +113,84 @@ def _limit(text: str | None) -> float | None:
 
 
 def _passes(result: Audit, limit: float | None, out: Console) -> bool:
-    """Whether the estimate is within the limit; a sentence either way."""
+    """Print and return whether the estimate is within the limit."""
     if limit is None:
         return True
-    passes = result.false.estimate <= limit
-    verb = "passes" if passes else "fails"
-    known = result.false.estimate > result.false.low or result.false.high < 1
+    share = result.false_share
+    passes = share.estimate <= limit
+    known = share.estimate > share.low or share.high < 1
     if passes and not known:
         rule = "left out where only proven false negatives can be counted"
         raise_invalid("--fail-above", rule, percent(limit), "Pass vectors, a model, or a set with scores.")
-    only = "" if known else " Only what is proven could be counted."
+    verb, only = "passes" if passes else "fails", "" if known else " Only proven ones could be counted."
     out.print()
-    out.print(f"It {verb}: {percent(result.false.estimate)} against --fail-above {percent(limit)}.{only}")
+    out.print(f"The set {verb}: {percent(share.estimate)} false, limit --fail-above {percent(limit)}.{only}")
     return passes
 
 
-def _encoded(found: TrainingSet, model: str, folder: Path, prompts: tuple[str | None, str | None]) -> dict[str, Any]:
-    """Vectors of all texts of the set, in its order, by a model; kept in `folder` for the next time."""
+def _encoded(given: TrainingSet, model: str, folder: Path, prompts: tuple[str | None, str | None]) -> dict[str, Any]:
+    """Encode all texts of the set, in its order, and keep the vectors in `folder` for the next time."""
     from naysay.encode.model import load_model
     from naysay.encode.texts import encode_texts
 
-    texts = (found.query_texts, found.corpus_texts)
-    for name, given in zip(("queries", "documents"), texts, strict=True):
-        if given is None:
+    texts = {"queries": given.query_texts, "documents": given.corpus_texts}
+    for name, each in texts.items():
+        if each is None:
             raise_invalid("--model", f"left out where the set has no texts of {name}", repr(model), "Pass vectors.")
     encoder = load_model(model)
     paths = [
-        encode_texts(encoder, each, folder=folder, prompt=prompt) for each, prompt in zip(texts, prompts, strict=True)
+        encode_texts(encoder, each, folder=folder, prompt=prompt)
+        for each, prompt in zip(texts.values(), prompts, strict=True)
     ]
     return {"query_vectors": paths[0], "corpus_vectors": paths[1]}
+
+
+def print_audit(result: Audit, console: Console) -> None:
+    """Print the main finding, what to do, all findings, the worst rows, notes and commands."""
+    width, encoding = max(console.width, 40), console.encoding
+    console.print(Text(result.summary, style="bold"))
+    for sentence in result.advice:
+        console.print(Text(sentence))
+    console.print()
+    console.print(Text(terminal_safe(result.name, width, encoding)))
+    for name, text in result.findings().items():
+        console.print(Text(f"{name:<12} {text}".encode(encoding, "replace").decode(encoding)))
+    console.print(Text(result.rule))
+    if result.worst:
+        console.print()
+        console.print(Text(f"The {len(result.worst)} worst rows:"))
+        for place, each in enumerate(result.worst, 1):
+            _print_row(place, each, console, width, encoding)
+    console.print()
+    for note in result.notes:
+        console.print(Text(f"Note: {note}"))
+    if result.commands:
+        console.print()
+        console.print(Text("Next:"))
+        for command in result.commands:
+            console.print(Text(f"  {command}".encode(encoding, "replace").decode(encoding)), soft_wrap=True)
+
+
+def _print_row(place: int, each: Worst, console: Console, width: int, encoding: str) -> None:
+    """Print the scores and the reason, then a line for each text."""
+    score, positive = ("unknown" if isnan(value) else f"{value:.4g}" for value in (each.score, each.positive_score))
+    why = "" if each.reason == "none" else f", suspected: {each.reason}"
+    console.print(Text(f"{place}. score {score}, its positive {positive}{why}"))
+    for name in ("anchor", "positive", "negative"):
+        text = terminal_safe(getattr(each, f"{name}_text"), width - 13, encoding)
+        console.print(Text(f"   {name:<9} {text}", no_wrap=True, overflow="ignore"), crop=False)
+
+
+def terminal_safe(text: str, width: int, encoding: str = "utf-8") -> str:
+    """Return a text as one line of at most `width` cells, in which escape sequences and direction marks do nothing.
+
+    Spaces and line ends become one space, characters without a glyph become U+FFFD, those that `encoding` lacks a
+    question mark. A longer text is cut and ends in three dots.
+    """
+    head = text[: 4 * width + 4]  # a text of a megabyte costs no more than a short one
+    clean = "".join("\ufffd" if unicodedata.category(c) in _NO_GLYPH else c for c in " ".join(head.split()))
+    safe = clean.encode(encoding, "replace").decode(encoding)
+    if len(head) == len(text) and cell_len(safe) <= width:
+        return safe
+    more = "…" if encoding.lower().startswith("utf") else "..."
+    return set_cell_size(safe, max(0, width - cell_len(more))).rstrip() + more

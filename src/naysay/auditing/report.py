@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
-from naysay.auditing import _text as text
-from naysay.auditing._copies import NAMES
-from naysay.auditing.k_verdict import K_MAX
-from naysay.auditing.result import Audit
+from naysay.auditing.findings import K_MAX
+from naysay.auditing.result import Audit, k_text, repeats_text
 from naysay.checks import public, raise_invalid
+from naysay.detectors.duplicates import REASONS
 from naysay.quantity.estimate import estimate
 from naysay.quantity.separation import auc
 from naysay.quantity.simulated import simulated
@@ -25,148 +21,156 @@ from naysay.report.effectiveness import effectiveness
 from naysay.report.html import write_report
 from naysay.report.scores import Scores
 from naysay.report.threshold_tables import threshold_tables
+from naysay.text import percent, versions
 
-_BLOCK = 1 << 20
-_WHY = {
+_MEANING = {
     "score": "It scores like a positive.",
     "positive": "The set calls it a positive of the same anchor.",
-    "anchor": "It is the anchor itself, or has its text.",
+    "anchor": "It is the anchor, or has the text of the anchor.",
     "same text": "It has the text of a positive.",
-    "near text": "It has nearly the text of a positive, or of the anchor.",
+    "near text": "Its text is nearly that of a positive, or of the anchor.",
     "near vector": "Its vector is nearly that of a positive.",
     "transitive": "It is a positive of another anchor that shares a positive with this one.",
-    "none": "Of those that nothing speaks against it scores highest.",
+    "none": "It is not suspected, and scores highest of those.",
 }
 
 
 @public
 def report_audit(
-    found: Audit, path: str | Path, *, title: str = "", files: Mapping[str, str | Path] | None = None
+    audit: Audit, path: str | Path, *, title: str = "", files: Mapping[str, str | Path] | None = None
 ) -> Path:
     """Write an audit as one HTML file; see `report.write_report`.
 
     Args:
-        files: {what: file} that the audit also rests on: vectors, names. Their hashes are shown.
+        audit: The audit.
+        path: The file, ending in .html.
+        title: The title of the page; the name of the set without it.
+        files: {what: file} of other inputs, such as vectors. Their hashes are shown.
+
+    Returns:
+        The file.
+
+    Raises:
+        NaysayError: If `audit` is not an Audit, or the file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> import naysay as ns
+        >>> world = ns.planted_world(50, 100)
+        >>> mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report_audit(ns.audit(mined), Path(folder) / "audit.html").name
+        'audit.html'
     """
-    if not isinstance(found, Audit):
-        raise_invalid("found", "an Audit", type(found).__name__)
-    return write_report(path, contents_of(found, title, files or {}))
+    if not isinstance(audit, Audit):
+        raise_invalid("audit", "an Audit", type(audit).__name__)
+    return write_report(path, contents_of(audit, title, files or {}))
 
 
-def contents_of(found: Audit, title: str = "", files: Mapping[str, str | Path] = MappingProxyType({})) -> Contents:
-    """What the report says."""
-    low, high = text.percent(found.false.low), text.percent(found.false.high)
+def contents_of(audit: Audit, title: str = "", files: Mapping[str, str | Path] = MappingProxyType({})) -> Contents:
+    """Return the contents of the page."""
+    share = audit.false_share
     numbers = {
-        "negatives": f"{found.negatives:,}",
-        "anchors": f"{found.anchors:,}",
-        "false, at most about": text.percent(found.false.estimate),
-        f"false, with {found.false.confidence:.0%}": f"{low} to {high}",
-        "suspected": text.percent(found.suspected / found.negatives),
-        f"k = {found.quantity.k}": found.quantity.verdict,
+        "negatives": f"{audit.negatives:,}",
+        "anchors": f"{audit.anchors:,}",
+        "false, at most about": percent(share.estimate),
+        f"false, {100 * share.confidence:.0f} % CI": f"{percent(share.low)} to {percent(share.high)}",
+        "suspected": percent(audit.suspected / audit.negatives),
+        f"k = {audit.k_verdict.k}": audit.k_verdict.verdict,
     }
-    if found.pulls is not None:
-        numbers["too easy"] = text.percent(found.pulls.counts["easy"] / sum(found.pulls.counts.values()))
+    if audit.gradient_share is not None:
+        numbers["too easy"] = percent(audit.gradient_share.easy_share)
     return Contents(
-        title=title or f"Audit of {found.name}",
-        advice=(*found.advice, *(f"Run: {command}" for command in found.commands)),
+        title=title or f"Audit of {audit.name}",
+        advice=(audit.summary, *audit.advice, *(f"Run: {command}" for command in audit.commands)),
         numbers=numbers,
-        scores=_scores(found),
-        tables=_tables(found),
-        charts=_charts(found),
-        examples=_examples(found),
-        provenance=_provenance(found, files),
-        notes=(found.rule, f"k = {text.quantity_text(found.quantity)}.", *found.notes),
+        scores=_scores(audit),
+        tables=_tables(audit),
+        charts=_charts(audit),
+        examples=_examples(audit),
+        provenance=_provenance(audit, files),
+        notes=(audit.rule, f"k = {k_text(audit.k_verdict)}.", *audit.notes),
     )
 
 
-def _scores(found: Audit) -> Scores | None:
-    """Positives, negatives, and those of them that are suspected, by reason; None without scores."""
-    scored = found._scored
-    if scored is None:
+def _scores(audit: Audit) -> Scores | None:
+    """Return the scores of positives, negatives and suspected negatives by reason; None without scores."""
+    scores = audit._scores
+    if scores is None:
         return None
-    line = found.thresholds.get("calibrated", found.thresholds.get("high", np.inf))
-    low, filled = found.thresholds.get("low", np.nan), scored.filled
-    why = np.where(found._reasons > 0, found._reasons, np.int8(len(NAMES)) * (scored.negatives >= line))
-    kept, lost = filled & (why == 0), filled & (why > 0)
+    threshold = audit.thresholds.get("calibrated", audit.thresholds.get("high", np.inf))
+    low = audit.thresholds.get("low", np.nan)
+    why = np.where(audit._reasons > 0, audit._reasons, np.int8(len(REASONS)) * (scores.negatives >= threshold))
+    kept, suspected = scores.filled & (why == 0), scores.filled & (why > 0)
     return Scores(
-        scored.positives[scored.one],
-        scored.negatives[kept],
-        scored.negatives[lost],
-        why[lost].astype(np.int64) - 1,
-        (*NAMES[1:], "score"),
-        low=low if low < line else np.nan,
-        high=line if np.isfinite(line) else np.nan,
+        scores.positives[scores.one_each],
+        scores.negatives[kept],
+        scores.negatives[suspected],
+        why[suspected].astype(np.int64) - 1,
+        (*REASONS[1:], "score"),
+        low=low if low < threshold else np.nan,
+        high=threshold if np.isfinite(threshold) else np.nan,
     )
 
 
-def _tables(found: Audit) -> tuple[Table, ...]:
+def _tables(audit: Audit) -> tuple[Table, ...]:
     tables = []
-    if found.suspected_by:
-        rows = tuple((name, _WHY[name], count) for name, count in found.suspected_by.items())
-        caption = "Negatives that are suspected, each by one reason."
-        tables.append(Table("Suspected", ("reason", "what it means", "negatives"), rows, caption))
-    if found.pulls is not None:
-        whole = sum(found.pulls.counts.values())
+    if audit.suspected_by:
+        rows = tuple((name, _MEANING[name], count) for name, count in audit.suspected_by.items())
+        caption = "Suspected negatives, one reason each."
+        tables.append(Table("Suspected", ("reason", "meaning", "negatives"), rows, caption))
+    share = audit.gradient_share
+    if share is not None:
+        slots = sum(share.counts.values())
         bands = tuple(
-            (band, count, text.percent(count / whole), text.percent(found.pulls.masses[band]))
-            for band, count in found.pulls.counts.items()
+            (band, count, percent(count / slots), percent(share.shares[band])) for band, count in share.counts.items()
         )
-        caption = f"What negatives pull under InfoNCE at temperature {found.pulls.temperature:g}."
-        note = "The pull of a negative is its softmax weight; easy ones pull less than 0.001."
-        tables.append(Table("Pull", ("band", "negatives", "of all", "of the pull"), bands, caption, note))
-    often = tuple((name, count) for _, count, name in found.repeats.most)
-    tables.append(
-        Table("Repeated", ("document", "anchors"), often, text.repeats_text(found.repeats).capitalize() + ".")
-    )
-    if found._shares is not None:
-        tables += threshold_tables(found._shares, caption="Uniform pairs of anchors and documents.")
+        caption = f"Where the gradient of InfoNCE comes from at temperature {share.temperature:g}."
+        note = "The gradient of a negative is its softmax weight over the temperature. Easy: a weight below 0.001."
+        columns = ("band", "negatives", "share of the negatives", "share of the gradient")
+        tables.append(Table("Gradient share", columns, bands, caption, note))
+    frequent = tuple((name, count) for _, count, name in audit.repeats.most_frequent)
+    caption = repeats_text(audit.repeats).capitalize() + "."
+    tables.append(Table("Repeated", ("document", "anchors"), frequent, caption))
+    if audit._bands is not None:
+        tables += threshold_tables(audit._bands, caption="Uniform pairs of anchors and documents.")
     return tuple(tables)
 
 
-def _charts(found: Audit) -> tuple[Chart, ...]:
-    quantity = found.quantity
-    if quantity.best is None or quantity.separation is None:
+def _charts(audit: Audit) -> tuple[Chart, ...]:
+    k = audit.k_verdict
+    if k.best is None or k.separation is None:
         return ()
-    run = estimate(auc(quantity.separation), auc(simulated(quantity.separation)), k_max=K_MAX)
-    return (effectiveness(run, caption=f"It rests on {quantity.rests_on}.", k=quantity.k),)
+    run = estimate(auc(k.separation), auc(simulated(k.separation)), k_max=K_MAX)
+    return (effectiveness(run, caption=f"Based on {k.basis}.", k=k.k),)
 
 
-def _examples(found: Audit) -> tuple[Examples, ...]:
+def _examples(audit: Audit) -> tuple[Examples, ...]:
     rows = tuple(
         Example(
-            each.anchor_text,
-            each.positive_text,
-            each.negative_text,
-            each.score,
-            float("nan"),
-            0,
-            "in the set" if each.reason == "none" else f"suspected: {each.reason}",
-            f"{_WHY[each.reason]} Its positive scores {each.positive_score:.4g}.",
+            anchor=each.anchor_text,
+            positive=each.positive_text,
+            candidate=each.negative_text,
+            score=each.score,
+            suspicion=float("nan"),
+            rank=0,
+            outcome="in the set" if each.reason == "none" else f"suspected: {each.reason}",
+            explanation=f"{_MEANING[each.reason]} Its positive scores {each.positive_score:.4g}.",
         )
-        for each in found.worst
+        for each in audit.worst
     )
-    note = "At most one of an anchor: proven ones first, then copies, then by score."
+    note = "At most one per anchor: proven ones first, then copies, then by score."
     return (Examples("The worst rows", "suspect", rows, note),) if rows else ()
 
 
-def _provenance(found: Audit, files: Mapping[str, str | Path]) -> dict[str, str]:
-    """Versions, settings, and the hashes of the files, where there are some."""
-    known: dict[str, Any] = {"Python": platform.python_version()}
-    for package in ("naysay", "numpy", "scipy"):
-        try:
-            known[package] = version(package)
-        except PackageNotFoundError:
-            known[package] = "not installed"
-    known |= {"set": found.name, **found.settings}
-    for name, file in {"the set": Path(found.name), **{name: Path(file) for name, file in files.items()}}.items():
-        if file.is_file():
-            known[f"SHA-256 of {name}"] = _sha256(file)
-    return {name: str(value) for name, value in known.items()}
+def _provenance(audit: Audit, files: Mapping[str, str | Path]) -> dict[str, str]:
+    """Return versions, settings, and hashes of the files that exist."""
+    paths = {"the set": Path(audit.name)} | {name: Path(file) for name, file in files.items()}
+    hashes = {f"SHA-256 of {name}": _sha256(path) for name, path in paths.items() if path.is_file()}
+    settings = {name: str(value) for name, value in audit.settings.items()}
+    return {**versions("naysay", "numpy", "scipy"), "set": audit.name, **settings, **hashes}
 
 
-def _sha256(file: Path) -> str:
-    digest = hashlib.sha256()
-    with file.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

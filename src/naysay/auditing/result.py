@@ -1,128 +1,189 @@
-"""What an audit found: frozen, as text, and as JSON."""
+"""The result of an audit: frozen, as text, and as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any, final
 
-from naysay.auditing import _text as text
-from naysay.auditing._copies import Reasons
-from naysay.auditing._scored import Scored
-from naysay.auditing.gradient_share import Pulls
-from naysay.auditing.k_verdict import Quantity
-from naysay.auditing.repeats import Repeats
-from naysay.auditing.worst import Worst
+from naysay.auditing._scores import SetScores
+from naysay.auditing.findings import K_MAX, NEGLIGIBLE, GradientShare, KVerdict, Repeats
+from naysay.auditing.suspects import Reasons, Worst
 from naysay.checks import public
 from naysay.detectors.share import Share
 from naysay.detectors.thresholds import Thresholds
 from naysay.files import check_target, write_whole
+from naysay.text import counted, percent
 
 
 @final
 @public
 @dataclass(frozen=True, slots=True, eq=False)
 class Audit:
-    """How good the negatives of a training set are.
+    """How good the negatives of a training set are. `str` gives the summary, what to do, and a line per finding.
 
-    suspected_by {reason: slots}: "score", or one of `detectors.Duplicates.reason_names`; a slot has one reason
-
-    Scores and reasons of all slots stay with it, for `report_audit`.
+    It keeps the scores and reasons of all slots, for `report_audit`.
 
     Args:
-        name: Of the set.
-        anchors: That have a negative.
-        negatives: Slots.
-        documents: There are.
-        false: The share of false negatives: `low` is proven, `estimate` and `high` are at most so many, with 95 %.
-        suspected: Slots that score like a positive, or are a copy of one.
-        proven: Slots of them that are false without a doubt: "positive", "anchor", "same text".
-        rule: From which score on, in a sentence.
-        pulls: What each band pulls under InfoNCE; None without scores of positives and negatives.
-        duplicates: Slots that repeat a negative of the same anchor and positive; None where the set no longer shows
-            it.
-        repeats: Documents that come again and again.
-        quantity: The verdict on k.
-        thresholds: {"calibrated", "low", "high"}: those that the data suggest.
-        worst: The negatives that most deserve a look.
+        name: The set.
+        anchors: Anchors with a negative.
+        negatives: Slots with a negative.
+        documents: Documents in the corpus.
+        false_share: The share of false negatives: `low` is proven, `estimate` and `high` are upper figures (95 % CI).
+        suspected: Slots that score like a positive or are a copy of one.
+        suspected_by: {reason: slots}: "score", or one of `detectors.Duplicates.reason_names`; one reason per slot.
+        proven: Slots that are false without doubt: "positive", "anchor" or "same text".
+        rule: How the score threshold was set, in a sentence.
+        gradient_share: The share of the InfoNCE gradient by band; None without scores of positives and negatives.
+        duplicates: Slots that repeat a negative of the same anchor and positive; None if unknown.
+        repeats: Documents that are a negative of many anchors.
+        k_verdict: Whether k fits.
+        thresholds: {"calibrated", "low", "high"}: thresholds that the data suggest.
+        worst: The negatives to review first.
         advice: What to do, the most pressing first.
-        commands: The same for a shell.
-        notes: What to know.
+        commands: Shell commands for it.
+        notes: Assumptions and limits.
         settings: Metric, temperature, alpha, seed.
+
+    Example:
+        >>> import naysay as ns
+        >>> world = ns.planted_world(50, 100, per_anchor=6, noise=0.3)
+        >>> mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4, judge=None)
+        >>> print(str(ns.audit(mined)).splitlines()[1])
+        Review the worst rows, then drop or ignore 200 negatives (score 0.5459 or higher, or a copy).
     """
 
     name: str
     anchors: int
     negatives: int
     documents: int
-    false: Share
+    false_share: Share
     suspected: int
     suspected_by: Mapping[str, int]
     proven: int
     rule: str
-    pulls: Pulls | None
+    gradient_share: GradientShare | None
     duplicates: int | None
     repeats: Repeats
-    quantity: Quantity
+    k_verdict: KVerdict
     thresholds: Mapping[str, float]
     worst: tuple[Worst, ...]
     advice: tuple[str, ...]
     commands: tuple[str, ...]
     notes: tuple[str, ...]
     settings: Mapping[str, Any]
-    _shares: Thresholds | None = field(repr=False)
-    _scored: Scored | None = field(repr=False)
+    _bands: Thresholds | None = field(repr=False)
+    _scores: SetScores | None = field(repr=False)
     _reasons: Reasons = field(repr=False)
 
+    @property
+    def summary(self) -> str:
+        """The main finding in a sentence."""
+        share, total = self.false_share, counted(self.negatives, "negative")
+        if share.high >= 1 and share.estimate == share.low:
+            known = "" if self.proven == self.negatives else ", the rest is unknown"
+            return f"{percent(share.low)} of {total} are false for certain{known}."
+        return f"At most about {percent(share.estimate)} of {total} are false ({_interval(share)})."
+
+    def findings(self) -> dict[str, str]:
+        """Return {finding: text}, in the order in which they are printed."""
+        thresholds = ", ".join(f"{name} {value:.4g}" for name, value in self.thresholds.items())
+        reasons = ", ".join(f"{name} {count:,}" for name, count in self.suspected_by.items()) or "none"
+        easy, gradient = _gradient_texts(self.gradient_share)
+        documents = counted(self.documents, "document")
+        return {
+            "set": f"{counted(self.negatives, 'negative')} of {counted(self.anchors, 'anchor')}, {documents}",
+            "false": _false_text(self.false_share, self.negatives),
+            "suspected": f"{self.suspected:,} ({percent(self.suspected / self.negatives)}): {reasons}",
+            "too easy": easy,
+            "gradient": gradient,
+            "duplicates": "unknown" if self.duplicates is None else f"{self.duplicates:,}",
+            "repeated": repeats_text(self.repeats),
+            "k": k_text(self.k_verdict),
+            "thresholds": thresholds or "none without scores",
+        }
+
+    def __str__(self) -> str:
+        """The summary, what to do, and a line for each finding."""
+        table = (f"{name:<12} {text}" for name, text in self.findings().items())
+        return "\n".join([self.summary, *self.advice, *table])
+
     def to_json(self) -> str:
-        """All of it, as JSON; numbers that JSON does not have become null."""
+        """Return all public fields as JSON; NaN and infinity become null."""
         names = [each.name for each in fields(self) if not each.name.startswith("_")]
-        whole = {name: getattr(self, name) for name in names}
-        whole |= {name: _asdict(getattr(self, name)) for name in _PARTS}
-        whole["worst"] = [asdict(each) for each in self.worst]
-        return json.dumps(_plain(whole), indent=1, allow_nan=False) + "\n"
+        whole = {name: _plain(getattr(self, name)) for name in names}
+        return json.dumps({"summary": self.summary} | whole, indent=1, allow_nan=False) + "\n"
 
     def write(self, path: str | Path) -> Path:
-        """Write the JSON, whole or not at all."""
+        """Write the JSON, whole or not at all.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The file.
+
+        Raises:
+            NaysayError: If the file cannot be written.
+        """
         target = Path(path)
         check_target("path", target)
         write_whole("path", target, self.to_json().encode("utf-8"))
         return target
 
-    def __str__(self) -> str:
-        """A line for each finding, then what to do."""
-        easy, masses = text.pulls_texts(self.pulls)
-        one, other = text.counted(self.negatives, "negative"), text.counted(self.anchors, "anchor")
-        lines = [
-            ", ".join((f"{one} of {other}", text.counted(self.documents, "document"))),
-            text.entry("false", text.false_text(self.false, self.negatives)),
-            text.entry("suspected", text.suspected_text(self.suspected, self.negatives, self.suspected_by)),
-            text.entry("too easy", easy),
-            text.entry("pull", masses),
-            text.entry("duplicates", "not known" if self.duplicates is None else f"{self.duplicates:,}"),
-            text.entry("repeated", text.repeats_text(self.repeats)),
-            text.entry("k", text.quantity_text(self.quantity)),
-            text.entry("thresholds", text.thresholds_text(self.thresholds)),
-        ]
-        return "\n".join([*lines, *self.advice])
+
+def _interval(share: Share) -> str:
+    return f"{100 * share.confidence:.0f} % CI {percent(share.low)} to {percent(share.high)}"
 
 
-_PARTS = ("false", "pulls", "repeats", "quantity")
+def _false_text(share: Share, negatives: int) -> str:
+    """The share with its interval, and the number of slots."""
+    if share.high >= 1 and share.estimate == share.low:
+        return f"{percent(share.low)} proven; {share.notes[0]}" if share.notes else f"{percent(share.low)}, all proven"
+    count = counted(round(share.estimate * negatives), "negative")
+    return f"at most about {percent(share.estimate)}, {count} ({_interval(share)})"
 
 
-def _asdict(part: Any) -> Any:
-    return None if part is None else asdict(part)
+def _gradient_texts(share: GradientShare | None) -> tuple[str, str]:
+    """Which negatives are too easy, and the gradient share of each band."""
+    if share is None:
+        return ("unknown without scores of positives and negatives",) * 2
+    idle = f"; all negatives together in {percent(share.idle_rows)} of the rows" if share.idle_rows else ""
+    return (
+        f"{share.counts['easy']:,} ({percent(share.easy_share)}) have a softmax weight below {NEGLIGIBLE:g} at "
+        f"temperature {share.temperature:g}{idle}",
+        ", ".join(f"{band} {percent(part)}" for band, part in share.shares.items()),
+    )
+
+
+def repeats_text(repeats: Repeats) -> str:
+    """The slots of the most frequent documents, against chance."""
+    first = repeats.most_frequent[0][1] if repeats.most_frequent else 0
+    most = f"; the most frequent is a negative of {counted(first, 'anchor')}" if first else ""
+    return (
+        f"the most frequent 1 % of {repeats.documents:,} documents fill {percent(repeats.top_share)} of the slots "
+        f"({percent(repeats.expected_share)} by chance){most}"
+    )
+
+
+def k_text(k: KVerdict) -> str:
+    """The verdict on k."""
+    if k.best is None:
+        return f"{k.k}: {k.verdict}; {k.basis}"
+    verb = "fits" if k.verdict == "fits" else f"is {k.verdict}"
+    high = f"{K_MAX} or more" if k.high == K_MAX else f"{k.high}"
+    return f"{k.k} {verb}: best {k.best}, {k.low} to {high} within 1 % of it (AUC {k.auc:.4g})"
 
 
 def _plain(value: Any) -> Any:
-    """Only what JSON has: no NaN and no infinity."""
+    """Return a value as JSON has it, without NaN and infinity."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return value
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -1,4 +1,4 @@
-"""The demonstration: negatives of four kinds on a corpus that every Python has, its own standard library."""
+"""DEMO: four kinds of negatives on a corpus that every Python has, its own standard library."""
 
 from naysay.demo.library import Library, read_library
 from naysay.demo.run import Demonstration, run

@@ -1,99 +1,173 @@
-"""What the demonstration prints: the corpus, who found what, and why the choices are what they are."""
+"""What the demonstration prints: corpus, quality of each arm with 95 % CIs, detectors, choices, result and advice."""
 
 from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from naysay.demo._summary import difference, mean_of
 from naysay.demo.library import Library
+from naysay.text import percent
 
 if TYPE_CHECKING:
     from naysay.demo.tutorial import Split
     from naysay.detectors import Evaluation
 
+LEVEL = 0.95
 MEASURES = ("recall@1", "recall@10", "MRR")
 RIVALS = ("in-batch", "plain hard")
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean over seeds, and half the width of its 95 % CI, t s / sqrt(n), by Student's t; NaN for one seed."""
+
+    mean: float
+    half: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval excludes 0."""
+        return abs(self.mean) > self.half
+
+    def __str__(self) -> str:
+        """In per cent: '41.9 ± 0.6'."""
+        shown = f"{100 * self.mean:.1f}"
+        return shown if math.isnan(self.half) else f"{shown} ± {100 * self.half:.1f}"
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """Return the mean over seeds with its 95 % CI.
+
+    Example:
+        >>> str(mean_of([0.40, 0.42, 0.41]))
+        '41.0 ± 2.5'
+    """
+    from scipy.stats import t  # here, so that the command's help does not load it
+
+    array = np.asarray(values, np.float64)
+    if len(array) < 2:
+        return Mean(float(array.mean()), math.nan)
+    half = t.ppf((1 + LEVEL) / 2, len(array) - 1) * array.std(ddof=1) / math.sqrt(len(array))
+    return Mean(float(array.mean()), float(half))
+
+
+def difference(ours: Sequence[float], theirs: Sequence[float]) -> Mean:
+    """Return the mean difference, paired by seed, so that what both arms of a seed share cancels."""
+    return mean_of([one - other for one, other in zip(ours, theirs, strict=True)])
+
+
+def result_sentence(values: Mapping[str, Sequence[float]], measure: str) -> str:
+    """Return which arm has the highest mean, and how "judged" compares with each rival.
+
+    Args:
+        values: {arm: one number per seed} of the measure.
+        measure: Its name.
+    """
+    means = {name: mean_of(each).mean for name, each in values.items()}
+    best = max(means, key=lambda name: means[name])
+    gaps = []
+    for rival in RIVALS:
+        gap = difference(values["judged"], values[rival])
+        points = f"{abs(100 * gap.mean):.1f} points {'above' if gap.mean >= 0 else 'below'} {rival}"
+        if math.isnan(gap.half):
+            gaps.append(f"{points} (one seed: no CI)")
+        else:
+            low, high = 100 * (gap.mean - gap.half), 100 * (gap.mean + gap.half)
+            zero = "excludes 0" if gap.excludes_zero else "includes 0"
+            gaps.append(f"{points} ({100 * LEVEL:.0f} % CI {low:.1f} to {high:.1f}, {zero})")
+    return f"Best mean {measure}: {best}, {100 * means[best]:.1f} %. Judged is {gaps[0]} and {gaps[1]}."
+
+
+def advice_sentence(values: Mapping[str, Sequence[float]]) -> str:
+    """Return what to do, from the same numbers: whether to mine, and whether to judge."""
+    mined, judged = (difference(values["judged"], values[rival]) for rival in RIVALS)
+    if not mined.excludes_zero:
+        return "What to do: run more seeds. They do not show yet whether mined negatives are better than in-batch ones."
+    if mined.mean < 0:
+        return "What to do: train with in-batch negatives. Mined negatives are worse here."
+    if not judged.excludes_zero:
+        return "What to do: mine negatives. These seeds do not show that judging them changes the result here."
+    return f"What to do: mine negatives{' and judge them' if judged.mean > 0 else '; judging them is worse here'}."
+
+
 def print_corpus(screen: Console, library: Library, parts: Split) -> None:
-    """Where the texts come from, and how they are divided."""
-    tell(
+    """Print where the texts come from, and how they are split."""
+    print_plain(
         screen,
-        f"The standard library of Python {platform.python_version()}: {len(library):,} names with a docstring, "
-        f"{library.with_duplicate:,} of which share it with another name (overridden methods, mostly): their duplicates. "
-        f"Corpus {library.fingerprint}.",
-        f"{len(parts.train):,} names to train on, {len(parts.validation):,} to tune on, {len(parts.test):,} to be "
-        "asked about; no docstring is in two parts.",
+        f"Corpus: the standard library of Python {platform.python_version()}, {len(library):,} names with a docstring. "
+        f"{library.with_duplicate:,} names share theirs with another name, mostly overridden methods: duplicates. "
+        f"Fingerprint {library.fingerprint}.",
+        f"Split: {len(parts.train):,} names to train, {len(parts.validation):,} to validate, {len(parts.test):,} to "
+        "test; no docstring is in two parts.",
     )
 
 
 def print_quality(screen: Console, quality: Mapping[str, Mapping[str, list[float]]], parts: Split) -> None:
-    """The table of arms, and the differences of the last to its rivals, seed by seed."""
+    """Print the table of arms, and the differences of "judged" to its rivals, paired by seed."""
     from naysay.demo.tutorial import BATCH, K
 
     documents = sum(map(len, (parts.train, parts.validation, parts.test)))
-    table = Table(title=f"{len(parts.test):,} names to find among {documents:,} docstrings, in %", title_justify="left")
-    seeds = len(quality["judged"]["MRR"])
-    for place, heading in enumerate(("negatives", "of each name", *MEASURES)):
+    title = f"Retrieval of {len(parts.test):,} test names among {documents:,} docstrings, in %"
+    table = Table(title=title, title_justify="left")
+    for place, heading in enumerate(("negatives", "per name", *MEASURES)):
         table.add_column(heading, justify="left" if place < 2 else "right", no_wrap=True)
-    batch = min(BATCH, len(parts.train)) - 1
-    told = (f"{K} random", f"{batch} of the batch", f"those, {K} nearest", f"those, {K} judged")
-    for (arm, rows), what in zip(quality.items(), told, strict=True):
-        table.add_row(arm, what, *(str(mean_of(rows[measure])) for measure in MEASURES))
+    batch = f"{min(BATCH, len(parts.train)) - 1} in-batch"
+    kinds = (f"{K} random", batch, f"{batch}, {K} nearest", f"{batch}, {K} judged")
+    for (arm, rows), kind in zip(quality.items(), kinds, strict=True):
+        table.add_row(arm, kind, *(str(mean_of(rows[measure])) for measure in MEASURES))
     table.add_section()
     for rival in RIVALS:
         gaps = (difference(quality["judged"][measure], quality[rival][measure]) for measure in MEASURES)
-        table.add_row("judged", f"against {rival}", *(f"{'+' if gap.mean >= 0 else ''}{gap}" for gap in gaps))
+        table.add_row("judged", f"minus {rival}", *(f"{'+' if gap.mean >= 0 else ''}{gap}" for gap in gaps))
     screen.print(table)
-    tell(
-        screen, f"Means over {seeds} seeds, with intervals of 95 % by Student's t; differences are taken seed by seed."
-    )
+    seeds = len(quality["judged"]["MRR"])
+    print_plain(screen, f"Mean over {seeds} seeds ± 95 % CI (Student's t); differences are paired by seed.")
 
 
-def print_found(screen: Console, found: Mapping[str, Evaluation]) -> None:
-    """How well each detector finds the duplicates among the plain hard negatives."""
-    one = next(iter(found.values()))
-    title = f"{one.false_negatives:,} of {one.slots:,} plain hard negatives are duplicates"
+def print_detectors(screen: Console, detection: Mapping[str, Evaluation]) -> None:
+    """Print how well each detector finds the duplicates among the plain hard negatives."""
+    first = next(iter(detection.values()))
+    title = f"{first.false_negatives:,} of {first.slots:,} plain hard negatives are duplicates"
     table = Table(title=title, title_justify="left")
-    for place, heading in enumerate(("found by", "flagged", "precision", "recall")):
+    for place, heading in enumerate(("detector", "flagged", "precision", "recall")):
         table.add_column(heading, justify="right" if place else "left", no_wrap=True)
-    for name, each in found.items():
-        table.add_row(name, f"{each.flagged:,}", _percent(each.precision), _percent(each.recall))
+    for name, each in detection.items():
+        shares = ("none" if math.isnan(share) else percent(share) for share in (each.precision, each.recall))
+        table.add_row(name, f"{each.flagged:,}", *shares)
     screen.print(table)
 
 
 def print_choices(screen: Console, result: Any) -> None:
-    """Threshold and k, each with its reason."""
+    """Print the threshold and k, each with its reason."""
     from naysay.demo.tutorial import BATCH, K
 
-    howmany = result.howmany
-    low, high = howmany.flat
-    reach = f"{low:,} or more" if high == len(howmany.curve) else f"{low:,} to {high:,}"
-    line = result.found["Calibrated, by score"]
-    tell(
+    estimate = result.k_estimate
+    low, high = estimate.flat
+    reach = f"{low:,} or more" if high == len(estimate.curve) else f"{low:,} to {high:,}"
+    by_score = result.detection["Calibrated, by score"]
+    precision = "none" if math.isnan(by_score.precision) else percent(by_score.precision)
+    print_plain(
         screen,
-        f"Threshold: {result.rule} It was drawn by the validation names; of the test names "
-        f"{result.let_through:.1%} score below it. It flags {line.flagged / line.slots:.0%} of the plain hard "
-        f"negatives, and {_percent(line.precision)} of what it flags are duplicates. The judge here goes by text.",
-        f"k: by a run with one random negative for each name, the labels have a separation of {howmany.separation:.2f} "
-        f"and the encoder reaches {howmany.reached[-1]:.2f} on validation names, which is best served by {howmany.k:,} "
-        f"random negatives; {reach} are within 1 % of that. A batch of {BATCH} brings {BATCH - 1} that need no "
-        f"encoding of their own, so they are all taken; the {K} mined ones come on top.",
-        *howmany.notes,
+        f"Threshold: {result.rule} It was calibrated on the validation names; {percent(result.miss_rate)} of the test "
+        f"positives are below it. It flags {by_score.flagged / by_score.slots:.0%} of the plain hard negatives; "
+        f"{precision} of those are duplicates. This demo judges by text.",
+        f"k: by a run with one random negative per name, the labels have a separation of {estimate.separation:.2f} and "
+        f"the encoder reaches {estimate.reached[-1]:.2f} on validation names. Best: {estimate.k:,} random negatives; "
+        f"{reach} are within 1 % of it. A batch of {BATCH} has {BATCH - 1} that need no extra encoding, so all are "
+        f"used, plus {K} mined ones.",
+        *estimate.notes,
     )
 
 
-def tell(screen: Console, *sentences: str) -> None:
-    """Print paragraphs as they are: no colours for numbers, and no markup in names."""
+def print_plain(screen: Console, *sentences: str) -> None:
+    """Print paragraphs without colours for numbers and without markup in names."""
     for sentence in sentences:
         screen.print(sentence, highlight=False, markup=False)
-
-
-def _percent(share: float) -> str:
-    return "none" if math.isnan(share) else f"{100 * share:.1f} %"

@@ -1,7 +1,7 @@
-"""A retrieval corpus that every Python has: the names of its standard library, and what their docstrings say.
+"""A retrieval corpus that every Python has: the names of its standard library, and their docstrings.
 
-The source is parsed with `ast`. Nothing is imported and nothing is run, so the corpus is the same for everybody who has
-the same library, and no module's side effects are met.
+The source is parsed with `ast`. Nothing is imported or run, so the corpus is the same for everybody who has the same
+library, and no module has side effects.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid
+from naysay.checks import public, raise_invalid
 
-# Tests, other people's packages, and what some distributors leave out: so that a version of Python is one corpus.
+# Tests, third-party packages, and what some distributors leave out, so that a version of Python is one corpus.
 _CACHES, _OTHERS = {"__pycache__", "pydoc_data"}, {"dist-packages", "site-packages"}
 SKIPPED = _CACHES | _OTHERS | {"distutils", "ensurepip", "idlelib", "lib2to3", "test", "tests", "turtledemo"}
 _FEWEST_WORDS = 3  # "Internal." or "**DEPRECATED**" describes nothing
@@ -31,15 +31,21 @@ _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @final
+@public
 @dataclass(frozen=True)
 class Library:
-    """Pairs of a name and what it does; name i belongs to document i.
+    """Names and their docstrings; name i belongs to document i.
 
     Args:
         names: Dotted, as one would import them: "json.decoder.JSONDecoder.decode".
         queries: The same in words: "json decoder json decoder decode".
         documents: The first paragraph of the docstring, on one line.
-        skipped: Files that are no Python of this version.
+        skipped: Number of files that this version of Python cannot parse.
+
+    Example:
+        >>> library = Library(("a.get", "b.get", "put"), ("a get", "b get", "put"), ("Get it.", "Get it.", "Put it."))
+        >>> len(library), library.with_duplicate
+        (3, 2)
     """
 
     names: tuple[str, ...]
@@ -48,40 +54,62 @@ class Library:
     skipped: int = 0
 
     def __len__(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
         return len(self.names)
 
     @cached_property
     def text_of(self) -> NDArray[np.int64]:
-        """(n,) equal numbers for equal documents. **Pairs of equal number are duplicates**: each is right for the other."""
+        """(n,) equal numbers for equal documents. Names with the same number are duplicates of each other."""
         return np.unique(np.asarray(self.documents, dtype=np.str_), return_inverse=True)[1].astype(np.int64)
 
     @property
     def with_duplicate(self) -> int:
-        """How many names have a document that another name has too."""
+        """The number of names whose document another name has, too."""
         return int(np.count_nonzero(np.bincount(self.text_of)[self.text_of] > 1))
 
     @property
     def fingerprint(self) -> str:
-        """Eight hex digits of all names and documents: two runs on one corpus show the same."""
+        """Eight hex digits of all names and documents; equal for equal corpora."""
         return f"{zlib.crc32(repr((self.names, self.documents)).encode()):08x}"
 
     def take(self, rows: NDArray[np.int64]) -> Library:
-        """Some of the pairs, in the order of `rows`."""
+        """Return some of the pairs.
+
+        Args:
+            rows: (m,) places of the pairs.
+
+        Returns:
+            The pairs in the order of `rows`.
+        """
         names, queries, documents = (
             tuple(part[row] for row in rows.tolist()) for part in (self.names, self.queries, self.documents)
         )
         return Library(names, queries, documents, self.skipped)
 
 
+@public
 def read_library(root: str | Path | None = None) -> Library:
-    """The public functions, classes and methods below `root`, by default the running Python's standard library.
+    """Read the public functions, classes and methods below a folder.
 
-    A method without a docstring has that of the method it overrides, as `help()` shows it. Its class's bases are looked
-    up by name: in the same module, else in the library if only one class is called so. Names that begin with an
-    underscore are left out, and docstrings of fewer than three words. Files are read in the order of their paths.
+    A method without a docstring has that of the method it overrides, as `help()` shows it. The bases of its class are
+    found by name: in the same module, else in the library if only one class has that name. Names that begin with an
+    underscore and docstrings of fewer than three words are left out. Files are read in the order of their paths.
 
     Cost: one pass over the source, which is parsed a file at a time and not kept.
+
+    Args:
+        root: The folder; None: the standard library of the running Python.
+
+    Returns:
+        Names and docstrings.
+
+    Raises:
+        NaysayError: If there is no Python source with docstrings.
+
+    Example:
+        >>> library = read_library()
+        >>> library.documents[library.names.index("json.loads")][:26]
+        'Deserialize ``s`` (a ``str'
     """
     folder = Path(sysconfig.get_path("stdlib") if root is None else root)
     written, classes, skipped = [], _Classes(), 0
@@ -100,19 +128,19 @@ def read_library(root: str | Path | None = None) -> Library:
                 classes.add(module, node)
             if not any(name.startswith("_") for name in (*owners, node.name)):
                 written.append((module, owners, node.name, _paragraph(node)))
-    found = {}
+    document_of = {}
     for module, owners, name, text in written:
         shown = text or (classes.inherited(module, owners[-1], name) if owners else "")
         if len(shown.split()) >= _FEWEST_WORDS:
-            found[".".join(filter(None, (module, *owners, name)))] = shown
-    if not found:
-        advice = "This Python has its library without source; run the demo in another."
-        raise_invalid("library", "Python source with docstrings", f"none in {str(folder)!r}", advice)
-    return Library(tuple(found), tuple(map(words, found)), tuple(found.values()), skipped)
+            document_of[".".join(filter(None, (module, *owners, name)))] = shown
+    if not document_of:
+        advice = "This Python has its library without source; use another."
+        raise_invalid("root", "a folder of Python source with docstrings", f"none in {str(folder)!r}", advice)
+    return Library(tuple(document_of), tuple(map(words, document_of)), tuple(document_of.values()), skipped)
 
 
 def words(name: str) -> str:
-    """A dotted name in words, in small letters.
+    """Return a dotted name as words in lower case.
 
     Example:
         >>> words("http.client.HTTPConnection.getresponse"), words("os.path.is_dir")
@@ -122,7 +150,7 @@ def words(name: str) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The Python files below a folder, without skipped folders, in the order of their paths."""
+    """Return the Python files below a folder, without skipped folders, in the order of their paths."""
     within = ((path.relative_to(folder).parts, path) for path in folder.rglob("*.py"))
     kept = [(parts, path) for parts, path in within if SKIPPED.isdisjoint(parts[:-1])]
     return [path for _, path in sorted(kept)]
@@ -131,7 +159,7 @@ def _files(folder: Path) -> list[Path]:
 def _definitions(
     node: ast.Module | ast.ClassDef, owners: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], ast.ClassDef | _FUNCTION]]:
-    """(classes it stands in, definition) of everything at the top of a module or of a class."""
+    """Yield (enclosing classes, definition) of everything at the top level of a module or of a class."""
     for inner in node.body:
         if isinstance(inner, _FUNCTION | ast.ClassDef) and not _changes_a_property(inner):
             yield owners, inner
@@ -140,29 +168,29 @@ def _definitions(
 
 
 def _changes_a_property(node: ast.ClassDef | _FUNCTION) -> bool:
-    """Whether it is the setter or the deleter of a property, whose docstring is that of the getter."""
+    """Return whether it is the setter or deleter of a property, whose docstring is that of the getter."""
     return any(getattr(mark, "attr", "") in ("setter", "deleter") for mark in node.decorator_list)
 
 
 def _paragraph(node: ast.ClassDef | _FUNCTION) -> str:
-    """The first paragraph of a docstring on one line; empty without one."""
+    """Return the first paragraph of a docstring on one line; empty without one."""
     return " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
 
 
 @final
 class _Classes:
-    """Which class has which bases, and what the docstrings of its methods say; to find what an override inherits."""
+    """The bases of each class and the docstrings of its methods, to find what an override inherits."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, list[tuple[str, list[str], dict[str, str]]]] = {}
 
     def add(self, module: str, node: ast.ClassDef) -> None:
         bases = [base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases]
-        said = {inner.name: _paragraph(inner) for inner in node.body if isinstance(inner, _FUNCTION)}
-        self._by_name.setdefault(node.name, []).append((module, bases, said))
+        docstrings = {inner.name: _paragraph(inner) for inner in node.body if isinstance(inner, _FUNCTION)}
+        self._by_name.setdefault(node.name, []).append((module, bases, docstrings))
 
     def inherited(self, module: str, name: str, method: str, below: Sequence[tuple[str, str]] = ()) -> str:
-        """What the nearest base that describes the method says of it, depth first; empty if none does."""
+        """Return the docstring of the nearest base that has one for the method, depth first; empty if none has."""
         home = self._home(module, name)
         if home is None or (home[0], name) in below:  # a class can have a base of its own name
             return ""
@@ -175,6 +203,6 @@ class _Classes:
         return ""
 
     def _home(self, module: str, name: str) -> tuple[str, list[str], dict[str, str]] | None:
-        """The class of that name in the module, else the only one there is."""
+        """Return the class of that name in the module, else the only one of that name."""
         known = self._by_name.get(name, [])
         return next((one for one in known if one[0] == module), known[0] if len(known) == 1 else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import platform
 import time
@@ -15,12 +16,11 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from naysay.checks import check_whole
+from naysay.checks import check_whole, public, raise_invalid, with_option_names
 from naysay.demo import _show as show
-from naysay.demo._place import REPORT, check_place, write_results
-from naysay.demo._summary import verdict
 from naysay.demo.library import read_library
 from naysay.errors import MissingExtraError
+from naysay.files import write_whole
 
 if TYPE_CHECKING:
     from naysay.demo.tutorial import Lesson, Split
@@ -28,166 +28,224 @@ if TYPE_CHECKING:
     from naysay.quantity import Estimate
 
 SEEDS, STEPS, QUICK_STEPS = 3, 200, 40
+RESULTS, REPORT = "results.json", "report.html"
+_MARK = {"made_by": "naysay demo"}
 
 
 @final
+@public
 @dataclass(frozen=True)
 class Demonstration:
-    """What a run found: the numbers behind all that it prints.
+    """The numbers behind all that a run prints.
 
     Args:
-        names: Pairs of the library, and how many of them have a document that another name has too.
-        duplicates: Pairs of the library, and how many of them have a document that another name has too.
-        fingerprint: Of the corpus: one corpus and one seed print one table.
-        quality: {arm: {measure: one number a seed}}, on names that no arm was trained on.
-        found: {detector: Evaluation}, against the duplicates among the plain hard negatives.
-        howmany: The estimate of k, of random negatives.
-        rule: Where a line through the scores would lie.
-        let_through: The share of test positives below it.
-        verdict: Who won, in sentences made from the numbers.
-        report: The place of report.html.
+        names: Names in the library.
+        duplicates: Names whose document another name has, too.
+        fingerprint: Fingerprint of the corpus: the same corpus and seed give the same table.
+        quality: {arm: {measure: one number per seed}}, on test names.
+        detection: {detector: Evaluation} on the plain hard negatives, of which duplicates are false.
+        k_estimate: The estimate of the number of random negatives.
+        rule: The score threshold, in a sentence.
+        miss_rate: The share of test positives below the threshold.
+        summary: The result, in sentences made from the numbers.
+        advice: What to do, from the same numbers.
+        report: The path of report.html.
+
+    Example:
+        >>> from naysay.demo import run
+        >>> result = run(quick=True, out="naysay-demo")  # doctest: +SKIP
+        >>> result.names  # doctest: +SKIP
+        1331
     """
 
     names: int
     duplicates: int
     fingerprint: str
     quality: dict[str, dict[str, list[float]]]
-    found: dict[str, Evaluation]
-    howmany: Estimate
+    detection: dict[str, Evaluation]
+    k_estimate: Estimate
     rule: str
-    let_through: float
-    verdict: str
+    miss_rate: float
+    summary: str
+    advice: str
     report: Path
 
 
+@public
+@with_option_names("demo", {"out": "--out", "seed": "--seed"})
 def run(
     *, quick: bool = False, seed: int = 0, out: str | Path | None = None, console: Console | None = None
 ) -> Demonstration:
-    """Train a text encoder with four kinds of negatives and three seeds, print who won, and write a report.
+    """Train a text encoder with four kinds of negatives and three seeds, print the comparison, and write a report.
 
     The same seed and library give the same numbers. torch runs in one thread meanwhile: two threads add in another
-    order, which hundreds of steps later can show in a printed digit.
+    order, which after hundreds of steps can change a printed digit.
 
     Args:
-        quick: A quarter of the library and a fifth of the steps: to see it work, not to believe it.
-        seed: Another one splits the names anew and trains anew.
-        out: ./naysay-demo if None: a new folder, or that of an earlier run; it gets report.html and results.json.
+        quick: Use a quarter of the library and a fifth of the steps: to see it work, not for conclusions.
+        seed: Another seed splits the names and trains anew.
+        out: The folder for report.html and results.json: a new one, or that of an earlier run; None: ./naysay-demo.
+        console: Where to print; the terminal without it.
+
+    Returns:
+        The numbers.
+
+    Raises:
+        NaysayError: If `seed` is negative, or `out` holds other files or cannot be made.
+        MissingExtraError: If torch is not installed.
+
+    Example:
+        >>> from naysay.demo import run
+        >>> result = run(quick=True, out="naysay-demo")  # doctest: +SKIP
     """
     check_whole("seed", seed, 0)
-    folder = check_place(Path("naysay-demo") if out is None else Path(out))
+    folder = check_folder(Path("naysay-demo") if out is None else Path(out))
     screen = console or Console()
     started = time.perf_counter()
     with _torch_in_one_thread():
-        from naysay.demo import _choices as choices
-        from naysay.demo import tutorial
+        from naysay.demo import choices, tutorial
 
         library = read_library()
         if quick:
             library = library.take(np.flatnonzero(library.text_of % 4 == 0))
         parts = tutorial.split(library, seed)
         show.print_corpus(screen, library, parts)
-        howmany, lessons = _taught(screen, parts, QUICK_STEPS if quick else STEPS, seed)
+        estimate, lessons = _trained(screen, parts, QUICK_STEPS if quick else STEPS, seed)
         first = lessons[0]
-        line = choices.line_of(first, parts.validation)
-        found = choices.detected(first, line, parts.train)
-        let_through = choices.let_through(first, line, parts.test)
+        by_score = choices.calibrated(first, parts.validation)
+        detection = choices.evaluated(first, by_score, parts.train)
+        miss_rate = choices.miss_rate(first, by_score, parts.test)
     quality = {
         arm: {name: [astuple(one.quality[arm])[place] for one in lessons] for place, name in enumerate(show.MEASURES)}
         for arm in tutorial.ARMS
     }
-    said = verdict({arm: rows["MRR"] for arm, rows in quality.items()}, "MRR", "judged", show.RIVALS)
+    mrr = {arm: rows["MRR"] for arm, rows in quality.items()}
     result = Demonstration(
         names=len(library),
         duplicates=library.with_duplicate,
         fingerprint=library.fingerprint,
         quality=quality,
-        found=found,
-        howmany=howmany,
-        rule=line.describe(),
-        let_through=let_through,
-        verdict=said,
+        detection=detection,
+        k_estimate=estimate,
+        rule=by_score.describe(),
+        miss_rate=miss_rate,
+        summary=show.result_sentence(mrr, "MRR"),
+        advice=show.advice_sentence(mrr),
         report=folder / REPORT,
     )
     show.print_quality(screen, quality, parts)
-    show.print_found(screen, found)
+    show.print_detectors(screen, detection)
     show.print_choices(screen, result)
-    screen.print(said, style="bold", highlight=False)
+    screen.print(result.summary, style="bold", highlight=False)
+    screen.print(result.advice, highlight=False)
     write_results(folder, _plain(result) | {"seed": seed, "quick": quick})
-    made_by = f"naysay demo --seed {seed}{' --quick' if quick else ''}"
-    _report(result, first, parts, seed, made_by)
-    screen.print(f"What was mined, and why: {result.report}", highlight=False, soft_wrap=True)
-    screen.print(f"{time.perf_counter() - started:.0f} s in all.", highlight=False)
+    _report(result, first, parts, seed, f"naysay demo --seed {seed}{' --quick' if quick else ''}")
+    screen.print(f"Report of the mined negatives: {result.report}", highlight=False, soft_wrap=True)
+    screen.print(f"Took {time.perf_counter() - started:.0f} s.", highlight=False)
     return result
 
 
-def _taught(screen: Console, parts: Split, steps: int, seed: int) -> tuple[Estimate, list[Lesson]]:
-    """How many negatives a first run asks for, and the lessons of all seeds; a line says what goes on meanwhile."""
-    from naysay.demo import _choices as choices
-    from naysay.demo import tutorial
+def check_folder(folder: Path) -> Path:
+    """Return the folder if it is new, empty, or that of an earlier run; it is not made yet."""
+    try:
+        exists, has_parent = folder.exists(), folder.parent.is_dir()
+        names = {path.name for path in folder.iterdir()} if exists else set()
+    except OSError as error:
+        raise_invalid("out", "a folder that can be made", f"{str(folder)!r} ({error.strerror})")
+    if not has_parent:
+        raise_invalid("out", "in an existing folder", repr(str(folder)))
+    if names and not (names <= {RESULTS, REPORT} and _is_ours(folder / RESULTS)):
+        raise_invalid("out", "a new folder, or that of an earlier demo", repr(str(folder)), "Pass another `out`.")
+    return folder
+
+
+def write_results(folder: Path, results: dict[str, Any]) -> None:
+    """Make the folder and write the numbers, with the mark that identifies the folder later."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise_invalid("out", "a folder that can be made", f"{str(folder)!r} ({error.strerror})")
+    text = json.dumps(_MARK | results, indent=1, allow_nan=False)
+    write_whole("out", folder / RESULTS, f"{text}\n".encode())
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a file of results has our mark."""
+    try:
+        return bool(json.loads(path.read_bytes()).get("made_by") == _MARK["made_by"])
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _trained(screen: Console, parts: Split, steps: int, seed: int) -> tuple[Estimate, list[Lesson]]:
+    """Return the estimate of k by a first run, and the lessons of all seeds, with a progress line."""
+    from naysay.demo import choices, tutorial
 
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=screen, transient=True) as progress:
-        task = progress.add_task("how many? a run with one negative (the first time loops are compiled)", total=None)
-        howmany = choices.how_many(parts, steps // 2, seed)
+        task = progress.add_task("estimating k with one negative (the first time, loops are compiled)", total=None)
+        estimate = choices.how_many(parts, steps // 2, seed)
         lessons = []
         for place in range(SEEDS):
 
-            def tell(what: str, place: int = place) -> None:
+            def on_progress(what: str, place: int = place) -> None:
                 progress.update(task, description=f"seed {place + 1} of {SEEDS}: {what}")
 
-            lessons.append(tutorial.lesson(parts, steps=steps, seed=SEEDS * seed + place, tell=tell))
-    return howmany, lessons
+            one_seed = SEEDS * seed + place
+            lessons.append(tutorial.lesson(parts, steps=steps, seed=one_seed, on_progress=on_progress))
+    return estimate, lessons
 
 
 def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int, made_by: str) -> None:
-    """The judged negatives of the first seed at half time, explained."""
+    """Write the report of the judged negatives of the first seed, mined at half time."""
     from naysay.mining._report import report_mined
 
-    pairs = parts.train.library
-    gained = {f"MRR, {arm}": f"{100 * np.mean(rows['MRR']):.1f} %" for arm, rows in result.quality.items()}
+    library = parts.train.library
     report_mined(
         lesson.mined,
         result.report,
         title="Negatives for the standard library",
-        numbers=gained,
-        query_texts=pairs.queries,
-        corpus_texts=pairs.documents,
-        query_ids=pairs.names,
-        corpus_ids=pairs.names,
+        numbers={f"MRR, {arm}": f"{100 * np.mean(rows['MRR']):.1f} %" for arm, rows in result.quality.items()},
+        query_texts=library.queries,
+        corpus_texts=library.documents,
+        query_ids=library.names,
+        corpus_ids=library.names,
         provenance={
-            "corpus": f"the library of Python {platform.python_version()}, {result.fingerprint}",
+            "corpus": f"the standard library of Python {platform.python_version()}, {result.fingerprint}",
             "seed": str(seed),
             "made by": made_by,
         },
-        run=result.howmany,
+        run=result.k_estimate,
         seed=seed,
     )
 
 
 def _plain(result: Demonstration) -> dict[str, Any]:
-    """The result in what JSON has."""
-    found: dict[str, dict[str, float | None]] = {}
-    for name, one in result.found.items():
+    """Return the result as JSON has it."""
+    detection: dict[str, dict[str, float | None]] = {}
+    for name, one in result.detection.items():
         shares = [None if math.isnan(share) else share for share in (one.precision, one.recall)]
-        found[name] = {"negatives": one.slots, "duplicates": one.false_negatives, "flagged": one.flagged}
-        found[name] |= dict(zip(("precision", "recall"), shares, strict=True))
+        detection[name] = {"negatives": one.slots, "duplicates": one.false_negatives, "flagged": one.flagged}
+        detection[name] |= dict(zip(("precision", "recall"), shares, strict=True))
+    k = result.k_estimate
     return {
         "python": platform.python_version(),
         "names": result.names,
         "duplicates": result.duplicates,
         "fingerprint": result.fingerprint,
         "quality": result.quality,
-        "found": found,
-        "k": {"best": result.howmany.k, "flat": list(result.howmany.flat), "at_edge": result.howmany.at_edge},
+        "detection": detection,
+        "k": {"best": k.k, "flat": list(k.flat), "at_edge": k.at_edge},
         "rule": result.rule,
-        "let_through": result.let_through,
-        "verdict": result.verdict,
+        "miss_rate": result.miss_rate,
+        "summary": result.summary,
+        "advice": result.advice,
     }
 
 
 @contextmanager
 def _torch_in_one_thread() -> Iterator[None]:
-    """One thread, and as many as before afterwards; refused where there is no torch."""
+    """Run torch in one thread, and in as many as before afterwards."""
     try:
         import torch
     except ImportError as error:

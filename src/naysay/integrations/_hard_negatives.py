@@ -13,8 +13,8 @@ from naysay.checks import raise_invalid
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.integrations._text_pairs import TextPairs
 from naysay.kernels.threads import threads
-from naysay.mining._threshold import ALPHA, calibrated
 from naysay.mining._known import rows_of
+from naysay.mining._threshold import ALPHA, calibrated
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import judge as judged
 from naysay.mining.mined import slots_of

@@ -17,6 +17,7 @@ from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates
 from naysay.mining.exclude import EXCLUDED
 from naysay.mining.judge import SUSPICIOUS
+from naysay.text import percent
 
 MIN_POSITIVES = 20  # to estimate a false-negative rate
 _HIGH_RATE = 0.05  # a false-negative rate to look into before training
@@ -63,7 +64,7 @@ class MinedFile:
         """One line, and another if there is advice."""
         rate = self.false_negatives
         if isinstance(rate, Share):
-            rate = f"{_percent(rate.estimate)} (at most {_percent(rate.high)} at {rate.confidence:.0%} confidence)"
+            rate = f"{percent(rate.estimate)} (at most {percent(rate.high)} at {rate.confidence:.0%} confidence)"
         hardness = f"hardness {self.hardness:.3f}" if self.negatives else "no hardness"
         short = f"{self.short:,} anchors short by {self.missing:,}" if self.short else "no anchor short"
         recall = "" if self.recall is None else f", recall {self.recall:.3f}"
@@ -146,14 +147,10 @@ def rate_of(
     return "unknown (positives do not score clearly above the candidates)" if share.notes else share
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share >= 0.01 or share == 0 else f"{100 * share:.2g} %"
-
-
 def as_numbers(summary: MinedFile) -> dict[str, str]:
     """{what: figure}, as a report shows it."""
     share = summary.false_negatives
-    rate = share if isinstance(share, str) else f"{_percent(share.estimate)} (at most {_percent(share.high)})"
+    rate = share if isinstance(share, str) else f"{percent(share.estimate)} (at most {percent(share.high)})"
     return {
         "anchors": f"{summary.anchors:,}",
         "negatives": f"{summary.negatives:,}",

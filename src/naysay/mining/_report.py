@@ -23,12 +23,12 @@ from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious
 from naysay.mining.select import NOT_SELECTED
 from naysay.quantity.estimate import Estimate
-from naysay.report._plain_text import share
-from naysay.report._sampled import Decided, rate_of, sample_of, share_of
 from naysay.report.contents import Contents
 from naysay.report.html import write_report
 from naysay.report.scores import Sample, Scores
+from naysay.report.threshold import Decided, rate_of, sample_of, share_of
 from naysay.rng import rng_for
+from naysay.text import percent as share
 
 _SLOTS = 1 << 22  # candidates that are looked at, in whole anchors
 _MUCH = 0.05  # false negatives from which on a reader is told to look first
@@ -155,8 +155,8 @@ def _sample(
         suspicion=part.suspicion[there] if line is None else None,
     )
     at, all_of = (mined.suspicion_threshold if line is None else line), share_of(given)
-    bands = "mined.rethreshold(judge=naysay.detectors.Bands(SUSPICION_THRESHOLD, SUSPICION_THRESHOLD))"
-    command = "mined.rethreshold(SUSPICION_THRESHOLD)" if line is None else bands
+    bands = "mined.rethreshold(judge=naysay.detectors.Bands(THRESHOLD, THRESHOLD))"
+    command = "mined.rethreshold(THRESHOLD)" if line is None else bands
     sample = sample_of(
         given,
         at,

@@ -124,7 +124,7 @@ def _example(
         score=score,
         suspicion=float(part.suspicion[row, slot]),
         rank=rank,
-        fate=f"{'kept' if kept else 'dropped'}: {by}",
+        outcome=f"{'kept' if kept else 'dropped'}: {by}",
         explanation=" ".join(told),
     )
 

@@ -1,26 +1,25 @@
-"""REPORT: what was found, as one HTML file that opens offline: a sentence to act on, charts, a line to move."""
+"""REPORT: results as one HTML file that opens offline: what to do, charts, a threshold to move, examples."""
 
+from naysay.report.charts import difficulty_by_percentile, score_distribution
 from naysay.report.contents import Chart, Contents, Example, Examples, Table
-from naysay.report.difficulty import difficulty_by_percentile
-from naysay.report.distribution import score_distribution
 from naysay.report.effectiveness import effectiveness
 from naysay.report.html import write_report
-from naysay.report.moving import Moved, moved
 from naysay.report.scores import Sample, Scores
+from naysay.report.threshold import AtThreshold, at_threshold
 from naysay.report.threshold_tables import threshold_tables
 
 __all__ = [
+    "AtThreshold",
     "Chart",
     "Contents",
     "Example",
     "Examples",
-    "Moved",
     "Sample",
     "Scores",
     "Table",
+    "at_threshold",
     "difficulty_by_percentile",
     "effectiveness",
-    "moved",
     "score_distribution",
     "threshold_tables",
     "write_report",

@@ -1,7 +1,7 @@
-"""Other people's text on a page: shown, never obeyed.
+"""Users' text on a page: displayed as text, never interpreted.
 
-Every text passes through here on its way to the page. Markup is escaped, what has no glyph is replaced, long texts are
-cut, and each stands in a box of its own, so that marks for writing from right to left end with the text.
+Every text passes through here on its way to the page. Markup is escaped, characters without a glyph are replaced, long
+texts are cut, and each is in a `bdi` element of its own, so that right-to-left marks end with the text.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ import re
 from collections.abc import Iterable
 from html import escape
 from itertools import chain, count
-from math import isnan
 from typing import Any
 
-LONGEST = 400  # characters of a text that are shown
-_BYTES = 1200  # that they may take once escaped, so that a page stays small whatever it shows
+MAX_LENGTH = 400  # characters of a text that are shown
+_MAX_BYTES = 1200  # once escaped, so that a page stays small whatever it shows
 # Control characters but tab and newline, halves of surrogate pairs, and code points that no text has.
 _NO_GLYPH = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 # What could end a script element or a line of JavaScript: JSON may write all of them as \uXXXX.
 _IN_SCRIPT = re.compile("[<>&\u2028\u2029\x7f-\x9f\ud800-\udfff]")
 
 
-def shown_text(text: str, longest: int = LONGEST) -> str:
-    """A text as HTML: cut, with a note of how much is missing, clean and escaped."""
-    head = _NO_GLYPH.sub("\ufffd", text[:longest])
+def shown_text(text: str, max_length: int = MAX_LENGTH) -> str:
+    """Return a text as HTML: cut, with a note of how much is missing, cleaned and escaped."""
+    head = _NO_GLYPH.sub("\ufffd", text[:max_length])
     safe = escape(head)
-    while len(safe.encode()) > max(_BYTES, 3 * longest):
+    while len(safe.encode()) > max(_MAX_BYTES, 3 * max_length):
         head = head[: max(1, len(head) * 3 // 4)]
         safe = escape(head)
     missing = len(text) - len(head)
@@ -35,45 +34,28 @@ def shown_text(text: str, longest: int = LONGEST) -> str:
     return f'{safe}<span class="more"> … {missing:,} more character{"s" if missing > 1 else ""}</span>'
 
 
-def attribute(text: str, longest: int = LONGEST) -> str:
-    """A text for an attribute or a title, which can hold no markup of ours: cut with an ellipsis, clean and escaped."""
-    head = _NO_GLYPH.sub("\ufffd", text[:longest])
-    return escape(head + ("…" if len(text) > longest else ""))
+def attribute(text: str, max_length: int = MAX_LENGTH) -> str:
+    """Return a text for an attribute or a title, without markup: cut with an ellipsis, cleaned and escaped."""
+    head = _NO_GLYPH.sub("\ufffd", text[:max_length])
+    return escape(head + ("…" if len(text) > max_length else ""))
 
 
-def short_names(names: Iterable[str], longest: int = 60) -> list[str]:
-    """Names for the legend of a chart, where each stands in every row of the data: cut, and no two alike."""
-    found: list[str] = []
+def short_names(names: Iterable[str], max_length: int = 60) -> list[str]:
+    """Return names for the legend of a chart, which are in every row of its data: cut, and all different."""
+    short: list[str] = []
     for name in names:
-        cut = name if len(name) <= longest else f"{name[:longest]}…"
+        cut = name if len(name) <= max_length else f"{name[:max_length]}…"
         tries = chain([cut], (f"{cut} ({turn})" for turn in count(2)))
-        found.append(next(one for one in tries if one not in found))
-    return found
+        short.append(next(one for one in tries if one not in short))
+    return short
 
 
-def boxed(text: str, longest: int = LONGEST) -> str:
-    """A text of unknown direction in a box of its own."""
-    return f'<bdi dir="auto">{shown_text(text, longest)}</bdi>'
-
-
-def number(value: float) -> str:
-    """A number for people: whole ones with commas, others in four digits; nothing for NaN."""
-    if isinstance(value, float) and isnan(value):
-        return ""
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
-def share(value: float) -> str:
-    """A share as per cent, with two digits that say something; "unknown" for NaN."""
-    if isnan(value):
-        return "unknown"
-    part = 100 * value
-    return f"{part:.1f} %" if part >= 1 or part == 0 else f"{part:.2g} %"
+def boxed(text: str, max_length: int = MAX_LENGTH) -> str:
+    """Return a text of unknown direction in an element of its own."""
+    return f'<bdi dir="auto">{shown_text(text, max_length)}</bdi>'
 
 
 def script_data(data: Any) -> str:
-    """JSON for a script element of type application/json, in ASCII where it matters: it cannot end the element."""
+    """Return JSON for a script element, in ASCII where it matters: it cannot end the element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return _IN_SCRIPT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _IN_SCRIPT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,4 +1,4 @@
-"""What a report says: sentences, figures, tables, charts and examples, as plain data; `write_report` draws."""
+"""The contents of a report as plain data: sentences, figures, tables, charts and examples."""
 
 from __future__ import annotations
 
@@ -18,17 +18,24 @@ Cell = str | float | int
 @public
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Rows under headings. Numbers stand to the right, texts to the left.
+    """A table. Numbers are aligned to the right, texts to the left.
 
-    The page shows the first 200 rows, and says how many more there are.
+    The page shows the first 200 rows and how many more there are.
 
     Args:
-        title: Above it.
-        columns: The headings.
-        rows: Each as long as `columns`; texts, or numbers. NaN shows as an empty cell.
+        title: The heading above it.
+        columns: The column headings.
+        rows: Texts or numbers, as many per row as `columns`. NaN is an empty cell.
         caption: What is counted, in a sentence.
-        note: Below it: what to know before reading it.
-        mark: Rows (by place) that were chosen; they are set off.
+        note: What to know before reading it, below the table.
+        mark: Places of the chosen rows, which are highlighted.
+
+    Raises:
+        NaysayError: If a row has another length, or a title is not a text.
+
+    Example:
+        >>> Table("Encoders", ("name", "mean score"), (("first", 0.41), ("second", 0.52))).columns
+        ('name', 'mean score')
     """
 
     title: str
@@ -39,7 +46,7 @@ class Table:
     mark: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse rows of another length than the headings."""
+        """Check texts and the lengths of rows."""
         _check_texts({"title": self.title, "caption": self.caption, "note": self.note})
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "rows", tuple(map(tuple, self.rows)))
@@ -55,14 +62,22 @@ class Table:
 @public
 @dataclass(frozen=True, slots=True, eq=False)
 class Chart:
-    """A picture by Vega-Lite, and what it shows in words.
+    """A Vega-Lite chart with a description in words.
 
     Args:
-        spec: A Vega-Lite specification with its data in it: nothing is fetched. Colours may be those of the page,
+        title: The heading above it.
+        spec: A Vega-Lite specification with its data inline. Colours may be variables of the page, such as
             "var(--positive)" or "var(--ink)", which fit a light and a dark page.
-        description: What is to be seen, for those who do not see it.
-        table: The same as text, shown beside it.
-        caption: What it rests on.
+        description: What the chart shows, for screen readers.
+        table: The same as numbers, shown below it.
+        caption: What the chart is based on.
+
+    Raises:
+        NaysayError: If `spec` is not a dict or there is no description.
+
+    Example:
+        >>> Chart("Means", {"data": {"values": [{"x": 1}]}, "mark": "point"}, "A point at 1.").title
+        'Means'
     """
 
     title: str
@@ -72,28 +87,33 @@ class Chart:
     caption: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a chart without words."""
+        """Check texts and the specification."""
         _check_texts({"title": self.title, "description": self.description, "caption": self.caption})
         if not isinstance(self.spec, Mapping):
             raise_invalid("spec", "a Vega-Lite specification, a dict", shown(self.spec))
         if not self.description.strip():
-            raise_invalid("description", "what is to be seen", "nothing", "It is read aloud where nobody looks.")
+            raise_invalid("description", "a text", "nothing", "Screen readers read it.")
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A candidate of an anchor and what became of it.
+    """A candidate of an anchor and its outcome.
 
     Args:
-        anchor: Their texts, or their ids; a report cuts them at 400 characters and says so.
-        positive: Their texts, or their ids; a report cuts them at 400 characters and says so.
-        candidate: Their texts, or their ids; a report cuts them at 400 characters and says so.
-        score: Of the candidate; NaN where there is none.
-        suspicion: Of the candidate; NaN where there is none.
-        rank: In the list it was found in, from 1; 0 where there is none.
-        fate: "kept: top", "dropped: suspicious".
+        anchor: Text or id of the anchor; the page shows 400 characters and how many more there are.
+        positive: Text or id of a positive of the anchor.
+        candidate: Text or id of the candidate.
+        score: Score of the candidate; NaN if there is none.
+        suspicion: Suspicion of the candidate; NaN if there is none.
+        rank: Rank in the list it was found in, from 1; 0 if there is none.
+        outcome: What became of it, such as "kept: top" or "dropped: suspicious".
         explanation: Why, in a sentence.
+
+    Example:
+        >>> Example("q", "p", "c", 0.5, 0.1, 3, "kept: top", "Found at rank 3.").outcome
+        'kept: top'
     """
 
     anchor: str
@@ -102,7 +122,7 @@ class Example:
     score: float
     suspicion: float
     rank: int
-    fate: str
+    outcome: str
     explanation: str
 
 
@@ -110,11 +130,21 @@ class Example:
 @public
 @dataclass(frozen=True, slots=True, eq=False)
 class Examples:
-    """Examples of one kind, in the order in which they are to be read.
+    """Examples of one kind, in reading order.
 
     Args:
-        kind: One word for it, which the page's search offers: "hardest", "suspect", "dropped".
+        title: The heading above them.
+        kind: One word for the page's filter, such as "hardest", "suspect" or "dropped".
+        rows: The examples.
         note: How they were chosen.
+
+    Raises:
+        NaysayError: If a row is not an Example.
+
+    Example:
+        >>> row = Example("q", "p", "c", 0.5, 0.1, 3, "kept: top", "Found at rank 3.")
+        >>> len(Examples("The hardest", "hardest", (row,)).rows)
+        1
     """
 
     title: str
@@ -123,28 +153,35 @@ class Examples:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no Example."""
+        """Check texts and rows."""
         _check_texts({"title": self.title, "kind": self.kind, "note": self.note})
         object.__setattr__(self, "rows", tuple(self.rows))
-        _check_all("rows", self.rows, Example)
+        _check_types("rows", self.rows, Example)
 
 
 @final
 @public
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """All that a report says, in the order of the page.
+    """The contents of a report.
 
     Args:
-        title: Of the page.
-        advice: The sentence to act on first; the others follow as a list.
-        numbers: {what: figure}, the headline.
-        scores: Of positives, kept and dropped negatives, with the line to move; None: no such part.
-        tables: See there.
-        charts: See there.
-        examples: See there.
-        notes: A sentence for each thing to know.
+        title: The title of the page.
+        advice: Sentences; the first is the lead, the others follow as a list.
+        numbers: {what: figure}, the headline figures.
+        scores: Scores of positives, kept and dropped negatives, with the threshold to move; None: no such section.
+        tables: Tables.
+        charts: Charts, after that of `scores`.
+        examples: Groups of examples.
         provenance: {what: value}: versions, arguments, seed, hashes of the input.
+        notes: Sentences at the end.
+
+    Raises:
+        NaysayError: If there is no advice, or a part is of another type.
+
+    Example:
+        >>> Contents("Two encoders", ("Use the second: its negatives are harder.",), {"k": "8"}).numbers
+        {'k': '8'}
     """
 
     title: str
@@ -158,15 +195,17 @@ class Contents:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a report that says nothing to act on, and parts of another kind."""
+        """Check that there is advice, and the types of all parts."""
         _check_texts({"title": self.title})
-        for name, kind in (("advice", str), ("notes", str), ("tables", Table), ("charts", Chart)):
-            object.__setattr__(self, name, tuple(_several(name, getattr(self, name))))
-            _check_all(name, getattr(self, name), kind)
-        object.__setattr__(self, "examples", tuple(_several("examples", self.examples)))
-        _check_all("examples", self.examples, Examples)
+        kinds = {"advice": str, "notes": str, "tables": Table, "charts": Chart, "examples": Examples}
+        for name, kind in kinds.items():
+            given = getattr(self, name)
+            if isinstance(given, str) or not hasattr(given, "__iter__"):  # one text is not a sequence of letters
+                raise_invalid(name, "a tuple", shown(given))
+            object.__setattr__(self, name, tuple(given))
+            _check_types(name, getattr(self, name), kind)
         if not self.advice:
-            raise_invalid("advice", "at least one sentence", "none", "Say first what to do.")
+            raise_invalid("advice", "at least one sentence", "none", "Begin with what to do.")
         if not isinstance(self.scores, Scores | None):
             raise_invalid("scores", "Scores, or None", type(self.scores).__name__)
         for name in ("numbers", "provenance"):
@@ -176,22 +215,15 @@ class Contents:
             object.__setattr__(self, name, {str(what): str(value) for what, value in given.items()})
 
 
-def _several(name: str, given: Any) -> Any:
-    """Parts in a row; one text is not a row of letters."""
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise_invalid(name, "a tuple", shown(given))
-    return given
-
-
 def _check_texts(texts: Mapping[str, object]) -> None:
-    """Refuse what is no text."""
+    """Raise for anything but a text."""
     for name, text in texts.items():
         if not isinstance(text, str):
             raise_invalid(name, "a text", shown(text))
 
 
-def _check_all(name: str, parts: tuple[Any, ...], kind: type) -> None:
-    """Refuse the first part of another kind."""
+def _check_types(name: str, parts: tuple[Any, ...], kind: type) -> None:
+    """Raise for the first part of another type."""
     for place, part in enumerate(parts):
         if not isinstance(part, kind):
             raise_invalid(f"{name}[{place}]", f"of type {kind.__name__}", type(part).__name__)

@@ -1,4 +1,4 @@
-"""How many negatives: training effectiveness over k, with the best one."""
+"""How many negatives: training effectiveness over k, with the best k."""
 
 from __future__ import annotations
 
@@ -14,12 +14,23 @@ from naysay.report.contents import Chart, Table
 
 @public
 def effectiveness(estimate: Estimate, *, caption: str = "", k: int | None = None) -> Chart:
-    """The mean effectiveness v over k, with the best k, the range that is hardly worse, and the k in use.
+    """Plot the mean effectiveness v over k, with the best k, the range within 1 % of it, and the k in use.
 
     Args:
-        estimate: Of `quantity.estimate`.
-        caption: Which run the AUCs are of.
-        k: The one in use, to be shown beside the best.
+        estimate: The result of `quantity.estimate`.
+        caption: Where the AUCs come from.
+        k: The k in use, shown beside the best.
+
+    Returns:
+        The chart, with a table of v at some k.
+
+    Raises:
+        NaysayError: If `estimate` is not an Estimate.
+
+    Example:
+        >>> from naysay.quantity import estimate
+        >>> effectiveness(estimate(0.75, [0.52, 0.61, 0.66], k_max=100)).title
+        'How many negatives'
     """
     if not isinstance(estimate, Estimate):
         raise_invalid("estimate", "an Estimate, of quantity.estimate", type(estimate).__name__)

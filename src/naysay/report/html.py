@@ -1,60 +1,72 @@
-"""One HTML file: everything is in it, and it asks for nothing from outside."""
+"""One HTML file that holds everything and loads nothing from outside."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import os
-import secrets
-from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from naysay.checks import public, raise_invalid, shown
+from naysay.checks import public, raise_invalid
 from naysay.errors import MissingExtraError
-from naysay.files import check_page
+from naysay.files import check_page, write_whole
 from naysay.plots import need_vl_convert
-from naysay.report import _pieces as pieces
-from naysay.report import _slider as slider
+from naysay.report import _html_parts as parts
 from naysay.report._plain_text import attribute, boxed, script_data
+from naysay.report.charts import score_distribution
 from naysay.report.contents import Chart, Contents, Table
-from naysay.report.distribution import score_distribution
 
-LARGEST = 2_000_000  # bytes
+MAX_BYTES = 2_000_000
 _NO_CHARTS = (
-    "There are no charts in this file, because vl-convert-python was not installed when it was written. The tables say "
-    "the same. For charts run: pip install 'naysay[report]'"
+    "This file has no charts, because vl-convert-python was not installed when it was written. The tables hold the "
+    "same figures. For charts run: pip install 'naysay[report]'"
 )
 
 
 @public
 def write_report(path: str | Path, contents: Contents) -> Path:
-    """Write the report to `path`, whole or not at all, and return its place.
+    """Write a report as one HTML file of less than 2 MB that opens without a network.
 
-    One file of less than 2 MB that opens without a network. Its policy lets nothing be fetched and no script run but
-    the two that are in it, named by their hashes; Vega evaluates its expressions by an interpreter, so not even `eval`
-    is allowed. All texts are shown as text, whatever is in them.
+    The page's Content-Security-Policy lets nothing be fetched and only its two scripts run, which are named by their
+    hashes. Vega evaluates expressions with its interpreter, so not even `eval` is allowed. All texts are displayed as
+    text, whatever they contain.
 
-    Charts need vl-convert-python, the extra `report`, which brings Vega's JavaScript. Without it the file is written
-    all the same, with tables in place of charts and a note that names the pip command: a long job should not lose its
-    report to a missing picture. The same contents give the same bytes.
+    Charts need vl-convert-python, the extra `report`, which contains Vega's JavaScript. Without it the file has tables
+    instead of charts and a note that names the pip command: a long job should not lose its report to a missing
+    package. The same contents give the same bytes.
+
+    Args:
+        path: The file, ending in .html. It is written whole or not at all.
+        contents: What the page holds.
+
+    Returns:
+        The file.
+
+    Raises:
+        NaysayError: If `contents` is not Contents, the page would be 2 MB or more, or the file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_report(Path(folder) / "report.html", Contents("Test", ("Train on it.",))).name
+        'report.html'
     """
     if not isinstance(contents, Contents):
         raise_invalid("contents", "Contents", type(contents).__name__)
     target = Path(path)
     check_page("path", target)
     page = as_html(contents).encode()
-    if len(page) > LARGEST:
+    if len(page) > MAX_BYTES:
         advice = "Give charts fewer points, or leave some tables out."
-        raise_invalid("contents", f"of at most {LARGEST:,} bytes as a page", f"{len(page):,}", advice)
-    _write_whole(target, page)
+        raise_invalid("contents", f"of at most {MAX_BYTES:,} bytes as a page", f"{len(page):,}", advice)
+    write_whole("path", target, page)
     return target
 
 
 def as_html(contents: Contents) -> str:
-    """The whole page."""
+    """Return the whole page."""
     library = _library()
     drawn = library is not None
     charts = (
@@ -63,9 +75,9 @@ def as_html(contents: Contents) -> str:
     sample = None if contents.scores is None else contents.scores.sample
     data = script_data(
         {
-            # Vega names its drawing by the description of the specification, whatever the page calls it.
+            # Vega labels its drawing by the description in the specification.
             "charts": [{"spec": {**chart.spec, "description": chart.description}} for chart in charts] if drawn else [],
-            "sample": None if sample is None else slider.data(sample),
+            "sample": None if sample is None else parts.slider_data(sample),
         }
     )
     script = _resource("page.js")
@@ -87,7 +99,7 @@ def as_html(contents: Contents) -> str:
         "</head>\n<body>\n"
         '<a class="skip" href="#content">Skip to the content</a>\n'
         f"<header><h1>{boxed(contents.title, 200)}</h1></header>\n"
-        f'<main id="content" tabindex="-1">{pieces.sentences(contents.advice)}{pieces.figures(contents.numbers)}\n'
+        f'<main id="content" tabindex="-1">{parts.sentences(contents.advice)}{parts.figures(contents.numbers)}\n'
         f'<nav aria-label="On this page"><ul>{links}</ul></nav>\n{body}</main>\n'
         f'<script type="application/json" id="data">{data}</script>\n'
         + "".join(f"<script>{code}</script>\n" for code in scripts)
@@ -96,37 +108,37 @@ def as_html(contents: Contents) -> str:
 
 
 def _sections(contents: Contents, charts: list[Chart], *, drawn: bool) -> list[tuple[str, str, str]]:
-    """(name, title, HTML) of the parts that there are."""
-    found: list[tuple[str, str, str]] = []
+    """Return (id, title, HTML) of each section."""
+    sections: list[tuple[str, str, str]] = []
     own = 0 if contents.scores is None else 1
     if contents.scores is not None:
-        found.append(("scores", "Scores", pieces.chart(charts[0], 0, drawn=drawn)))
+        sections.append(("scores", "Scores", parts.chart(charts[0], 0, drawn=drawn)))
         if contents.scores.sample is not None:
-            found.append(("move", "Move the line", slider.controls(contents.scores.sample)))
+            sections.append(("move", "Move the threshold", parts.slider(contents.scores.sample)))
     if contents.tables:
-        tables = "".join(f"<h3>{boxed(table.title, 200)}</h3>{pieces.table(table)}" for table in contents.tables)
-        found.append(("tables", "Counts", tables))
-    found += [
-        (f"chart{place}", boxed(chart.title, 200), pieces.chart(chart, place, drawn=drawn))
+        tables = "".join(f"<h3>{boxed(table.title, 200)}</h3>{parts.table(table)}" for table in contents.tables)
+        sections.append(("tables", "Counts", tables))
+    sections += [
+        (f"chart{place}", boxed(chart.title, 200), parts.chart(chart, place, drawn=drawn))
         for place, chart in enumerate(charts)
         if place >= own
     ]
     if contents.examples:
         kinds = [given.kind for given in contents.examples]
-        shelves = "".join(pieces.examples(given) for given in contents.examples)
-        found.append(("examples", "Examples", pieces.search(kinds) + shelves))
+        shelves = "".join(parts.examples(given) for given in contents.examples)
+        sections.append(("examples", "Examples", parts.search(kinds) + shelves))
     notes = contents.notes if drawn or not charts else (*contents.notes, _NO_CHARTS)
     if notes:
-        found.append(("notes", "Notes", pieces.listed(notes)))
+        sections.append(("notes", "Notes", parts.listed(notes)))
     if contents.provenance:
         rows = tuple(contents.provenance.items())
-        origin = Table("Provenance", ("what", "value"), rows, "What this report was made of, and by what.")
-        found.append(("provenance", "Provenance", pieces.table(origin)))
-    return found
+        origin = Table("Provenance", ("what", "value"), rows, "Inputs, settings and versions.")
+        sections.append(("provenance", "Provenance", parts.table(origin)))
+    return sections
 
 
 def _library() -> str | None:
-    """Vega, Vega-Lite and Vega-Embed as one script, from the extra `report`; None where it is absent."""
+    """Return Vega, Vega-Lite and Vega-Embed as one script, from the extra `report`; None without it."""
     try:
         return _bundle(need_vl_convert())
     except MissingExtraError:
@@ -135,31 +147,15 @@ def _library() -> str | None:
 
 @lru_cache(maxsize=1)
 def _bundle(convert: Any) -> str:
-    """The script, made anew in each process: it takes longer than the rest of a report, and some jobs write several."""
+    """Return the script, cached: it takes longer to make than the rest of a report."""
     code = str(convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r", "")
 
 
 def _resource(name: str) -> str:
-    """A file that is packaged beside this one."""
+    """Return a file that is packaged beside this one."""
     return files("naysay.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(code: str) -> str:
     return base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-
-
-def _write_whole(path: Path, page: bytes) -> None:
-    """By way of a draft beside `path`, safe on disk before it takes its place."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with draft.open("wb") as stream:
-            stream.write(page)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(draft, path)
-    except OSError as error:
-        raise_invalid("path", "a file that can be written", f"{shown(str(path))} ({error.strerror})")
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)

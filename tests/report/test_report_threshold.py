@@ -1,4 +1,4 @@
-"""Moving the line: against plain loops, against `false_negative_rate`, and the sample that it is done on."""
+"""Figures at a threshold: against plain loops, against `false_negative_rate`, and the sample that it is done on."""
 
 from dataclasses import asdict, replace
 
@@ -10,8 +10,8 @@ from report_cases import plain_figures, sample
 
 from naysay.detectors import false_negative_rate
 from naysay.errors import NaysayError
-from naysay.report import Sample, Scores, moved
-from naysay.report._sampled import Decided, rate_of, sample_of, share_of
+from naysay.report import Sample, Scores, at_threshold
+from naysay.report.threshold import Decided, rate_of, sample_of, share_of
 
 
 def same(found, plain):
@@ -22,7 +22,7 @@ def same(found, plain):
 
 @settings(max_examples=150)
 @given(st.integers(0, 10_000), st.sampled_from(["score", "suspicion"]), st.floats(-0.1, 1.1))
-def test_the_figures_are_those_of_loops(seed, by, line):
+def test_the_figures_are_those_of_loops(seed, by, threshold):
     rng = np.random.default_rng(seed)
     anchors = np.sort(rng.integers(0, 6, rng.integers(1, 30)))
     scores = (rng.integers(0, 8, len(anchors)) / 8).astype(np.float32)
@@ -33,33 +33,33 @@ def test_the_figures_are_those_of_loops(seed, by, line):
         scores,
         scores if by == "score" else rng.random(len(scores)).astype(np.float32),
         rng.integers(0, 5, 6),
-        line=0.5,
+        threshold=0.5,
         by=by,
         positives=rng.integers(0, 9, known) / 8,
         positive_anchors=rng.integers(0, 6, known),
-        listed=rng.random(known) < 0.7,
+        retrieved=rng.random(known) < 0.7,
         share=rng.random(),
         of_anchors=6 + int(rng.integers(0, 20)),
     )
-    for at in (line, float(scores[0]), 0.5):
-        assert same(moved(given, at), plain_figures(given, at))
+    for at in (threshold, float(scores[0]), 0.5):
+        assert same(at_threshold(given, at), plain_figures(given, at))
 
 
 def test_the_rate_is_that_of_the_detectors():
     given = sample(60, 30)
     table = given.scores.reshape(60, 30)
-    for line in (0.3, 0.45, 0.55, 0.7, 2.0):
+    for threshold in (0.3, 0.45, 0.55, 0.7, 2.0):
         kept = np.zeros(table.shape, bool)
         for row in range(60):
-            kept[row, [slot for slot in range(30) if table[row, slot] < line][:4]] = True
+            kept[row, [slot for slot in range(30) if table[row, slot] < threshold][:4]] = True
         full = kept.sum(axis=1) == 4
         lowest = np.array([table[row][kept[row]].min() if full[row] else -np.inf for row in range(60)])
-        passed = (given.positives < line) & (given.positives >= lowest)
+        passed = (given.positives < threshold) & (given.positives >= lowest)
         theirs = false_negative_rate(table, given.positives, kept, kept_positives=passed)
         whole = false_negative_rate(table, given.positives, 10.0).estimate
-        ours = moved(sample(60, 30, share=whole), line)
+        ours = at_threshold(sample(60, 30, share=whole), threshold)
         assert ours.false_rate == pytest.approx(theirs.estimate, rel=1e-12)
-        assert rate_of(decided_of(given, table), line) == theirs
+        assert rate_of(decided_of(given, table), threshold) == theirs
         assert share_of(decided_of(given, table)).estimate == pytest.approx(whole, rel=1e-12)
 
 
@@ -76,13 +76,13 @@ def test_the_rate_of_a_table_is_that_of_its_sample(seed):
     positives = np.where(rng.random(25) < 0.8, rng.integers(4, 14, 25) / 12, np.nan).astype(np.float32)
     known = Decided(scores, rng.random((25, 8)) < 0.7, rng.integers(0, 4, 25), positives, rng.random(25) < 0.8)
     share = share_of(known)
-    for line in (0.4, 0.75, 2.0):
-        found = sample_of(known, line, rng=rng, share=share.estimate)
-        rate = rate_of(known, line)
+    for threshold in (0.4, 0.75, 2.0):
+        found = sample_of(known, threshold, rng=rng, share=share.estimate)
+        rate = rate_of(known, threshold)
         if rate is None:
-            assert np.isnan(moved(found, line).false_rate)
+            assert np.isnan(at_threshold(found, threshold).false_rate)
         elif share.estimate < 1:
-            assert moved(found, line).false_rate == pytest.approx(rate.estimate, rel=1e-9)
+            assert at_threshold(found, threshold).false_rate == pytest.approx(rate.estimate, rel=1e-9)
 
 
 @settings(max_examples=60)
@@ -103,7 +103,7 @@ def test_a_sample_holds_whole_anchors_in_order(seed):
     has = np.flatnonzero(~np.isnan(positives))
     assert found.positive_anchors.tolist() == has.tolist()
     assert found.positives.tolist() == positives[has].tolist()
-    assert found.listed.tolist() == (positives[has] > 0.3).tolist()
+    assert found.retrieved.tolist() == (positives[has] > 0.3).tolist()
     assert found.of_anchors == n
 
 
@@ -119,19 +119,19 @@ def test_a_large_table_is_sampled_by_anchors_and_scaled():
     assert np.array_equal(one.scores, again.scores)
     assert np.isnan(one.share)
     assert share_of(table) is rate_of(table, 0.8) is None
-    assert moved(one, 0.8).suspected == pytest.approx((scores >= 0.8).sum(), rel=0.05)
+    assert at_threshold(one, 0.8).suspected == pytest.approx((scores >= 0.8).sum(), rel=0.05)
     half = sample_of(replace(table, suspicion=scores), 0.5, rng=np.random.default_rng(1))
     assert (len(half.k), half.by) == (200, "suspicion")
     wide = Decided(np.zeros((1, 50_000), np.float32), np.ones((1, 50_000), bool), np.ones(1), none[:1], nobody[:1])
     assert sample_of(wide, 0.5, rng=rng) is None
 
 
-def test_the_share_cannot_be_told_from_equal_scores():
+def test_equal_scores_give_no_share():
     scores = np.full((30, 4), 0.5, np.float32)
     table = Decided(scores, scores > 0, np.full(30, 2), scores[:, 0], scores[:, 0] > 0)
     assert share_of(table) is rate_of(table, 0.9) is None
     assert rate_of(table, 0.1) is None  # nothing is below
-    assert np.isnan(moved(sample_of(table, 0.9, rng=np.random.default_rng(0)), 0.9).false_rate)
+    assert np.isnan(at_threshold(sample_of(table, 0.9, rng=np.random.default_rng(0)), 0.9).false_rate)
 
 
 @pytest.mark.parametrize(
@@ -150,22 +150,23 @@ def test_the_share_cannot_be_told_from_equal_scores():
         ({"values": ["a"] * 1000}, r"^Sample: `values` must be scores, got dtype <U1\.$"),
         (
             {"anchors": np.repeat([0, 99], 500)},
-            r"^Sample: `anchors` must be from 0 to 39, the places in k, got 99 at row 500",
+            r"^Sample: `anchors` must be between 0 and 39 \(40 values of k\), got 99 at row 500",
         ),
         (
             {"positive_anchors": np.full(40, -1)},
-            r"^Sample: `positive_anchors` must be from 0 to 39, the places in k, got -1",
+            r"^Sample: `positive_anchors` must be between 0 and 39 \(40 values of k\), got -1",
         ),
         (
             {"scores": np.arange(1000.0)},
-            r"^Sample: `anchors` must be sorted: by anchor, then the highest score first, got another order from row 1",
+            r"^Sample: `anchors` must be sorted by anchor, then by descending score, got another order from row 1",
         ),
-        ({"line": np.nan}, r"^Sample: `line` must be one number, got nan\.$"),
+        ({"threshold": np.nan}, r"^Sample: `threshold` must be a number, got nan\.$"),
+        ({"command": "f()"}, r"^Sample: `command` must be a text with THRESHOLD in place of the value, got 'f\(\)'\.$"),
         ({"of_anchors": 3}, r"^Sample: `of_anchors` must be at least 40, got 3\.$"),
-        ({"share": 1.5}, r"^Sample: `share` must be from 0 to 1, or NaN where it is unknown, got 1\.5\.$"),
+        ({"share": 1.5}, r"^Sample: `share` must be a number at least 0 and at most 1, got 1\.5\. NaN if"),
         (
-            {"listed": [True]},
-            r"^Sample: `listed` must be True or False for each of the positives, got shape \(1,\) bool\.$",
+            {"retrieved": [True]},
+            r"^Sample: `retrieved` must be True or False for each of the positives, got shape \(1,\) bool\.$",
         ),
         (
             {"positives": [0.5]},
@@ -173,21 +174,21 @@ def test_the_share_cannot_be_told_from_equal_scores():
         ),
     ],
 )
-def test_what_a_sample_refuses(changed, message):
+def test_an_invalid_sample(changed, message):
     with pytest.raises(NaysayError, match=message):
         sample(**changed)
 
 
-def test_too_many_candidates_are_refused():
+def test_too_many_candidates():
     many = np.zeros(40_001, np.float32)
     with pytest.raises(
         NaysayError, match=r"^Sample: `scores` must be of 1 to 40,000 candidates, got 40,001\. Take fewer"
     ):
-        Sample(np.zeros(40_001, int), many, many, [1], line=0.5)
+        Sample(np.zeros(40_001, int), many, many, [1], threshold=0.5)
     with pytest.raises(NaysayError, match=r"of 1 to 20,000 candidates, got 40,001\."):
-        Sample(np.zeros(40_001, int), many, many, [1], line=0.5, by="suspicion")
+        Sample(np.zeros(40_001, int), many, many, [1], threshold=0.5, by="suspicion")
     with pytest.raises(NaysayError, match=r"of 1 to 40,000 candidates, got 0\."):
-        Sample([], [], [], [1], line=0.5)
+        Sample([], [], [], [1], threshold=0.5)
 
 
 @pytest.mark.parametrize(
@@ -195,11 +196,11 @@ def test_too_many_candidates_are_refused():
     [
         ({"kept": [np.inf]}, r"^Scores: `kept` must be finite, got inf at row 0 \(1 such row\)\.$"),
         ({"why": [0]}, r"^Scores: `dropped` must be as long as its partners, got dropped 2, why 1\.$"),
-        ({"why": [0, 2]}, r"^Scores: `why` must be the place of one of 2 reasons, got 2 at row 1 \(1 such row\)\.$"),
+        ({"why": [0, 2]}, r"^Scores: `why` must be between 0 and 1 \(2 reasons\), got 2 at row 1 \(1 such row\)\.$"),
         ({"sample": 3}, r"^Scores: `sample` must be a Sample, or None, got int\.$"),
     ],
 )
-def test_what_scores_refuse(changed, message):
+def test_invalid_scores(changed, message):
     given = {
         "positives": [0.9],
         "kept": [0.5],

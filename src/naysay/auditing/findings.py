@@ -1,0 +1,230 @@
+"""Three findings of an audit: gradient share by band, repeated documents, and whether k fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.auditing._false_share import CorpusSample
+from naysay.auditing._scores import SetScores
+from naysay.checks import public
+from naysay.quantity._probe import Probe, probe
+from naysay.quantity.estimate import estimate
+from naysay.quantity.separation import auc, separation
+from naysay.quantity.simulated import simulated
+
+NEGLIGIBLE = 1e-3  # a negative with a smaller softmax weight contributes no useful gradient
+BANDS = ("easy", "hard", "suspected")
+K_MAX = 1000
+_SLOTS = 1 << 20  # slots in a block
+_TOP_SHARE = 0.01  # of the documents
+_SHOWN = 10
+_BASIS = (
+    "one AUC, of this model over uniform negatives of the corpus, used as the AUC of the labels, and a simulated "
+    "training run; in-batch negatives count towards k"
+)
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class GradientShare:
+    """Which negatives the InfoNCE gradient comes from, by band.
+
+    A slot is "suspected", or else "easy" if its softmax weight p_j is below 0.001, or else "hard".
+
+    Args:
+        temperature: The temperature t of InfoNCE.
+        counts: {band: slots}.
+        shares: {band: share of the sum of p_j over all slots}. They sum to 1, or are 0 if there is no gradient.
+        idle_rows: The share of rows in which all negatives together weigh less than 0.001: the model has learnt them.
+
+    Example:
+        >>> share = GradientShare(0.05, {"easy": 1, "hard": 3, "suspected": 0}, {"easy": 0.0, "hard": 1.0}, 0.0)
+        >>> share.easy_share
+        0.25
+    """
+
+    temperature: float
+    counts: dict[str, int]
+    shares: dict[str, float]
+    idle_rows: float
+
+    @property
+    def easy_share(self) -> float:
+        """The share of the slots that is easy."""
+        return self.counts["easy"] / max(1, sum(self.counts.values()))
+
+
+def softmax_weights(scores: SetScores, temperature: float) -> tuple[NDArray[np.float32], float]:
+    """Return (n, k) p_j of each slot, NaN where it has none, and the share of rows that weigh less than 0.001.
+
+        p_j = exp(s_j / t) / (exp(s_p / t) + sum_i exp(s_i / t))
+
+    The gradient of `losses.info_nce` by s_j is p_j / t. A row is an anchor with one of its positives; p_j of an anchor
+    with several positives is the mean over them. Anchors without a scored positive have no row. O(k) per row, in
+    blocks.
+    """
+    rows = np.flatnonzero(~np.isnan(scores.positives))
+    anchors = scores.anchors[rows]
+    total = np.zeros(scores.negatives.shape)
+    times = np.bincount(anchors, minlength=len(total))
+    step, idle = max(1, _SLOTS // max(1, scores.negatives.shape[1])), 0
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        own = scores.negatives[anchors[part]].astype(np.float64) / temperature
+        positive = scores.positives[rows[part], None].astype(np.float64) / temperature
+        top = np.fmax(positive, np.fmax.reduce(own, axis=1, keepdims=True, initial=-np.inf))
+        weights = np.where(np.isnan(own), 0.0, np.exp(own - top))
+        weights /= np.exp(positive - top) + weights.sum(axis=1, keepdims=True)
+        np.add.at(total, anchors[part], weights)
+        idle += int((weights.sum(axis=1) < NEGLIGIBLE).sum())
+    mean = total / np.maximum(times, 1)[:, None]
+    known = np.where(scores.filled & (times > 0)[:, None], mean, np.nan).astype(np.float32)
+    return known, idle / max(1, len(rows))
+
+
+def gradient_share(scores: SetScores, suspected: NDArray[np.bool_], temperature: float) -> GradientShare:
+    """Sum the softmax weights of each band. Slots without a weight are in none."""
+    weights, idle = softmax_weights(scores, temperature)
+    known = ~np.isnan(weights)
+    easy = known & ~suspected & (weights < NEGLIGIBLE)
+    masks = dict(zip(BANDS, (easy, known & ~suspected & ~easy, known & suspected), strict=True))
+    sums = {band: float(weights[mask].sum(dtype=np.float64)) for band, mask in masks.items()}
+    whole = sum(sums.values())
+    return GradientShare(
+        temperature,
+        {band: int(mask.sum()) for band, mask in masks.items()},
+        {band: part / whole if whole else 0.0 for band, part in sums.items()},
+        idle,
+    )
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """How evenly the negatives are spread over the documents.
+
+    Args:
+        documents: Documents in the corpus.
+        used: Documents that are a negative of some anchor.
+        top_share: The share of all slots taken by the most frequent 1 % of the documents (by one document if there are
+            fewer than 100).
+        expected_share: What `top_share` would be if every slot had been drawn at random.
+        most_frequent: The most frequent documents: (row, anchors that have it, its text or name), at most 10.
+        limit: In 19 of 20 random draws no document has more anchors than this.
+        above_limit: Documents with more anchors than `limit`.
+
+    Example:
+        >>> repeats(np.zeros((1000, 1), np.int64), 100, str).most_frequent
+        ((0, 1000, '0'),)
+    """
+
+    documents: int
+    used: int
+    top_share: float
+    expected_share: float
+    most_frequent: tuple[tuple[int, int, str], ...]
+    limit: int
+    above_limit: int
+
+
+def repeats(ids: NDArray[np.int64], documents: int, label: Callable[[int], str]) -> Repeats:
+    """Count how many anchors each document is a negative of. O(slots), and a sort of the documents.
+
+    Args:
+        ids: (n, k), -1 for an empty slot, distinct in a row.
+        documents: Documents in the corpus.
+        label: Row of the corpus -> its text or name.
+    """
+    counts = np.bincount(ids[ids >= 0], minlength=documents)
+    slots, top = int(counts.sum()), max(1, round(_TOP_SHARE * documents))
+    best = np.argsort(-counts, kind="stable")[:_SHOWN].tolist()
+    frequent = tuple((row, int(counts[row]), label(row)) for row in best if counts[row])
+    expected, limit = _by_chance(slots, documents, top)
+    share = float(np.partition(counts, documents - top)[documents - top :].sum() / slots)
+    return Repeats(documents, int((counts > 0).sum()), share, expected, frequent, limit, int((counts > limit).sum()))
+
+
+def _by_chance(slots: int, documents: int, top: int) -> tuple[float, int]:
+    """Return the share of slots of the `top` most frequent documents, and `limit`, if counts were Poisson."""
+    mean = slots / documents
+    values = np.arange(int(mean + 40 * np.sqrt(mean) + 60))
+    factorials = np.cumsum(np.log(np.maximum(values, 1)))
+    chance = np.exp(values * np.log(mean) - mean - factorials)
+    above = np.append(np.cumsum(chance[::-1])[::-1][1:], 0.0)  # P(X > value)
+    taken = np.clip(top / documents - above, 0.0, chance)  # the upper tail that holds top / documents
+    limit = int(np.argmax(documents * above <= 0.05))
+    return float((taken * values).sum() / mean), limit
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class KVerdict:
+    """Whether k, the negatives per row, fits labels that are as noisy as these.
+
+    Args:
+        k: Negatives per row: the median over anchors that have some.
+        verdict: "too small", "too large", "fits" or "unknown".
+        best: K*, the k at which training is most effective (`quantity.estimate`); None if unknown.
+        low: The smallest k within 1 % of the best, for some AUC within 2 standard errors; None if unknown.
+        high: The largest such k; 1000 means 1000 or more.
+        auc: The AUC of positives against uniform negatives; None without vectors.
+        standard_error: Its standard error.
+        separation: The separation of that AUC; `naysay howmany --separation` draws its curve.
+        basis: What the verdict rests on, or why there is none.
+
+    Example:
+        >>> k_verdict(8, None).verdict
+        'unknown'
+    """
+
+    k: int
+    verdict: str
+    best: int | None = None
+    low: int | None = None
+    high: int | None = None
+    auc: float | None = None
+    standard_error: float | None = None
+    separation: float | None = None
+    basis: str = ""
+
+
+def k_verdict(k: int, sample: CorpusSample | None) -> KVerdict:
+    """Compare k with K* of the model's AUC (Wu, Wu and Huang; see `quantity.estimate`).
+
+    The AUC must be over uniform negatives: over the set's own negatives, which are mostly hard ones, it is another
+    number. It is used as the labels' AUC, at which the paper's simulated run ends. K* is computed for five AUCs, from 2
+    standard errors below to 2 above, because it is not monotone in the AUC.
+    """
+    if sample is None:
+        return KVerdict(k, "unknown", basis="needs vectors: the AUC must be over uniform negatives of the corpus")
+    if len(sample.anchors) < 2:
+        return KVerdict(k, "unknown", basis="needs positives of at least 2 anchors")
+    probed = probe(sample.positives, sample.scores, sample.is_candidate)
+    middle = _below_one(probed.auc, probed)
+    if middle <= 0.5:
+        basis = "the model ranks positives no higher than uniform negatives"
+        return KVerdict(k, "unknown", auc=probed.auc, standard_error=probed.error, basis=basis)
+    spread = np.linspace(-2, 2, 5) * probed.error
+    runs = [_best_k(_below_one(probed.auc + step, probed)) for step in spread.tolist() if probed.auc + step > 0.5]
+    best, low, high = _best_k(middle)[0], min(run[1] for run in runs), max(run[2] for run in runs)
+    verdict = "too small" if k < low else "too large" if k > high and high < K_MAX else "fits"
+    return KVerdict(k, verdict, best, low, high, probed.auc, probed.error, separation(middle), _BASIS)
+
+
+def _below_one(value: float, probed: Probe) -> float:
+    """Return an AUC that this many comparisons can distinguish from 1."""
+    return min(value, 1 - 0.5 / max(probed.comparisons, 1.0))
+
+
+def _best_k(reached: float) -> tuple[int, int, int]:
+    """Return (K*, low, high) of a simulated run that ends at an AUC."""
+    known = estimate(reached, auc(simulated(separation(reached))), k_max=K_MAX)
+    return known.k, *known.flat

@@ -1,0 +1,212 @@
+"""Suspected negatives: copies of a positive or the anchor, scores above a threshold, and the rows to review first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.auditing._false_share import CorpusSample
+from naysay.auditing._scores import SetScores
+from naysay.auditing._training_set import TrainingSet
+from naysay.checks import public
+from naysay.detectors.bands import Bands
+from naysay.detectors.calibrated import least_positives
+from naysay.detectors.duplicates import REASONS, Duplicates
+from naysay.detectors.thresholds import Thresholds, choose_thresholds
+from naysay.mining._auto import FALSE_SHARE, HARD_SHARE, calibrated
+from naysay.search._pair_scores import pair_scores
+from naysay.search.vectors import Vectors
+from naysay.types import Negatives, Query
+
+Reasons = NDArray[np.int8]  # places in REASONS
+# False without doubt: the set itself calls the pair positive, or the texts are equal.
+PROVEN = tuple(REASONS.index(name) for name in ("positive", "anchor", "same text"))
+_NEAR_VECTOR = REASONS.index("near vector")
+_COSINE = 0.98  # the default threshold of `Duplicates`
+_SIGNATURE = 64  # hash functions for near texts: 264 bytes per text
+_SLOTS = 1 << 20  # slots in a block
+
+
+def copies(given: TrainingSet) -> Reasons:
+    """Return (n, k) int8: the reason in `REASONS` that makes a slot a copy, 0 for none; see `detectors.Duplicates`.
+
+    "positive": the set calls it a positive of the same anchor. "anchor", "same text": its folded text is that of the
+    anchor, or of a positive. "near text": nearly so. "transitive": a positive of another anchor that shares a positive
+    with this one. Cost: a pass over the texts, then blocks of rows.
+    """
+    duplicates = Duplicates(
+        item_texts=given.corpus_texts,
+        anchor_texts=given.query_texts if given.corpus_texts is not None else None,
+        positives=given.positives,
+        transitive=0.5,
+        signature=_SIGNATURE,
+    )
+    reasons = np.zeros(given.ids.shape, np.int8)
+    step = max(1, _SLOTS // max(1, given.ids.shape[1]))
+    for start in range(0, len(reasons), step):
+        part = slice(start, start + step)
+        query = Query(np.arange(len(reasons))[part])
+        negatives = Negatives(given.ids[part])
+        suspected = duplicates.suspicion(query, negatives) >= 0.5
+        reasons[part] = np.where(suspected, duplicates.reasons(query, negatives), np.int8(0))
+    return reasons
+
+
+def with_near_vectors(reasons: Reasons, given: TrainingSet, scores: SetScores, corpus: Vectors) -> Reasons:
+    """Add "near vector" to slots without a reason whose vector has a cosine of 0.98 or more with a positive's.
+
+    The cosine scores of two such vectors differ by at most |x - y| = sqrt(2 - 2 * 0.98) = 0.2 for any anchor, so most
+    pairs need no check. Cost: O(d) for each of the others.
+    """
+    anchors, items = given.positives.pairs()
+    result = reasons.copy()
+    step = max(1, _SLOTS // max(1, reasons.shape[1]))
+    for start in range(0, len(anchors), step):
+        part = slice(start, start + step)
+        rows = anchors[part]
+        gap = np.abs(scores.negatives[rows] - scores.positives[part, None])  # NaN where there is no negative
+        pair, slot = np.nonzero((gap <= np.sqrt(2 - 2 * _COSINE) + 1e-5) & (result[rows] == 0))
+        negatives = given.ids[rows[pair], slot]
+        near = pair_scores(corpus, corpus, items[part][pair], negatives, "cosine") >= _COSINE
+        result[rows[pair[near]], slot[near]] = _NEAR_VECTOR
+    return result
+
+
+def count_reasons(reasons: Reasons) -> dict[str, int]:
+    """Return {reason: slots}, without reasons that do not occur."""
+    counts = np.bincount(reasons.ravel(), minlength=len(REASONS)).tolist()
+    return {name: count for name, count in zip(REASONS[1:], counts[1:], strict=True) if count}
+
+
+def is_proven(reasons: Reasons) -> NDArray[np.bool_]:
+    """(n, k): slots that are false without doubt."""
+    return np.isin(reasons, PROVEN)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreThreshold:
+    """The score from which a negative is suspected.
+
+    Args:
+        detector: `Calibrated` on one positive of each anchor, or `Bands` by shares if those are too few.
+        value: The threshold.
+        rule: The same in a sentence.
+        suggested: {"calibrated", "low", "high"}: the calibrated threshold, and those of the hard and the false band,
+            by shares of uniform pairs, if there are vectors.
+        bands: The choice of "low" and "high", or None.
+    """
+
+    detector: Any
+    value: float
+    rule: str
+    suggested: Mapping[str, float]
+    bands: Thresholds | None
+
+
+def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float) -> ScoreThreshold:
+    """Calibrate a threshold on the labelled positives, or choose it by shares of pairs if these are too few."""
+    positives = scores.positives[scores.one_each]
+    bands = None
+    if sample is not None and np.ptp(sample.scores[sample.is_candidate]) > 0:
+        bands = _by_shares(sample.scores[sample.is_candidate], int((~sample.is_candidate).sum()))
+    suggested = {} if bands is None else {"low": float(bands.low), "high": float(bands.high)}
+    detector: Any = calibrated(alpha, positives.astype(np.float64))
+    if detector is not None:
+        found = {"calibrated": detector.high} | suggested
+        return ScoreThreshold(detector, detector.high, detector.describe(), found, bands)
+    own = scores.negatives[scores.filled]
+    choice = bands or (_by_shares(own, len(positives)) if np.ptp(own) > 0 else None)
+    if choice is None:
+        rule = "No negative is suspected by its score: all scores are equal."
+        return ScoreThreshold(Bands(np.inf, np.inf), np.inf, rule, suggested, None)
+    high = float(choice.high)
+    pairs = "uniform pairs" if bands is not None else "the set's own pairs"
+    rule = (
+        f"Threshold {high:.4g}: {FALSE_SHARE:.1%} of {pairs} score higher. This is a guess: a miss rate of {alpha:.0%} "
+        f"needs {least_positives(alpha)} anchors with a scored positive and different scores, got {len(positives)}."
+    )
+    return ScoreThreshold(Bands(min(float(choice.low), high), high), high, rule, suggested, bands)
+
+
+def _by_shares(scores: Any, n_positives: int) -> Thresholds:
+    return choose_thresholds(scores, n_positives=n_positives, false_share=FALSE_SHARE, hard_share=HARD_SHARE)
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """A negative to review: it is likely false.
+
+    Args:
+        anchor: Row of the anchor.
+        positive: Row of the anchor's first positive, -1 if it has none.
+        negative: Row of the negative.
+        score: Score of the negative, NaN if there is none.
+        positive_score: Score of the positive, NaN if there is none.
+        reason: One of `Duplicates.reason_names`, "score", or "none".
+        anchor_text: Text, or else name, or else row number, of the anchor.
+        positive_text: The same of the positive; empty if there is none.
+        negative_text: The same of the negative.
+
+    Example:
+        >>> row = Worst(0, 3, 7, 0.9, 0.8, "score", "capital of France?", "Paris", "The city of Paris")
+        >>> row.reason, row.negative_text
+        ('score', 'The city of Paris')
+    """
+
+    anchor: int
+    positive: int
+    negative: int
+    score: float
+    positive_score: float
+    reason: str
+    anchor_text: str
+    positive_text: str
+    negative_text: str
+
+
+def worst_rows(
+    given: TrainingSet, scores: SetScores | None, reasons: Reasons, threshold: float, top: int
+) -> tuple[Worst, ...]:
+    """Return at most one negative per anchor: proven ones first, then copies, then by score, then by anchor.
+
+    O(slots), and a sort of the anchors.
+    """
+    level = np.where(is_proven(reasons), 2, 1) * (reasons > 0)
+    values = np.full(given.ids.shape, -np.inf) if scores is None else np.nan_to_num(scores.negatives, nan=-np.inf)
+    highest = level.max(axis=1, initial=0)
+    slot = np.where(level == highest[:, None], values, -np.inf).argmax(axis=1)
+    rows = np.arange(len(slot))
+    unscored = level[rows, slot] != highest  # no slot of the highest level has a score
+    slot = np.where(unscored, (level == highest[:, None]).argmax(axis=1), slot)
+    best = values[rows, slot]
+    listed = np.flatnonzero((given.ids[rows, slot] >= 0) & ((highest > 0) | (best > -np.inf)))
+    order = listed[np.lexsort((listed, -best[listed], -highest[listed]))][:top]
+    return tuple(_worst(given, scores, reasons, threshold, row, int(slot[row])) for row in order.tolist())
+
+
+def _worst(
+    given: TrainingSet, scores: SetScores | None, reasons: Reasons, threshold: float, row: int, slot: int
+) -> Worst:
+    first, last = given.positives.indptr[row], given.positives.indptr[row + 1]
+    positive = int(given.positives.indices[first]) if last > first else -1
+    negative = int(given.ids[row, slot])
+    score = float("nan") if scores is None else float(scores.negatives[row, slot])
+    reason = REASONS[reasons[row, slot]]
+    return Worst(
+        anchor=row,
+        positive=positive,
+        negative=negative,
+        score=score,
+        positive_score=float("nan") if scores is None or positive < 0 else float(scores.positives[first]),
+        reason="score" if reason == "none" and score >= threshold else reason,
+        anchor_text=given.label("query", row),
+        positive_text=given.label("corpus", positive) if positive >= 0 else "",
+        negative_text=given.label("corpus", negative),
+    )

@@ -1,0 +1,259 @@
+"""Charts of scores: their distribution by kind, and difficulty by percentile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_lengths, public, raise_invalid
+from naysay.report._plain_text import short_names
+from naysay.report.contents import Cell, Chart, Table
+from naysay.report.scores import AnyFloats, Scores, score_array
+from naysay.text import number
+
+_BINS, _REASONS, _SHARES = 60, 4, 4
+# Colours are variables of the page. Each series has its own dash, too, for readers who cannot tell colours apart.
+_STYLES = {
+    "positive": [1, 0],
+    "kept": [8, 3],
+    "first": [3, 2],
+    "second": [9, 3, 2, 3],
+    "third": [1, 3],
+    "fourth": [5, 2, 1, 2, 1, 2],
+}
+_SHARE_STYLES = ("first", "kept", "second", "third")
+_APART = {"scale": {"color": "independent", "strokeDash": "independent"}, "legend": {"color": "independent"}}
+
+
+@public
+def score_distribution(scores: Scores) -> Chart:
+    """Plot the distribution of each kind of score, with the thresholds, and list its quantiles.
+
+    Shares are within a kind, so that ten positives and a million candidates can be compared. The four most frequent
+    reasons for dropping have a curve each; others share one. The threshold of `scores.sample` moves with the page's
+    slider.
+
+    Args:
+        scores: The scores.
+
+    Returns:
+        The chart, with a table of quantiles.
+
+    Example:
+        >>> score_distribution(Scores([0.9, 0.8], [0.5, 0.4], [], [])).table.rows[0][:2]
+        ('positives', 2)
+    """
+    groups = _groups(scores)
+    thresholds = {name: value for name, value in (("low", scores.low), ("high", scores.high)) if np.isfinite(value)}
+    whole = np.concatenate([*groups.values(), np.array([*thresholds.values()])])
+    start, stop = (float(whole.min()), float(whole.max())) if len(whole) else (0.0, 1.0)
+    if start == stop:
+        start, stop = start - 0.5, stop + 0.5
+    edges = np.linspace(start, stop, _BINS + 1)
+    middles = ((edges[:-1] + edges[1:]) / 2).tolist()
+    values = [
+        {"kind": name, "score": middle, "share": count / len(group), "scores": count}
+        for name, group in groups.items()
+        for middle, count in zip(middles, np.histogram(group, edges)[0].tolist(), strict=True)
+        if len(group)
+    ]
+    columns = ("kind", "scores", "lowest", "5 %", "median", "95 %", "highest")
+    rows: tuple[tuple[Cell, ...], ...] = tuple((name, len(group), *_quantiles(group)) for name, group in groups.items())
+    medians = "; ".join(f"the median of the {name} is {_median(group)}" for name, group in groups.items())
+    at = "".join(f" The {name} threshold is {number(value)}." for name, value in thresholds.items())
+    return Chart(
+        "Score distribution",
+        _distribution_spec(list(groups), values, (start, stop), thresholds, scores),
+        f"Share of scores over the score: {medians}.{at}",
+        Table("Scores", columns, rows, "How many scores there are of each kind, and their quantiles."),
+        "Shares are within each kind, so that kinds of different size can be compared.",
+    )
+
+
+def _groups(scores: Scores) -> dict[str, AnyFloats]:
+    """Return {name: scores}; the most frequent reasons by themselves."""
+    counts = np.bincount(scores.why, minlength=len(scores.reasons))
+    order = [place for place in np.argsort(-counts, kind="stable").tolist() if counts[place]]
+    groups = {"positives": scores.positives, "kept negatives": scores.kept}
+    own = order if len(order) <= _REASONS else order[: _REASONS - 1]
+    names = short_names(scores.reasons[place] for place in own)
+    groups |= {f"dropped: {name}": scores.dropped[scores.why == at] for name, at in zip(names, own, strict=True)}
+    if len(own) < len(order):
+        groups["dropped: other reasons"] = scores.dropped[~np.isin(scores.why, own)]
+    return groups
+
+
+def _distribution_spec(
+    names: list[str],
+    values: list[dict[str, Any]],
+    ends: tuple[float, float],
+    thresholds: Mapping[str, float],
+    scores: Scores,
+) -> dict[str, Any]:
+    x = _axis("score", "score", scale={"domain": list(ends), "nice": False})
+    curves = {
+        "data": {"values": values},
+        "mark": {"type": "line", "interpolate": "step", "strokeWidth": 2, "tooltip": True},
+        "encoding": {
+            "x": x,
+            "y": _axis("share", "share of its kind", axis={"format": "~%"}),
+            **_series("kind", names, [*_STYLES], columns=3, limit=300),
+        },
+    }
+    fixed = {"data": {"values": [{"score": value, "threshold": name} for name, value in thresholds.items()]}}
+    rule = {**fixed, "mark": {"type": "rule", "color": "var(--ink)", "strokeDash": [2, 3]}, "encoding": {"x": x}}
+    label = {
+        **fixed,
+        "mark": {"type": "text", "align": "left", "dx": 4, "y": 7, "color": "var(--ink)"},
+        "encoding": {"x": x, "text": {"field": "threshold", "type": "nominal"}},
+    }
+    spec: dict[str, Any] = {"width": 700, "height": 240, "layer": [curves, *([rule, label] if thresholds else [])]}
+    if scores.sample is not None and scores.sample.by == "score":
+        spec["params"] = [{"name": "threshold", "value": min(max(scores.sample.threshold, ends[0]), ends[1])}]
+        moving = {
+            "data": {"values": [{"here": 0}]},
+            "transform": [{"calculate": "threshold", "as": "score"}],
+            "mark": {"type": "rule", "color": "var(--accent)", "strokeWidth": 2.5, "clip": True},
+            "encoding": {"x": x},
+        }
+        spec["layer"].append(moving)
+    return spec
+
+
+def _quantiles(group: AnyFloats) -> tuple[float, ...]:
+    if not len(group):
+        return (float("nan"),) * 5
+    return tuple(float(value) for value in np.quantile(group, [0, 0.05, 0.5, 0.95, 1]))
+
+
+def _median(group: AnyFloats) -> str:
+    return number(float(np.median(group))) if len(group) else "unknown, there are none"
+
+
+@public
+def difficulty_by_percentile(
+    percentiles: Any, mean_scores: Any, shares: Mapping[str, Any] | None = None, *, caption: str = ""
+) -> Chart:
+    """Plot the mean score over the percentile of difficulty, and shares such as "same class" beside it.
+
+    Args:
+        percentiles: (b,) middle of each bin, from 0 (easiest) to 100 (hardest).
+        mean_scores: (b,) mean score of the candidates in a bin.
+        shares: {name: (b,) from 0 to 1}, at most four, such as "same class" or "suspected"; NaN for an empty bin.
+        caption: What the percentiles are taken within.
+
+    Returns:
+        The chart, with a table of its values.
+
+    Raises:
+        NaysayError: If lengths differ, there is no bin, there are more than four shares, or a share is not in [0, 1].
+
+    Example:
+        >>> difficulty_by_percentile([25, 75], [0.2, 0.6], {"suspected": [0.0, 0.1]}).table.rows
+        ((25.0, 0.2, 0.0), (75.0, 0.6, 0.1))
+    """
+    bins, scores = score_array("percentiles", percentiles), score_array("mean_scores", mean_scores)
+    names = short_names(map(str, shares or {}))
+    parts = {name: _share_array(name, part) for name, part in zip(names, (shares or {}).values(), strict=True)}
+    check_lengths(percentiles=len(bins), mean_scores=len(scores))
+    for name, part in parts.items():
+        if len(part) != len(bins):
+            raise_invalid(name, f"of {len(bins)} bins, like `percentiles`", len(part))
+    if not len(bins) or len(parts) > _SHARES:
+        got = f"{len(bins)} bins and {len(parts)} shares"
+        raise_invalid("percentiles", f"at least one bin, with at most {_SHARES} shares", got)
+    scale = {"scale": {"domain": [0, 100]}, "axis": {"values": [0, 25, 50, 75, 100]}}
+    x = _axis("percentile", "percentile of difficulty", **scale)
+    points = bins.tolist()
+    panels: list[dict[str, Any]] = [
+        {
+            "title": "Mean score",
+            "data": {"values": [{"percentile": p, "score": s} for p, s in zip(points, scores.tolist(), strict=True)]},
+            "mark": {"type": "line", "point": {"color": "var(--ink)"}, "color": "var(--ink)", "tooltip": True},
+            "encoding": {"x": x, "y": _axis("score", "mean score", scale={"zero": False})},
+        }
+    ]
+    if parts:
+        panels.append(_shares_panel(parts, points, x))
+    columns = (np.round(bins, 2), scores, *parts.values())
+    rows = tuple(zip(*(column.tolist() for column in columns), strict=True))
+    low, high = int(np.argmin(bins)), int(np.argmax(bins))
+    words = f"The mean score goes from {scores[low]:.4g} for the easiest to {scores[high]:.4g} for the hardest."
+    words += "".join(
+        f" The share {name} goes from {part[low]:.1%} to {part[high]:.1%}."
+        for name, part in parts.items()
+        if np.isfinite(part[[low, high]]).all()
+    )
+    size = {"width": 700 if len(panels) == 1 else 310, "height": 200}
+    spec = {"hconcat": [{**panel, **size} for panel in panels], "spacing": 60, "resolve": _APART}
+    table = Table("Difficulty", ("percentile", "mean score", *parts), rows, "The same as numbers; shares from 0 to 1.")
+    return Chart("Difficulty by percentile", spec, words, table, caption)
+
+
+def _shares_panel(parts: Mapping[str, Any], points: list[float], x: dict[str, Any]) -> dict[str, Any]:
+    """Return the panel with a curve for each share."""
+    values = [
+        {"percentile": point, "share": value, "of": name}
+        for name, part in parts.items()
+        for point, value in zip(points, part.tolist(), strict=True)
+        if np.isfinite(value)
+    ]
+    series = _series("of", list(parts), _SHARE_STYLES, columns=2, limit=250)
+    return {
+        "title": "Shares",
+        "data": {"values": values},
+        "mark": {"type": "line", "strokeWidth": 2, "tooltip": True},
+        "encoding": {"x": x, "y": _axis("share", "share", axis={"format": "~%"}), **series},
+    }
+
+
+def percentile_bins(
+    scores: NDArray[np.float32], filled: NDArray[np.bool_], flags: Mapping[str, NDArray[np.bool_]], bins: int = 20
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return (percentiles, mean scores, {name: share flagged}) of candidates (n, m), each within its own anchor's.
+
+    The hardest of an anchor's c candidates is at 100 (1 - 1 / 2c), the easiest at 100 / 2c; ties go by position. Bins
+    without candidates are left out. Cost: a sort of each row.
+    """
+    order = np.argsort(np.where(filled, -scores, np.inf), axis=1, kind="stable")
+    valid = np.take_along_axis(filled, order, axis=1)
+    count = np.maximum(np.count_nonzero(filled, axis=1), 1)[:, None]
+    share = 1 - (np.arange(scores.shape[1]) + 0.5) / count
+    bin_of = np.clip((share * bins).astype(np.int64), 0, bins - 1)[valid]
+    sizes = np.bincount(bin_of, minlength=bins)
+    used = sizes > 0
+
+    def mean(values: NDArray[Any]) -> Any:
+        sums = np.bincount(bin_of, np.take_along_axis(values, order, axis=1)[valid], minlength=bins)
+        return sums[used] / sizes[used]
+
+    middles = (np.flatnonzero(used) + 0.5) * 100 / bins
+    return middles, mean(np.where(filled, scores, 0)), {name: mean(flag) for name, flag in flags.items()}
+
+
+def _share_array(name: str, values: Any) -> Any:
+    """Return (b,) shares from 0 to 1, or NaN."""
+    array = as_array(name, to_numpy(values)).astype(np.float64)
+    if array.ndim != 1 or not ((array >= 0) & (array <= 1) | np.isnan(array)).all():
+        raise_invalid(name, "(b,) shares from 0 to 1, or NaN", f"shape {array.shape} with other values")
+    return array
+
+
+def _axis(field: str, title: str, **options: Any) -> dict[str, Any]:
+    """Return the encoding of a quantitative axis."""
+    return {"field": field, "type": "quantitative", "title": title, **options}
+
+
+def _series(field: str, names: list[str], styles: Sequence[str], *, columns: int, limit: int) -> dict[str, Any]:
+    """Return the encodings of a nominal field as colour and dash, with one legend."""
+    legend = {"title": None, "orient": "bottom", "columns": columns, "symbolSize": 300, "labelLimit": limit}
+    used = styles[: len(names)]
+    ranges = {"color": [f"var(--{style})" for style in used], "strokeDash": [_STYLES[style] for style in used]}
+    return {
+        channel: {"field": field, "type": "nominal", "scale": {"domain": names, "range": values}, "legend": legend}
+        for channel, values in ranges.items()
+    }
