@@ -33,7 +33,7 @@ class Ecdf:
 
     Cost: a sort of n scores; O(log n) a slot.
 
-    github.com/jansowa/mine-hard-negatives, 2026, for scores of a cross-encoder; beta, floor and the threshold are its own.
+    github.com/jansowa/mine-hard-negatives, 2026, for scores of a cross-encoder: beta, floor and threshold are from it.
 
     Args:
         scores: (n,) the scores of all labelled positives.
@@ -76,7 +76,7 @@ class Ecdf:
         return as_suspicion(by_share(self.rank(scores), self._ranks[place], flagged), negatives)
 
     def _place(self, query: Query) -> NDArray[np.int64]:
-        """(B,) the place of each row's threshold in the ascending scores: the last that ranks no higher than allowed."""
+        """(B,) the place of each row's threshold among the ascending scores: the last that ranks low enough."""
         own = self.rank(scores_of_positives(self.positive_scores, query))
         return np.searchsorted(self._ranks, np.maximum(self.beta * own, self.floor), side="right") - 1
 
