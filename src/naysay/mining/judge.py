@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_lengths, check_number, public, raise_invalid, shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD
-from naysay.detectors._threshold import on_its_side
-from naysay.detectors.calibrated import Calibrated
+from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side
 from naysay.detectors.combined import Combined
 from naysay.detectors.rank_window import RankWindow
 from naysay.mining.candidates import Candidates, check_candidates
@@ -130,7 +128,7 @@ def score_thresholds(detector: Any, query: Query) -> NDArray[np.float64]:
         parts = list(detector.values() if isinstance(detector, Mapping) else detector.detectors.values())
         return score_thresholds(parts[0], query) if len(parts) == 1 else none
     if hasattr(detector, "threshold"):
-        found = detector.threshold(query.ids() if isinstance(detector, Calibrated) else query)
+        found = detector.threshold(query)
     elif hasattr(detector, "high"):
         found = detector.high
     else:
