@@ -44,12 +44,10 @@ def methods(name: Annotated[str, typer.Argument(help="A method or one of its nam
 def demo(
     *,
     quick: Annotated[bool, typer.Option("--quick", help="A quarter of the library and a fifth of the steps.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the split and of training.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for report.html and results.json; ./naysay-demo by default.")
-    ] = None,
+    seed: Annotated[int, typer.Option(help="Another seed splits and trains anew.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder of report.html and results.json; ./naysay-demo.")] = None,
 ) -> None:
-    """Train on Python's standard library with four kinds of negatives, compare them, and write a report."""
+    """Train on Python's own library with four kinds of negatives, say who won, and write a report."""
     from naysay.demo import run
 
     run(quick=quick, seed=seed, out=out)
@@ -132,9 +130,9 @@ def mine(
     corpus: Annotated[Path | None, typer.Option(help="The documents: ids, texts or both.")] = None,
     queries: Annotated[Path | None, typer.Option(help="The anchors: ids, texts or both.")] = None,
     model: Annotated[str | None, typer.Option(help="The folder of an encoder that makes the vectors.")] = None,
-    query_vectors: Annotated[Path | None, typer.Option(help="Vectors of the anchors: .npy, ...")] = None,
-    corpus_vectors: Annotated[Path | None, typer.Option(help="Vectors of the documents.")] = None,
-    encoded: Annotated[Path | None, typer.Option(help="Folder in which the vectors of --model are kept.")] = None,
+    query_vectors: Annotated[Path | None, typer.Option(help="A vector for each anchor: .npy, ...")] = None,
+    corpus_vectors: Annotated[Path | None, typer.Option(help="A vector for each document.")] = None,
+    encoded: Annotated[Path | None, typer.Option(help="A folder in which --model keeps its vectors.")] = None,
     ignore: Annotated[Path | None, typer.Option(help="Pairs that are neither positive nor negative.")] = None,
     same_ids: Annotated[bool, typer.Option("--same-ids", help="Anchor i is document i.")] = False,
     source: Annotated[list[str] | None, typer.Option(help="More candidates: bm25. Can be repeated.")] = None,
@@ -234,33 +232,31 @@ def mine(
 
 @app.command()
 def audit(
-    negatives: Annotated[Path, typer.Argument(help="Training file: .parquet, .jsonl, .json or .hf.")],
+    negatives: Annotated[Path, typer.Argument(help="A training file: .parquet, .jsonl, .json or .hf, in any format.")],
     *,
-    format: Annotated[str, typer.Option(help="triplet, n-tuple, ids, ...; detected by the columns by default.")] = "",
-    query_vectors: Annotated[Path | None, typer.Option(help="Vectors of the anchors: .npy, ...")] = None,
-    corpus_vectors: Annotated[Path | None, typer.Option(help="Vectors of the documents.")] = None,
+    format: Annotated[str, typer.Option(help="triplet, n-tuple, ids, ...; told by the columns without it.")] = "",
+    query_vectors: Annotated[Path | None, typer.Option(help="A vector for each anchor: .npy, ...")] = None,
+    corpus_vectors: Annotated[Path | None, typer.Option(help="A vector for each document.")] = None,
     query_ids: Annotated[
-        Path | None,
-        typer.Option(help="Names of the rows of --query-vectors: .txt, one per line, or a table."),
+        Path | None, typer.Option(help="What the anchors' vectors are called: .txt, one a line, or a table.")
     ] = None,
-    corpus_ids: Annotated[Path | None, typer.Option(help="Names of the rows of --corpus-vectors.")] = None,
-    model: Annotated[str, typer.Option(help="Folder of an encoder, instead of vectors.")] = "",
-    query_prompt: Annotated[str, typer.Option(help="Prefix of each anchor; only with --model.")] = "",
-    corpus_prompt: Annotated[str, typer.Option(help="Prefix of each document; only with --model.")] = "",
-    encoded: Annotated[Path | None, typer.Option(help="Folder in which the vectors of --model are kept.")] = None,
+    corpus_ids: Annotated[Path | None, typer.Option(help="What the documents' vectors are called.")] = None,
+    model: Annotated[str, typer.Option(help="In place of vectors: the folder of an encoder.")] = "",
+    query_prompt: Annotated[str, typer.Option(help="Of --model: put before each anchor.")] = "",
+    corpus_prompt: Annotated[str, typer.Option(help="Of --model: put before each document.")] = "",
+    encoded: Annotated[Path | None, typer.Option(help="A folder in which --model keeps its vectors.")] = None,
     metric: Annotated[str, typer.Option(help="cosine, dot or l2.")] = "cosine",
-    temperature: Annotated[float, typer.Option(help="Temperature of InfoNCE, for the gradient share.")] = 0.05,
-    alpha: Annotated[float, typer.Option(help="Miss rate of the score threshold, 0 to 1.")] = 0.05,
+    temperature: Annotated[float, typer.Option(help="Of InfoNCE, at which the pull is measured.")] = 0.05,
+    alpha: Annotated[float, typer.Option(help="Of unlabelled positives, that may pass the line.")] = 0.05,
     fail_above: Annotated[
-        str | None,
-        typer.Option(help="Exit with 1 if the estimated share of false negatives is higher: 2%, or 0.02."),
+        str | None, typer.Option(help="Exit with 1 if the estimated share of false negatives is above: 2%, or 0.02.")
     ] = None,
-    top: Annotated[int, typer.Option(help="Number of worst rows to show.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of all sampling.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a report to this HTML file.")] = None,
+    top: Annotated[int, typer.Option(help="How many of the worst rows to show.")] = 10,
+    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
+    json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write it as one .html file.")] = None,
 ) -> None:
-    """Audit the negatives of a training set: false, too easy, copied or repeated ones, k, and what to do."""
+    """Say how good the negatives of a training set are: false, too easy, copies, repeated, k, and what to do."""
     from naysay.auditing.command import audit_command as run
 
     passes = run(

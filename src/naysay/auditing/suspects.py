@@ -117,8 +117,8 @@ def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float
     suggested = {} if bands is None else {"low": float(bands.low), "high": float(bands.high)}
     detector: Any = calibrated(alpha, positives.astype(np.float64))
     if detector is not None:
-        found = {"calibrated": detector.high} | suggested
-        return ScoreThreshold(detector, detector.high, detector.describe(), found, bands)
+        suggested = {"calibrated": float(detector.high)} | suggested
+        return ScoreThreshold(detector, detector.high, detector.describe(), suggested, bands)
     own = scores.negatives[scores.filled]
     choice = bands or (_by_shares(own, len(positives)) if np.ptp(own) > 0 else None)
     if choice is None:

@@ -156,7 +156,7 @@ def print_choices(screen: Console, result: Any) -> None:
     precision = "none" if math.isnan(by_score.precision) else percent(by_score.precision)
     print_plain(
         screen,
-        f"Threshold: {result.rule} It was calibrated on the validation names; {percent(result.miss_rate)} of the test "
+        f"{result.rule} It was calibrated on the validation names; {percent(result.miss_rate)} of the test "
         f"positives are below it. It flags {by_score.flagged / by_score.slots:.0%} of the plain hard negatives; "
         f"{precision} of those are duplicates. This demo judges by text.",
         f"k: by a run with one random negative per name, the labels have a separation of {estimate.separation:.2f} and "

@@ -17,7 +17,6 @@ from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates
 from naysay.mining.exclude import EXCLUDED
 from naysay.mining.judge import SUSPICIOUS
-from naysay.text import percent
 
 LEAST = 20  # positives without which no rate is estimated
 Floats = NDArray[np.float32]
@@ -61,7 +60,7 @@ class MinedFile:
         """One line."""
         share = self.false_negatives
         if isinstance(share, Share):
-            told = f"false negatives {percent(share.estimate)} (0 to {percent(share.high)} at {share.confidence:.0%})"
+            told = f"false negatives {_percent(share.estimate)} (0 to {_percent(share.high)} at {share.confidence:.0%})"
         else:
             told = f"false negatives {share}"
         hard = f"hardness {self.hardness:.3f}" if self.negatives else "no hardness"
@@ -124,10 +123,14 @@ def rate_of(
     return "unknown (positives do not score above the candidates by enough to tell)" if share.notes else share
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share >= 0.01 or share == 0 else f"{100 * share:.2g} %"
+
+
 def as_numbers(found: MinedFile) -> dict[str, str]:
     """The same as a report shows it."""
     share = found.false_negatives
-    rate = share if isinstance(share, str) else f"{percent(share.estimate)} (0 to {percent(share.high)})"
+    rate = share if isinstance(share, str) else f"{_percent(share.estimate)} (0 to {_percent(share.high)})"
     return {
         "anchors": f"{found.anchors:,}",
         "negatives": f"{found.negatives:,}",
