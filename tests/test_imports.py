@@ -19,7 +19,6 @@ LAYERS = [
     "errors",
     "checks",
     "arrays",
-    "text",
     "types",
     "rng",
     "kernels",

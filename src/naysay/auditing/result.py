@@ -53,7 +53,7 @@ class Audit:
         >>> world = ns.planted_world(50, 100, per_anchor=6, noise=0.3)
         >>> mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4, judge=None)
         >>> print(str(ns.audit(mined)).splitlines()[1])
-        Review the worst rows, then drop or ignore 200 negatives (score 0.5459 or higher, or a copy).
+        Review the worst rows, then drop or ignore 200 negatives (transitive, score 0.5459 or higher).
     """
 
     name: str

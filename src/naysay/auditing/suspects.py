@@ -24,7 +24,7 @@ from naysay.types import Negatives, Query
 
 Reasons = NDArray[np.int8]  # places in REASONS
 # False without doubt: the set itself calls the pair positive, or the texts are equal.
-PROVEN = tuple(REASONS.index(name) for name in ("positive", "anchor", "same text"))
+PROVEN = ("positive", "anchor", "same text")
 _NEAR_VECTOR = REASONS.index("near vector")
 _COSINE = 0.98  # the default threshold of `Duplicates`
 _SIGNATURE = 64  # hash functions for near texts: 264 bytes per text
@@ -84,7 +84,7 @@ def count_reasons(reasons: Reasons) -> dict[str, int]:
 
 def is_proven(reasons: Reasons) -> NDArray[np.bool_]:
     """(n, k): slots that are false without doubt."""
-    return np.isin(reasons, PROVEN)
+    return np.isin(reasons, [REASONS.index(name) for name in PROVEN])
 
 
 @final
