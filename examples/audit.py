@@ -1,7 +1,7 @@
 """Audit two training sets of one world: how good are the negatives that exist already.
 
-The world is generated, so the truth is known. One set holds the nearest unlabelled documents, the other only those below
-a judge's threshold. The audit does not know the truth: from the scores of the labelled positives it bounds the share of
+The world is generated, so the truth is known. One set holds the nearest unlabelled documents, the other only those
+below a threshold. The audit does not know the truth: from the scores of the labelled positives it bounds the share of
 false negatives. Scores alone can never exclude that none is false, so the interval starts at what is proven.
 
 Prints:

@@ -21,7 +21,6 @@ LAYERS = [
     "errors",
     "checks",
     "arrays",
-    "text",
     "types",
     "rng",
     "kernels",

@@ -119,7 +119,7 @@ def plain_worst(found, scores, reasons, top):
         slots = []
         for slot, item in enumerate(found.ids[row].tolist()):
             code = int(reasons[row, slot])
-            level = 0 if code == 0 else 2 if code in PROVEN else 1
+            level = 0 if code == 0 else 2 if REASONS[code] in PROVEN else 1
             score = -math.inf if scores is None else float(scores.negatives[row, slot])
             score = -math.inf if math.isnan(score) else score
             if item >= 0 and (level or score > -math.inf):

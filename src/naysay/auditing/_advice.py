@@ -11,6 +11,7 @@ from typing import Any, final
 from naysay.auditing._training_set import TrainingSet
 from naysay.auditing.findings import KVerdict
 from naysay.auditing.result import Audit
+from naysay.auditing.suspects import PROVEN
 from naysay.text import counted, percent
 
 _MIN_SUSPECTED, _MANY_EASY, _OVER_CHANCE = 0.01, 0.5, 3  # above these there is something to do
@@ -29,7 +30,8 @@ def advice_on(audit: Audit, threshold: float) -> tuple[str, ...]:
         what = counted(audit.proven, "negative")
         sentences.append(f"Remove {what} equal to the anchor or to a known positive: certainly false.")
     if unproven >= max(1, _MIN_SUSPECTED * audit.negatives):
-        why = f"score {threshold:.4g} or higher, or a copy" if threshold < float("inf") else "copies"
+        reasons = [name for name in audit.suspected_by if name not in PROVEN]
+        why = ", ".join(f"score {threshold:.4g} or higher" if name == "score" else name for name in reasons)
         sentences.append(f"Review the worst rows, then drop or ignore {counted(unproven, 'negative')} ({why}).")
     share, k, repeats = audit.gradient_share, audit.k_verdict, audit.repeats
     if share is not None and share.easy_share > _MANY_EASY:

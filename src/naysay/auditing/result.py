@@ -53,7 +53,7 @@ class Audit:
         >>> world = ns.planted_world(50, 100, per_anchor=6, noise=0.3)
         >>> mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4, judge=None)
         >>> print(str(ns.audit(mined)).splitlines()[1])
-        Review the worst rows, then drop or ignore 200 negatives (score 0.5459 or higher, or a copy).
+        Review the worst rows, then drop or ignore 200 negatives (transitive, score 0.5459 or higher).
     """
 
     name: str
@@ -162,10 +162,10 @@ def _gradient_texts(share: GradientShare | None) -> tuple[str, str]:
 def repeats_text(repeats: Repeats) -> str:
     """The slots of the most frequent documents, against chance."""
     first = repeats.most_frequent[0][1] if repeats.most_frequent else 0
-    most = f"; the most frequent is a negative of {counted(first, 'anchor')}" if first else ""
+    top = f"; the most frequent is a negative of {counted(first, 'anchor')}" if first else ""
     return (
         f"the most frequent 1 % of {repeats.documents:,} documents fill {percent(repeats.top_share)} of the slots "
-        f"({percent(repeats.expected_share)} by chance){most}"
+        f"({percent(repeats.expected_share)} by chance){top}"
     )
 
 

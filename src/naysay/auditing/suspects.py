@@ -24,7 +24,7 @@ from naysay.types import Negatives, Query
 
 Reasons = NDArray[np.int8]  # places in REASONS
 # False without doubt: the set itself calls the pair positive, or the texts are equal.
-PROVEN = tuple(REASONS.index(name) for name in ("positive", "anchor", "same text"))
+PROVEN = ("positive", "anchor", "same text")
 _NEAR_VECTOR = REASONS.index("near vector")
 _COSINE = 0.98  # the default threshold of `Duplicates`
 _SIGNATURE = 64  # hash functions for near texts: 264 bytes per text
@@ -84,7 +84,7 @@ def count_reasons(reasons: Reasons) -> dict[str, int]:
 
 def is_proven(reasons: Reasons) -> NDArray[np.bool_]:
     """(n, k): slots that are false without doubt."""
-    return np.isin(reasons, PROVEN)
+    return np.isin(reasons, [REASONS.index(name) for name in PROVEN])
 
 
 @final
@@ -117,8 +117,8 @@ def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float
     suggested = {} if bands is None else {"low": float(bands.low), "high": float(bands.high)}
     detector: Any = calibrated(alpha, positives.astype(np.float64))
     if detector is not None:
-        found = {"calibrated": detector.high} | suggested
-        return ScoreThreshold(detector, detector.high, detector.describe(), found, bands)
+        suggested = {"calibrated": float(detector.high)} | suggested
+        return ScoreThreshold(detector, detector.high, detector.describe(), suggested, bands)
     own = scores.negatives[scores.filled]
     choice = bands or (_by_shares(own, len(positives)) if np.ptp(own) > 0 else None)
     if choice is None:

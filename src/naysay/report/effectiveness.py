@@ -82,14 +82,13 @@ def effectiveness(estimate: Estimate, *, caption: str = "", k: int | None = None
     rows = tuple((place, float(estimate.curve[place - 1]), named[place]) for place in sorted(named))
     table = Table("Effectiveness", ("k", "v", ""), rows, "Training effectiveness v at some k.")
     best = float(np.max(estimate.curve))
-    told = (
+    words = (
         f"v is largest at k = {estimate.k}, where it is {best:.4g}; from k = {low} to {high} it is within 1 % of that, "
         f"and at k = 1 it is {float(estimate.curve[0]):.4g}."
     )
-    said = " ".join((caption or told, *estimate.notes))
-    return Chart("How many negatives", spec, told, table, said)
+    return Chart("How many negatives", spec, words, table, " ".join((caption or words, *estimate.notes)))
 
 
 def _beside(k: int, k_max: int) -> dict[str, Any]:
-    """On which side of its line a label has room."""
+    """Return the side of a mark on which its label fits."""
     return {"align": "left", "dx": 5} if k * k <= k_max else {"align": "right", "dx": -5}
