@@ -32,7 +32,11 @@ class Peer:
             return
         command = [str(interpreter), str(HERE / "peers" / f"{name}_worker.py"), str(data), case]
         self.process = subprocess.Popen(
-            [*command, "--threads", str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*command, "--threads", str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},  # a worker may also time naysay
         )
         line = self._read()
         self.greeting = json.loads(line) if line else {}

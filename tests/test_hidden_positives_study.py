@@ -67,12 +67,12 @@ def make_data(folder, seed=0):
         corpus = [{"_id": f"d{n}", "title": "t", "text": text_of(topic[n], rng)} for n in range(n_documents)]
         corpus.append({"_id": f"d{n_documents}", "title": "", "text": ""})
         write_lines(folder / name / f"corpus.jsonl.{opened}", corpus)
-        asked = rng.integers(0, 10, n_queries)
-        queries = [{"_id": f"q{n}", "text": text_of(asked[n], rng, 4)} for n in range(n_queries)]
+        evaluated = rng.integers(0, 10, n_queries)
+        queries = [{"_id": f"q{n}", "text": text_of(evaluated[n], rng, 4)} for n in range(n_queries)]
         write_lines(folder / name / "queries.jsonl.gz", queries)
         lines = ["query-id\tcorpus-id\tcode"]
         for n in range(n_queries):
-            fitting = np.flatnonzero(topic == asked[n])
+            fitting = np.flatnonzero(topic == evaluated[n])
             many = 1 if name == "scifact" and n % 2 else 4
             chosen = rng.permutation(fitting)[:many]
             lines += [f"q{n}\td{d}\t{1 if name == 'scifact' else rng.choice(codes)}" for d in chosen]
@@ -86,7 +86,7 @@ def make_data(folder, seed=0):
         np.savez(
             folder / "scifact-minilm" / "embeddings.npz",
             doc=(centres[np.append(topic, 0)] + rng.standard_normal((81, 8))).astype(np.float16),
-            query=(centres[asked] + rng.standard_normal((n_queries, 8))).astype(np.float16),
+            query=(centres[evaluated] + rng.standard_normal((n_queries, 8))).astype(np.float16),
             doc_id=np.array([row["_id"] for row in corpus]),
             query_id=np.array([row["_id"] for row in queries]),
         )
@@ -166,22 +166,22 @@ def test_hiding_half_leaks_nothing(seed, by):
     positives = {}
     for anchor, item in zip(data.anchors.tolist(), data.items.tolist(), strict=True):
         positives.setdefault(anchor, set()).add(item)
-    assert not set(task.asked.tolist()) & set(task.fitted.tolist())
-    for row, anchor in enumerate(task.asked.tolist()):
+    assert not set(task.evaluated.tolist()) & set(task.fitted.tolist())
+    for row, anchor in enumerate(task.evaluated.tolist()):
         known, hidden = (set(np.flatnonzero(part[row]).tolist()) for part in (task.known, task.hidden))
         assert not known & hidden
         assert known | hidden == positives[anchor]
         assert len(hidden) == len(positives[anchor]) // 2
-    hidden_pairs = {(int(task.asked[row]), int(item)) for row, item in zip(*np.nonzero(task.hidden), strict=True)}
+    hidden_pairs = {(int(task.evaluated[row]), int(item)) for row, item in zip(*np.nonzero(task.hidden), strict=True)}
     for row, (anchor, item) in enumerate(zip(task.fitted.tolist(), task.fitted_item.tolist(), strict=True)):
         assert item in positives[anchor]
         assert (anchor, item) not in hidden_pairs
         assert set(np.flatnonzero(task.fitted_known[row]).tolist()) == positives[anchor]
     several = {anchor for anchor, items in positives.items() if len(items) > 1}
     if by == "half":
-        assert set(task.asked.tolist()) | set(task.fitted.tolist()) == several
+        assert set(task.evaluated.tolist()) | set(task.fitted.tolist()) == several
     else:
-        assert several <= set(task.asked.tolist())
+        assert several <= set(task.evaluated.tolist())
         assert not several & set(task.fitted.tolist())
 
 
@@ -189,7 +189,7 @@ def test_hiding_depends_on_the_seed_alone():
     data = collection()
     first, again, other = (hide.hide(data, seed, by="half") for seed in (0, 0, 1))
     assert (first.hidden == again.hidden).all()
-    assert first.asked.tolist() != other.asked.tolist()
+    assert first.evaluated.tolist() != other.evaluated.tolist()
 
 
 def bench_of(data, by="single", seed=0):
@@ -203,7 +203,7 @@ def test_rules_are_told_nothing_of_what_is_hidden():
     data = collection(2)
     task, seen, groups = bench_of(data)
     swapped = hide.Task(
-        task.asked, task.known, np.roll(task.hidden, 1, axis=1), task.fitted, task.fitted_item, task.fitted_known
+        task.evaluated, task.known, np.roll(task.hidden, 1, axis=1), task.fitted, task.fitted_item, task.fitted_known
     )
     other = hide.bench(data, data.queries @ data.documents.T, swapped, 0, groups)
     for name, rule in rules.rules(groups).items():
@@ -332,12 +332,12 @@ def test_packages_are_asked_about_once_a_source_and_searched_exactly():
     rng = np.random.default_rng(0)
     source = rng.integers(0, 20, 80)
     data = readers.Packages([""] * 80, [""] * 80, source, source, source)
-    asked, fitted = packages.chosen(data, 8, rng)
-    assert len(asked) == len(fitted) == 8
-    assert len(set(source[np.concatenate([asked, fitted])].tolist())) == 16
+    evaluated, fitted = packages.chosen(data, 8, rng)
+    assert len(evaluated) == len(fitted) == 8
+    assert len(set(source[np.concatenate([evaluated, fitted])].tolist())) == 16
     short, long = (rng.standard_normal((80, 4)) for _ in range(2))
-    ids, scores = packages.nearest(short, long, asked, 5)
-    for row, anchor in enumerate(asked.tolist()):
+    ids, scores = packages.nearest(short, long, evaluated, 5)
+    for row, anchor in enumerate(evaluated.tolist()):
         best = sorted((place for place in range(80) if place != anchor), key=lambda p: -(short[anchor] @ long[p]))
         assert ids[row].tolist() == best[:5]
         np.testing.assert_allclose(scores[row], [short[anchor] @ long[place] for place in best[:5]])
@@ -405,7 +405,7 @@ def test_known_tails_and_heads_are_counted():
 def test_the_best_line_makes_the_fewest_mistakes():
     rng = np.random.default_rng(0)
     true, false = rng.integers(2, 9, 15).astype(float), rng.integers(0, 6, 20).astype(float)
-    line = triples.best_line(true, false)
+    line = triples.best_threshold(true, false)
 
     def mistakes(at):
         return sum(score < at for score in true) + sum(score >= at for score in false)

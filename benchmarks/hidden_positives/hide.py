@@ -19,14 +19,14 @@ WAYS = ("single", "half", "everyone")
 class Task:
     """One split: which anchors are evaluated, and which positives are known.
 
-    asked           (B,) anchors that are asked about
+    evaluated       (B,) anchors that are evaluated
     known, hidden   (B, n) positives that are known, and those that are hidden
-    fitted          (m,) anchors that lines are fitted to, none of them asked about
+    fitted          (m,) anchors that thresholds are fitted to, none of them evaluated
     fitted_item     (m,) a positive of each
     fitted_known    (m, n) all positives of these
     """
 
-    asked: Ids
+    evaluated: Ids
     known: Flags
     hidden: Flags
     fitted: Ids
@@ -35,11 +35,11 @@ class Task:
 
 
 def hide(data: Collection, seed: int, *, by: str) -> Task:
-    """Hide floor(half) of the positives of anchors that have several; lines are fitted to other anchors.
+    """Hide floor(half) of the positives of anchors that have several; thresholds are fitted to other anchors.
 
-    by    "single": lines are fitted to the anchors with one positive, and those with several are asked about
-          "half": to a random half of those with several, and the other half is asked about
-          "everyone": to a random half of those with one; all others are asked about, with nothing hidden from most
+    by    "single": thresholds are fitted to the anchors with one positive, and those with several are evaluated
+          "half": to a random half of those with several, and the other half is evaluated
+          "everyone": to a random half of those with one; all others are evaluated, with nothing hidden from most
 
     Of a fitted anchor with several positives one is taken, at random.
     """
@@ -47,26 +47,26 @@ def hide(data: Collection, seed: int, *, by: str) -> Task:
     table = np.zeros((len(data.queries), len(data.documents)), bool)
     table[data.anchors, data.items] = True
     several, single = (rng.permutation(np.flatnonzero(chosen)) for chosen in (counts > 1, counts == 1))
-    fitted, asked = {
+    fitted, evaluated = {
         "single": (single, several),
         "half": np.array_split(several, 2)[::-1],
         "everyone": (single[::2], np.concatenate([several, single[1::2]])),
     }[by]
-    fitted, asked = np.sort(fitted), np.sort(asked)
-    drawn = np.where(table[asked], rng.random((len(asked), table.shape[1])), np.inf)
-    hidden = table[asked] & (drawn.argsort(axis=1).argsort(axis=1) < (counts[asked] // 2)[:, None])
+    fitted, evaluated = np.sort(fitted), np.sort(evaluated)
+    drawn = np.where(table[evaluated], rng.random((len(evaluated), table.shape[1])), np.inf)
+    hidden = table[evaluated] & (drawn.argsort(axis=1).argsort(axis=1) < (counts[evaluated] // 2)[:, None])
     item = np.where(table[fitted], rng.random((len(fitted), table.shape[1])), -1).argmax(axis=1)
-    return Task(asked, table[asked] & ~hidden, hidden, fitted, item, table[fitted])
+    return Task(evaluated, table[evaluated] & ~hidden, hidden, fitted, item, table[fitted])
 
 
 def bench(
     data: Collection, whole: Floats, task: Task, seed: int, groups: dict[int, ns.detectors.SoftClusters]
 ) -> Bench:
     """What rules may look at; `whole` holds the scores of all queries with all documents."""
-    scores = whole[task.asked]
+    scores = whole[task.evaluated]
     own, standard = calibration(whole, task)
     moments = row_moments(scores, task.known)
-    vectors = data.queries[task.asked], data.documents
+    vectors = data.queries[task.evaluated], data.documents
     rng = np.random.default_rng(seed)
     return Bench(scores, task.known, *vectors, data.texts, own, standard, *moments, groups, rng)
 

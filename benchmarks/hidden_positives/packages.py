@@ -30,12 +30,12 @@ def chosen(data: Packages, n: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
     return np.sort(first[:n]), np.sort(first[n : 2 * n])
 
 
-def nearest(short: Floats, long: Floats, asked: Ids, n: int) -> tuple[Ids, Floats]:
+def nearest(short: Floats, long: Floats, evaluated: Ids, n: int) -> tuple[Ids, Floats]:
     """(B, n) the nearest long descriptions of each short one but its own, and their scores, nearest first."""
     n = min(n, len(long) - 1)
-    ids, scores = np.empty((len(asked), n), np.int64), np.empty((len(asked), n))
-    for start in range(0, len(asked), BLOCK):
-        rows = asked[start : start + BLOCK]
+    ids, scores = np.empty((len(evaluated), n), np.int64), np.empty((len(evaluated), n))
+    for start in range(0, len(evaluated), BLOCK):
+        rows = evaluated[start : start + BLOCK]
         block = short[rows] @ long.T
         block[np.arange(len(rows)), rows] = -np.inf
         best = np.argpartition(-block, n - 1, axis=1)[:, :n]
@@ -86,13 +86,13 @@ def detectors(
     kinds.update(sample)
     groups = d.SoftClusters(min(256, len(long) // 4), lambda ids: long[ids])
     groups.update(long[rng.permutation(len(long))[:20_000]], rng=ns.rng_for(0))
-    say("lines and clusters")
-    texts = {f"duplicates by text, {line:g}": _texts(data, line) for line in (0.8, 0.3)}
+    say("thresholds and clusters")
+    texts = {f"duplicates by text, {threshold:g}": _texts(data, threshold) for threshold in (0.8, 0.3)}
     say("signatures of texts")
-    lines = {f"calibrated, {alpha:g}": d.Calibrated(alpha).fit(own[fitted], fitted) for alpha in ALPHAS}
+    thresholds = {f"calibrated, {alpha:g}": d.Calibrated(alpha).fit(own[fitted], fitted) for alpha in ALPHAS}
     for alpha in ALPHAS_BY_ANCHOR:
         judge = d.Calibrated(alpha, standardise=True)
-        lines[f"calibrated by anchor, {alpha:g}"] = judge.fit(own[fitted], fitted, background=background)
+        thresholds[f"calibrated by anchor, {alpha:g}"] = judge.fit(own[fitted], fitted, background=background)
     return {
         "naive": Nobody(),
         "rank window, 10": d.RankWindow(10),
@@ -101,7 +101,7 @@ def detectors(
         "95 % of the positive": d.ShareOfPositive(own),
         "ECDF, 0.01": d.Ecdf(own[fitted], own),
         "bands, 0.1 %": d.Bands(bands.low, bands.high),
-        **lines,
+        **thresholds,
         "mixture, 0.5": kinds,
         f"clusters, {groups.n_clusters}": groups,
         **texts,
@@ -153,10 +153,10 @@ def study(data: Packages, n_anchors: int, *, width: int = WIDTH, say: Callable[[
     rng = np.random.default_rng(0)
     long, short = latent_vectors(data.long, data.short, width=width)
     say("vectors")
-    asked, fitted = chosen(data, n_anchors, rng)
-    ids, scores = nearest(short, long, asked, MINED)
+    evaluated, fitted = chosen(data, n_anchors, rng)
+    ids, scores = nearest(short, long, evaluated, MINED)
     say("search")
-    query = ns.Query(asked, positives=asked, vectors=short[asked])
+    query = ns.Query(evaluated, positives=evaluated, vectors=short[evaluated])
     mined = ns.Negatives(ids, scores=scores)
     truths = {
         "source": data.source,
@@ -164,13 +164,13 @@ def study(data: Packages, n_anchors: int, *, width: int = WIDTH, say: Callable[[
         "five tags or more": np.where(data.tag_counts >= MANY_TAGS, data.tags, -1),
     }
     found: dict[str, Any] = {name: {} for name in truths}
-    own = np.einsum("nd,nd->n", short[asked], long[asked])
+    own = np.einsum("nd,nd->n", short[evaluated], long[evaluated])
     for name, detector in detectors(data, short, long, fitted, rng, say).items():
         said = Said(np.asarray(detector.suspicion(query, mined), np.float64))
         for truth, labels in truths.items():
             found[truth][name] = judged(said, query, mined, labels)
         if name.startswith("calibrated"):
-            alone = replace(mined, ids=asked[:, None], scores=own[:, None])
+            alone = replace(mined, ids=evaluated[:, None], scores=own[:, None])
             passed = np.asarray(detector.suspicion(query, alone))[:, 0] < 0.5
             found["source"][name]["own_let_through"] = share_of(passed.astype(float), np.ones(len(own)), len(own))
         say(name)
@@ -179,24 +179,24 @@ def study(data: Packages, n_anchors: int, *, width: int = WIDTH, say: Callable[[
         "sources": len(np.unique(data.source)),
         "with_tags": int((data.tags >= 0).sum()),
         "tag_sets": len(np.unique(data.tags[data.tags >= 0])),
-        "anchors": len(asked),
+        "anchors": len(evaluated),
         "fitted_to": len(fitted),
         "mined": ids.shape[1],
         "k": K,
         "vectors": f"TF-IDF of the long descriptions, {long.shape[1]} singular vectors, cosine",
         "own_in_nearest_percent": rounded(100 * (own >= scores[:, -1]).mean()),
         "mean_own_score": rounded(own.mean(), 4),
-        "truths": {name: _counts(labels, asked, ids) for name, labels in truths.items()},
+        "truths": {name: _counts(labels, evaluated, ids) for name, labels in truths.items()},
         "detectors": found,
     }
 
 
-def _counts(labels: Ids, asked: Ids, ids: Ids) -> dict[str, Any]:
+def _counts(labels: Ids, evaluated: Ids, ids: Ids) -> dict[str, Any]:
     """How much of one truth there is to find."""
-    own, theirs = labels[asked][:, None], labels[ids]
+    own, theirs = labels[evaluated][:, None], labels[ids]
     false, known = (own == theirs) & (own >= 0), (own >= 0) & (theirs >= 0)
     sizes = np.bincount(labels[labels >= 0])
-    others = np.where(labels[asked] >= 0, sizes[np.maximum(labels[asked], 0)] - 1, 0)
+    others = np.where(labels[evaluated] >= 0, sizes[np.maximum(labels[evaluated], 0)] - 1, 0)
     return {
         "anchors_with_false": int(false.any(axis=1).sum()),
         "false_negatives": int(false.sum()),

@@ -20,8 +20,8 @@ SPLITS_PER_SEED = 4
 def promises(data: Collection, whole: Floats, seeds: int) -> list[dict[str, Any]]:
     """The share of hidden positives below the threshold (mean over anchors) against the promised share.
 
-    Lines are fitted to anchors with one positive, who may be of another kind, and to a random half of those with
-    several, who are not. The interval is over anchors; that lines differ by what they were fitted to is in the range
+    Thresholds are fitted to anchors with one positive, who may be of another kind, and to a random half of those with
+    several, who are not. The interval is over anchors; the variation by what thresholds are fitted to is in the range
     over splits.
     """
     rows = []
@@ -30,9 +30,9 @@ def promises(data: Collection, whole: Floats, seeds: int) -> list[dict[str, Any]
         if len(tasks[0].fitted) < least_positives(min(ALPHAS)):
             continue
         for standardised in (False, True):
-            lines = [_fitted(whole, task, standardised=standardised) for task in tasks]
+            thresholds = [_fitted(whole, task, standardised=standardised) for task in tasks]
             for alpha in ALPHAS:
-                rows.append(_kept(len(data.queries), tasks, lines, alpha) | {"fitted_to": by})
+                rows.append(_kept(len(data.queries), tasks, thresholds, alpha) | {"fitted_to": by})
                 rows[-1]["scores"] = "by anchor" if standardised else "raw"
     return rows
 
@@ -40,20 +40,20 @@ def promises(data: Collection, whole: Floats, seeds: int) -> list[dict[str, Any]
 def _fitted(whole: Floats, task: Task, *, standardised: bool) -> tuple[Floats, Floats]:
     """(m,) scores to fit to, and (B, n) scores to judge."""
     own, standard = calibration(whole, task)
-    scores = whole[task.asked]
+    scores = whole[task.evaluated]
     if not standardised:
         return own, scores
     mean, deviation = row_moments(scores, task.known)
     return standard, (scores - mean[:, None]) / deviation[:, None]
 
 
-def _kept(n_anchors: int, tasks: list[Task], lines: list[tuple[Floats, Floats]], alpha: float) -> dict[str, Any]:
+def _kept(n_anchors: int, tasks: list[Task], thresholds: list[tuple[Floats, Floats]], alpha: float) -> dict[str, Any]:
     part, whole, means = np.zeros(n_anchors), np.zeros(n_anchors), []
-    for task, (own, scores) in zip(tasks, lines, strict=True):
+    for task, (own, scores) in zip(tasks, thresholds, strict=True):
         judge = ns.detectors.Calibrated(alpha).fit(own)
         share = (task.hidden & (scores < judge.high)).sum(axis=1) / task.hidden.sum(axis=1)
-        part[task.asked] += share
-        whole[task.asked] += 1
+        part[task.evaluated] += share
+        whole[task.evaluated] += 1
         means.append(100 * share.mean())
     return {
         "alpha": alpha,
@@ -66,21 +66,21 @@ def _kept(n_anchors: int, tasks: list[Task], lines: list[tuple[Floats, Floats]],
 
 
 def bounded(whole: Floats, task: Task, k: int) -> dict[str, tuple[float, float, float]]:
-    """(hidden positives among the kept, estimate, upper bound) of lines for all, and of the k taken below them."""
-    others, scores = whole[task.fitted], whole[task.asked]
+    """(hidden positives among the kept, estimate, upper bound) of thresholds for all, and of the k taken below them."""
+    others, scores = whole[task.fitted], whole[task.evaluated]
     fit = calibration(whole, task)[0]
     own = np.arange(len(others)), task.fitted_item
     free, rest = ~task.known, ~task.fitted_known
     rest[own] = True
-    lines = {"naive": np.inf}
-    lines |= {f"calibrated, {alpha:g}": ns.detectors.Calibrated(alpha).fit(fit).high for alpha in ALPHAS[:2]}
+    thresholds = {"naive": np.inf}
+    thresholds |= {f"calibrated, {alpha:g}": ns.detectors.Calibrated(alpha).fit(fit).high for alpha in ALPHAS[:2]}
     found = {}
-    for name, line in lines.items():
-        below = free & (scores < line)
-        passed = hardest(others, rest & (others < line), k)[own]  # would the positive have been taken itself?
+    for name, threshold in thresholds.items():
+        below = free & (scores < threshold)
+        passed = hardest(others, rest & (others < threshold), k)[own]  # would the positive have been taken itself?
         parts = [(f"{name}, taken", hardest(scores, below, k), passed)]
-        if np.isfinite(line):
-            parts.append((f"{name}, all below", below, fit < line))
+        if np.isfinite(threshold):
+            parts.append((f"{name}, all below", below, fit < threshold))
         for title, kept, which in parts:
             said = false_negative_rate(scores, fit, kept, kept_positives=which, mask=free)
             found[title] = (float(task.hidden[kept].mean()), said.estimate, said.high)

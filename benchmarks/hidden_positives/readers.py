@@ -108,10 +108,10 @@ def scifact(folder: Path) -> Collection:
 
 def cranfield(folder: Path, width: int = 200) -> Collection:
     """Questions and abstracts on aerodynamics, with vectors made here; codes 1 to 4 are positive, -1 is dropped."""
-    corpus, asked = (rows_of(folder / name) for name in FILES["cranfield"][:2])
+    corpus, questions = (rows_of(folder / name) for name in FILES["cranfield"][:2])
     texts = [row["text"] for row in corpus]
-    documents, queries = latent_vectors(texts, [row["text"] for row in asked], width=width)
-    places = [{row["_id"]: place for place, row in enumerate(rows)} for rows in (asked, corpus)]
+    documents, queries = latent_vectors(texts, [row["text"] for row in questions], width=width)
+    places = [{row["_id"]: place for place, row in enumerate(rows)} for rows in (questions, corpus)]
     kept = [pair for pair in judgements(folder / FILES["cranfield"][2]) if 1 <= pair[2] <= 4]
     anchors, items = _pairs(kept, *places)
     made = f"TF-IDF of the documents, {documents.shape[1]} singular vectors, cosine"

@@ -119,7 +119,7 @@ Move = Callable[[float], Flags]
 class Rule:
     """A detector by its parameter.
 
-    make    bench -> a function of the parameter that answers with (B, n): what the rule suspects
+    make    bench -> a function of the parameter that answers with (B, n): what the rule flags
     grid    the range that the parameter is moved over
     usual   what it is set to without looking, by the names of the rows
     """
@@ -134,14 +134,14 @@ class Rule:
         return sorted({*self.grid, *self.usual.values()})
 
 
-def asked(detector: Detector, bench: Bench) -> Floats:
+def suspicion_of(detector: Detector, bench: Bench) -> Floats:
     """(B, n) the suspicion of all that is not known."""
     return np.asarray(detector.suspicion(bench.query, bench.negatives), np.float64)
 
 
 def by_detector(make: Callable[[Bench, float], Any]) -> Callable[[Bench], Move]:
     """A rule that is another detector for each parameter."""
-    return lambda bench: lambda parameter: asked(make(bench, parameter), bench) >= 0.5
+    return lambda bench: lambda parameter: suspicion_of(make(bench, parameter), bench) >= 0.5
 
 
 def _bands(bench: Bench, share: float) -> Detector:
@@ -150,7 +150,7 @@ def _bands(bench: Bench, share: float) -> Detector:
 
 
 def _standardised(bench: Bench, alpha: float) -> Detector:
-    # The calibration anchors stand behind those that are asked about, with scores that are standardised already.
+    # The calibration anchors stand behind those that are evaluated, with scores that are standardised already.
     n, m = len(bench.mean), len(bench.deviations)
     table = np.concatenate([bench.mean, np.zeros(m)]), np.concatenate([bench.deviation, np.ones(m)])
     judge = ns.detectors.Calibrated(alpha, standardise=True)
@@ -160,13 +160,13 @@ def _standardised(bench: Bench, alpha: float) -> Detector:
 def _mixture(bench: Bench) -> Move:
     kinds = ns.detectors.Mixture(bounds=(-1, 1), rounds=100)
     kinds.update(bench.sample)
-    suspicion = asked(kinds, bench)
-    return lambda line: suspicion >= line
+    suspicion = suspicion_of(kinds, bench)
+    return lambda threshold: suspicion >= threshold
 
 
 def _near(bench: Bench) -> Move:
-    # Suspicion rises with the cosine, so one answer holds the verdicts for every line.
-    suspicion = asked(
+    # Suspicion rises with the cosine, so one call serves every threshold.
+    suspicion = suspicion_of(
         ns.detectors.Duplicates(item_vectors=bench.item_vectors, positives=bench.pairs, cosine=0.5), bench
     )
     return lambda cosine: suspicion >= by_similarity(np.array(cosine), 0.5)
@@ -174,7 +174,7 @@ def _near(bench: Bench) -> Move:
 
 def text_duplicates(bench: Bench) -> Flags:
     """(B, n) documents whose text is that of a known positive, or nearly."""
-    return asked(ns.detectors.Duplicates(item_texts=bench.texts, positives=bench.pairs), bench) >= 0.5
+    return suspicion_of(ns.detectors.Duplicates(item_texts=bench.texts, positives=bench.pairs), bench) >= 0.5
 
 
 def clusterings(item_vectors: Floats) -> dict[int, ns.detectors.SoftClusters]:

@@ -28,7 +28,7 @@ class Tally:
             "returned",
             "share_passed",
             "counted",
-            "asked",
+            "evaluated",
             "taken",
             "score",
             "deviations",
@@ -47,7 +47,7 @@ class Tally:
             "returned": (task.hidden & taken).sum(axis=1),
             "share_passed": (task.hidden & left).sum(axis=1) / np.maximum(hidden, 1),
             "counted": hidden > 0,
-            "asked": np.ones(len(hidden)),
+            "evaluated": np.ones(len(hidden)),
             "taken": taken.sum(axis=1),
             "score": np.where(taken, seen.scores, 0).sum(axis=1),
             "deviations": np.where(taken, standard, 0).sum(axis=1),
@@ -55,12 +55,12 @@ class Tally:
             "short": (left & (ranks <= MINED)).sum(axis=1) < K,
         }
         for name, values in rows.items():
-            self.sums[name][task.asked] += values
+            self.sums[name][task.evaluated] += values
 
     def row(self, distinct: int) -> dict[str, Any]:
         """The measures of the rule."""
         s = self.sums
-        taken, asked = max(s["taken"].sum(), 1), s["asked"].sum()
+        taken, evaluated = max(s["taken"].sum(), 1), s["evaluated"].sum()
         return {
             "returned": share_of(s["returned"], s["hidden"], distinct),
             "let_through": share_of(s["share_passed"], s["counted"], int((s["counted"] > 0).sum())),
@@ -68,8 +68,8 @@ class Tally:
             "mean_score": rounded(s["score"].sum() / taken, 4),
             "mean_deviations": rounded(s["deviations"].sum() / taken, 4),
             "mean_rank": rounded(s["rank"].sum() / taken, 1),
-            "filled_percent": rounded(100 * taken / (K * asked)),
-            "short_percent": rounded(100 * s["short"].sum() / asked),
+            "filled_percent": rounded(100 * taken / (K * evaluated)),
+            "short_percent": rounded(100 * s["short"].sum() / evaluated),
         }
 
 
@@ -97,7 +97,7 @@ def mined(
                 tally.add(seen, standard, ranks, task, move(setting))
         if not only:
             duplicates.add(seen, standard, ranks, task, text_duplicates(seen))
-        say(f"hidden by seed {seed}, lines by {by}")
+        say(f"hidden by seed {seed}, thresholds by {by}")
     return made, tallies, duplicates
 
 

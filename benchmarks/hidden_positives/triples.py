@@ -20,25 +20,25 @@ from naysay.types import Detector
 
 ALPHAS, BACKGROUND, COSTS = (0.05, 0.1, 0.2), 256, (1, 4)
 KINDS = ("valid", "valid_negatives")
-ASKED = (*KINDS, "test", "test_negatives")
+SETS = (*KINDS, "test", "test_negatives")
 Model = ComplEx | Attributes
 Told = Callable[[Ids], Floats]  # (n, 3) triples -> (n, f) numbers
 
 
-class Asked:
+class Evaluated:
     """The scores of all evaluated triples, by (head, relation), with the scores of some random tails."""
 
     def __init__(self, data: dict[str, Ids], model: Model, n_entities: int, rng: np.random.Generator) -> None:
         """Score everything once."""
-        parts, self.triples = [data[name] for name in ASKED], {name: data[name] for name in ASKED}
+        parts, self.triples = [data[name] for name in SETS], {name: data[name] for name in SETS}
         base = 1 + max(int(part[:, 1].max()) for part in parts)
         keys = np.concatenate([part[:, 0] * base + part[:, 1] for part in parts])
         found, places = np.unique(keys, return_inverse=True)
         ends = np.cumsum([len(part) for part in parts])[:-1]
-        self.anchors = dict(zip(ASKED, np.split(places.reshape(-1), ends), strict=True))
-        self.tails = {name: data[name][:, 2] for name in ASKED}
-        self.relations = {name: data[name][:, 1] for name in ASKED}
-        self.scores = {name: model.scores(data[name]) for name in ASKED}
+        self.anchors = dict(zip(SETS, np.split(places.reshape(-1), ends), strict=True))
+        self.tails = {name: data[name][:, 2] for name in SETS}
+        self.relations = {name: data[name][:, 1] for name in SETS}
+        self.scores = {name: model.scores(data[name]) for name in SETS}
         random = rng.integers(0, n_entities, (len(found), BACKGROUND))
         self.background = np.take_along_axis(model.tails(found // base, found % base), random, axis=1)
 
@@ -60,29 +60,31 @@ class Asked:
         return np.stack([hits, np.bincount(where, minlength=len(self.background))])
 
 
-def detectors(asked: Asked, rng: np.random.Generator) -> dict[str, Detector]:
+def detectors(evaluated: Evaluated, rng: np.random.Generator) -> dict[str, Detector]:
     """All detectors of one score. The last two also use verified false triples."""
     d: Any = ns.detectors
-    whose, scores = asked.anchors["valid"], asked.scores["valid"]
+    whose, scores = evaluated.anchors["valid"], evaluated.scores["valid"]
     made: dict[str, Detector] = {}
     for alpha in ALPHAS:
         made[f"calibrated, {alpha:g}"] = d.Calibrated(alpha).fit(scores, whose, rng=rng)
-        if asked.background.std(axis=1).all():  # the solved model says 0 of all tails of some, and has no deviation
+        if evaluated.background.std(axis=1).all():  # the solved model says 0 of all tails of some, and has no deviation
             judge = d.Calibrated(alpha, standardise=True)
             made[f"calibrated by (head, relation), {alpha:g}"] = judge.fit(
-                scores, whose, background=asked.background, rng=rng
+                scores, whose, background=evaluated.background, rng=rng
             )
-        lines = relation_lines(asked, lambda true, false, alpha=alpha: _calibrated(true, alpha))
-        made[f"calibrated in each relation, {alpha:g}"] = d.Bands(lines, lines)
-    bands = d.choose_thresholds(asked.background.ravel())
+        thresholds = relation_thresholds(evaluated, lambda true, false, alpha=alpha: _calibrated(true, alpha))
+        made[f"calibrated in each relation, {alpha:g}"] = d.Bands(thresholds, thresholds)
+    bands = d.choose_thresholds(evaluated.background.ravel())
     made["bands, 0.1 %"] = d.Bands(bands.low, bands.high)
     kinds = d.Mixture("normal", rounds=100)
-    kinds.update(asked.background[asked.background != 0])  # 0: the solved model has nothing to say of that tail
+    kinds.update(evaluated.background[evaluated.background != 0])  # 0: the solved model has nothing to say of that tail
     made["mixture, 0.5"] = kinds
-    line = best_line(scores, asked.scores["valid_negatives"])
-    made["one threshold, by both kinds of labels"] = d.Bands(line, line)
-    lines = relation_lines(asked, lambda true, false: best_line(true, false) if len(true) and len(false) else line)
-    made["one threshold per relation, by both kinds"] = d.Bands(lines, lines)
+    threshold = best_threshold(scores, evaluated.scores["valid_negatives"])
+    made["one threshold, by both kinds of labels"] = d.Bands(threshold, threshold)
+    thresholds = relation_thresholds(
+        evaluated, lambda true, false: best_threshold(true, false) if len(true) and len(false) else threshold
+    )
+    made["one threshold per relation, by both kinds"] = d.Bands(thresholds, thresholds)
     return made
 
 
@@ -93,22 +95,22 @@ def _calibrated(true: Floats, alpha: float) -> float:
     return ns.detectors.Calibrated(alpha).fit(true).high
 
 
-def relation_lines(asked: Asked, choose: Callable[..., float]) -> Floats:
+def relation_thresholds(evaluated: Evaluated, choose: Callable[..., float]) -> Floats:
     """(keys,) a threshold per (head, relation), chosen by the labels of its relation."""
-    found = np.empty(1 + max(int(part.max()) for part in asked.relations.values()))
+    found = np.empty(1 + max(int(part.max()) for part in evaluated.relations.values()))
     for relation in range(len(found)):
-        found[relation] = choose(*(asked.scores[kind][asked.relations[kind] == relation] for kind in KINDS))
-    lines = np.empty(len(asked.background))
-    for name, whose in asked.anchors.items():
-        lines[whose] = found[asked.relations[name]]
-    return lines
+        found[relation] = choose(*(evaluated.scores[kind][evaluated.relations[kind] == relation] for kind in KINDS))
+    thresholds = np.empty(len(evaluated.background))
+    for name, whose in evaluated.anchors.items():
+        thresholds[whose] = found[evaluated.relations[name]]
+    return thresholds
 
 
-def best_line(true: Floats, false: Floats) -> float:
+def best_threshold(true: Floats, false: Floats) -> float:
     """The threshold with the fewest errors: true triples below it, false ones at or above it."""
-    lines = np.unique(np.concatenate([true, false]))
-    below = [np.searchsorted(np.sort(scores), lines, side="left") for scores in (true, false)]
-    return float(lines[(below[0] + len(false) - below[1]).argmin()])
+    thresholds = np.unique(np.concatenate([true, false]))
+    below = [np.searchsorted(np.sort(scores), thresholds, side="left") for scores in (true, false)]
+    return float(thresholds[(below[0] + len(false) - below[1]).argmin()])
 
 
 def mean_reciprocal_rank(model: Model, data: dict[str, Ids], n_entities: int) -> float:
@@ -126,25 +128,25 @@ def mean_reciprocal_rank(model: Model, data: dict[str, Ids], n_entities: int) ->
     return total / len(data["test"])
 
 
-def within(asked: Asked, scores: dict[str, Floats]) -> float:
+def within(evaluated: Evaluated, scores: dict[str, Floats]) -> float:
     """The AUC within a relation, a mean over relations by how many of the rarer kind they have."""
     found, weights = [], []
-    for relation in np.unique(asked.relations["test"]):
-        true, false = (scores[name][asked.relations[name] == relation] for name in ("test", "test_negatives"))
+    for relation in np.unique(evaluated.relations["test"]):
+        true, false = (scores[name][evaluated.relations[name] == relation] for name in ("test", "test_negatives"))
         if len(true) and len(false):
             found.append(auc(true, false))
             weights.append(min(len(true), len(false)))
     return float(np.average(found, weights=weights))
 
 
-def learned(asked: Asked, n_relations: int, told: Told | None = None, cost: float = 1) -> dict[str, Floats]:
+def learned(evaluated: Evaluated, n_relations: int, told: Told | None = None, cost: float = 1) -> dict[str, Floats]:
     """{set: suspicion} of `Labelled` by both kinds of validation triples: the score, or what is told in its place."""
     features = None if told is None else lambda _, corrupted: told(corrupted)
     relations = np.arange(n_relations)
     judge = ns.detectors.Labelled(groups=relations, features=features, scores=told is None, cost=cost)
-    true = np.repeat([True, False], [len(asked.triples[kind]) for kind in KINDS])[:, None]
-    judge.fit(*asked.as_triples(*KINDS), true)
-    return {name: np.asarray(judge.suspicion(*asked.as_triples(name)))[:, 0] for name in ASKED[2:]}
+    true = np.repeat([True, False], [len(evaluated.triples[kind]) for kind in KINDS])[:, None]
+    judge.fit(*evaluated.as_triples(*KINDS), true)
+    return {name: np.asarray(judge.suspicion(*evaluated.as_triples(name)))[:, 0] for name in SETS[2:]}
 
 
 def known_counts(train: Ids, sizes: tuple[int, int]) -> Told:
@@ -165,10 +167,10 @@ class Tally:
         self.flags: dict[str, dict[str, list[Ids]]] = {}
         self.bounds: dict[str, float] = {}
 
-    def add(self, name: str, asked: Asked, suspicion: dict[str, Floats], bound: float = np.nan) -> None:
+    def add(self, name: str, evaluated: Evaluated, suspicion: dict[str, Floats], bound: float = np.nan) -> None:
         """The suspicion that one detector has of the two test sets."""
         for kind, values in suspicion.items():
-            self.flags.setdefault(name, {}).setdefault(kind, []).append(asked.flagged(values, kind))
+            self.flags.setdefault(name, {}).setdefault(kind, []).append(evaluated.flagged(values, kind))
         self.bounds[name] = bound
 
     def rows(self, seeds: int) -> dict[str, Any]:
@@ -185,13 +187,13 @@ class Tally:
         return found
 
 
-def by_relation(asked: Asked, suspicion: list[dict[str, Floats]], names: list[str]) -> list[dict[str, Any]]:
+def by_relation(evaluated: Evaluated, suspicion: list[dict[str, Floats]], names: list[str]) -> list[dict[str, Any]]:
     """For each relation of the test sets: how many triples of each kind, and how many of them are wrong, on average."""
     found = []
     for relation, title in enumerate(names):
         row: dict[str, Any] = {"relation": title}
         for kind, name in (("true", "test"), ("false", "test_negatives")):
-            here = asked.relations[name] == relation
+            here = evaluated.relations[name] == relation
             wrong = [((one[name] >= 0.5) != (kind == "true"))[here].sum() for one in suspicion]
             row |= {kind: int(here.sum()), f"{kind}_wrong": rounded(float(np.mean(wrong)), 2)}
         if row["true"] or row["false"]:
@@ -211,21 +213,21 @@ def study(
     for seed in range(seeds):
         models: dict[str, Model] = {"ComplEx": trained(data["train"], sizes, steps, seed), "attributes": solved}
         for title, model in models.items():
-            asked = Asked(data, model, sizes[0], np.random.default_rng(seed))
+            evaluated = Evaluated(data, model, sizes[0], np.random.default_rng(seed))
             tally = tallies[title]
-            for name, detector in detectors(asked, np.random.default_rng(seed)).items():
-                suspicion = {kind: asked.suspicion(detector, kind) for kind in ASKED[2:]}
-                tally.add(name, asked, suspicion, getattr(detector, "bound", np.nan))
-            tally.add("labelled, by relation", asked, learned(asked, sizes[1]))
-            for name, value in measured(model, asked, data, sizes[0]).items():
+            for name, detector in detectors(evaluated, np.random.default_rng(seed)).items():
+                suspicion = {kind: evaluated.suspicion(detector, kind) for kind in SETS[2:]}
+                tally.add(name, evaluated, suspicion, getattr(detector, "bound", np.nan))
+            tally.add("labelled, by relation", evaluated, learned(evaluated, sizes[1]))
+            for name, value in measured(model, evaluated, data, sizes[0]).items():
                 measures[title].setdefault(name, []).append(rounded(value, 4))
 
         def told(triples: Ids, models: dict[str, Model] = models) -> Floats:
             return np.concatenate([*(model.parts(triples) for model in models.values()), counts(triples)], axis=1)
 
         for cost in COSTS:
-            suspicion = learned(asked, sizes[1], told, cost)
-            tallies["both"].add(f"labelled, by relation, cost {cost}", asked, suspicion)
+            suspicion = learned(evaluated, sizes[1], told, cost)
+            tallies["both"].add(f"labelled, by relation, cost {cost}", evaluated, suspicion)
             if cost == 1:
                 best.append(suspicion)
         say(f"model {seed}")
@@ -238,18 +240,18 @@ def study(
         "ridge": RIDGE,
         "measures": measures,
         "flagged": {name: tally.rows(seeds) for name, tally in tallies.items()},
-        "by_relation": by_relation(asked, best, names),
+        "by_relation": by_relation(evaluated, best, names),
     }
 
 
-def measured(model: Model, asked: Asked, data: dict[str, Ids], n_entities: int) -> dict[str, float]:
+def measured(model: Model, evaluated: Evaluated, data: dict[str, Ids], n_entities: int) -> dict[str, float]:
     """How well a model ranks true tails, and separates true from false."""
-    mean, spread = asked.background.mean(axis=1), asked.background.std(axis=1, ddof=1)
+    mean, spread = evaluated.background.mean(axis=1), evaluated.background.std(axis=1, ddof=1)
     spread = np.where(spread > 0, spread, 1.0)
-    standard = {n: (s - mean[asked.anchors[n]]) / spread[asked.anchors[n]] for n, s in asked.scores.items()}
+    standard = {n: (s - mean[evaluated.anchors[n]]) / spread[evaluated.anchors[n]] for n, s in evaluated.scores.items()}
     return {
         "mrr": mean_reciprocal_rank(model, data, n_entities),
-        "auc": auc(asked.scores["test"], asked.scores["test_negatives"]),
+        "auc": auc(evaluated.scores["test"], evaluated.scores["test_negatives"]),
         "auc_standardised": auc(standard["test"], standard["test_negatives"]),
-        "auc_in_relation": within(asked, asked.scores),
+        "auc_in_relation": within(evaluated, evaluated.scores),
     }

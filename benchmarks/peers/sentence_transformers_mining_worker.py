@@ -2,11 +2,10 @@
 
 All in one environment. The model is a stand-in that looks fixed vectors up, so that nothing but the mining is timed:
 pairs of texts in, a ``datasets.Dataset`` of (anchor, positive, negative_1 .. negative_k) out. The rows of the last call
-go to CASE.npy beside the data, as numbers of texts.
+go to CASE.npy beside the data, as numbers of texts. ``harness.Peer`` puts this project's source on PYTHONPATH.
 """
 
 import os
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +20,6 @@ import torch
 from memory import peak_extra_bytes
 from protocol import Data, Repeat, serve
 
-SOURCE = Path(__file__).parents[2] / "src"
 FILLER = (
     " which stands for a passage of some two hundred characters, as they are usual in the collections that people mine"
 )
@@ -61,7 +59,6 @@ class Table:
 def miner(case: str) -> Any:
     """The function of that case, and the arguments that only it has."""
     if case == "ours":
-        sys.path.insert(0, str(SOURCE))
         from naysay.integrations.sentence_transformers import mine_hard_negatives
         from naysay.kernels.threads import set_threads
 

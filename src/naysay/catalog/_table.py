@@ -214,13 +214,11 @@ def find(name: str) -> tuple[Method | Loss | Detector, Alias | None]:
 @cache
 def _index() -> tuple[dict[str, Method | Loss | Detector], dict[str, Alias]]:
     """{name: row} and {name: alias}, case folded."""
-    row_of: dict[str, Method | Loss | Detector] = {}
-    aliases = {alias.name.casefold(): alias for method in methods() for alias in method.aliases}
-    for row in (*methods(), *losses(), *detectors()):
-        row_of |= {own.casefold(): row for own in row.names}
-    for row in (*losses(), *detectors()):
-        row_of.setdefault(row.name.rpartition(".")[2].casefold(), row)
-    return row_of, aliases
+    rows: tuple[Method | Loss | Detector, ...] = (*methods(), *losses(), *detectors())
+    row_of = {own.casefold(): row for row in rows for own in row.names}
+    for row in rows:
+        row_of.setdefault(row.name.removeprefix("losses.").removeprefix("detectors.").casefold(), row)
+    return row_of, {alias.name.casefold(): alias for method in methods() for alias in method.aliases}
 
 
 @cache
@@ -238,7 +236,7 @@ def _method(entry: Mapping[str, Any]) -> Method:
 
 def _entry(kind: type[_Entry], entry: Mapping[str, Any]) -> _Entry:
     """An entry of the table as a frozen object; a missing or a misspelt key is a TypeError that names it."""
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
     return kind(**{"program": _file_name(entry["name"]), **values})
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import naysay as ns
 
 rng = np.random.default_rng(0)
-triples = rng.integers(0, (100, 5, 100), size=(2000, 3))
-entities = rng.standard_normal((100, 8))  # vectors of a model
+triples = rng.integers(0, (50, 5, 50), size=(500, 3))
+entities = rng.standard_normal((50, 8))  # vectors of a model
 heads, tails = (ns.pools.Corruption(triples, sides=(side,)) for side in ("head", "tail"))
 known = tails.known
 
@@ -15,10 +15,10 @@ def similarity(replaced, ids):
     return np.einsum("bd,bnd->bn", entities[replaced], entities[ids])
 
 
-sampler = ns.samplers.Mixed(  # epsilon = 0.9 of 100 entities: the 10 nearest
+sampler = ns.samplers.Mixed(  # epsilon = 0.9 of 50 entities: the 5 nearest
     {
-        "head": ns.samplers.NearPositive(heads, similarity, candidates=100, top_m=10),
-        "tail": ns.samplers.NearPositive(tails, similarity, candidates=100, top_m=10),
+        "head": ns.samplers.NearPositive(heads, similarity, candidates=50, among=5),
+        "tail": ns.samplers.NearPositive(tails, similarity, candidates=50, among=5),
     },
     shares=(0.5, 0.5),
 )

@@ -4,13 +4,13 @@ import numpy as np
 
 import naysay as ns
 
-images = np.arange(384)
+images = np.arange(160)
 known = ns.Positives.from_pairs(images, images)  # the other view of an image is its positive
 rng = np.random.default_rng(4)
-keys = rng.standard_normal((384, 16)).astype(np.float32)  # the output of the momentum encoder
+keys = rng.standard_normal((160, 16)).astype(np.float32)  # the output of the momentum encoder
 keys /= np.linalg.norm(keys, axis=1, keepdims=True)
-memory = ns.pools.Memory(320, known)
-for batch in np.split(images[64:], 4):  # earlier steps
+memory = ns.pools.Memory(128, known)
+for batch in np.split(images[32:], 4):  # earlier steps
     memory.push(batch, vectors=keys[batch])
 
 
@@ -19,7 +19,7 @@ def score(anchors, ids):
 
 
 sampler = ns.samplers.Ring(  # the lower bound rises from 0 to 0.9
-    memory, score, candidates=200, keep=(ns.quantity.Linear(0.0, 0.9, steps=10_000), 0.99)
+    memory, score, candidates=80, keep=(ns.quantity.Linear(0.0, 0.9, steps=10_000), 0.99)
 )
-query = ns.Query(images[:64], positives=images[:64])
+query = ns.Query(images[:32], positives=images[:32])
 negatives = sampler.sample(query, 8, rng=ns.rng_for(seed=0))

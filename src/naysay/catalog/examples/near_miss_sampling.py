@@ -5,8 +5,8 @@ import numpy as np
 import naysay as ns
 
 rng = np.random.default_rng(1)
-triples = rng.integers(0, (100, 5, 100), size=(2000, 3))
-entities, relations = rng.standard_normal((100, 8)), rng.standard_normal((5, 8))
+triples = rng.integers(0, (50, 5, 50), size=(500, 3))
+entities, relations = rng.standard_normal((50, 8)), rng.standard_normal((5, 8))
 pool = ns.pools.Corruption(triples)
 known = pool.known
 

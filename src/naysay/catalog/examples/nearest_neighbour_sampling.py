@@ -5,8 +5,8 @@ import numpy as np
 import naysay as ns
 
 rng = np.random.default_rng(5)
-triples = rng.integers(0, (100, 5, 100), size=(2000, 3))
-entities = rng.standard_normal((100, 8))  # vectors of a model
+triples = rng.integers(0, (50, 5, 50), size=(500, 3))
+entities = rng.standard_normal((50, 8))  # vectors of a model
 pool = ns.pools.Corruption(triples)
 known = pool.known
 
@@ -15,6 +15,6 @@ def similarity(replaced, ids):
     return np.einsum("bd,bnd->bn", entities[replaced], entities[ids])
 
 
-sampler = ns.samplers.NearPositive(pool, similarity, candidates=150)
+sampler = ns.samplers.NearPositive(pool, similarity, candidates=80)
 query = ns.Query(triples[:64])
 negatives = sampler.sample(query, 4, rng=ns.rng_for(seed=0))  # negatives.side: which part is replaced

@@ -4,8 +4,8 @@ import numpy as np
 
 import naysay as ns
 
-sources, targets = np.random.default_rng(0).integers(0, 100, size=(2, 200))
-known = ns.Positives.from_edges(sources, targets, 100)
+sources, targets = np.random.default_rng(0).integers(0, 40, size=(2, 80))
+known = ns.Positives.from_edges(sources, targets, 40)
 steps_per_epoch = 100
 sampler = ns.samplers.Mixed(
     {
