@@ -1,30 +1,32 @@
-"""Folders of plain arrays: whole or not at all, no pickle, and one sentence for every kind of damage."""
+"""Atomic files, checksums, and folders of arrays: whole or not at all, no pickle, one sentence for every damage."""
 
 import contextlib
+import hashlib
 import json
 import os
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from naysay import files as storage
+from naysay import files
 from naysay.errors import NaysayError
 
 ARRAYS = {"one": np.arange(5), "two": np.array([[1.5, 2.5]], np.float32), "none": np.empty(0, np.int8)}
 
 
 def save(path, arrays=ARRAYS, kind="rows", **header):
-    storage.save_folder(path, kind, header, arrays)
+    files.save_folder(path, kind, header, arrays)
 
 
 def load(path, **named):
-    return storage.load_folder(path, "rows", **{"mmap": True} | named)
+    return files.load_folder(path, "rows", **{"mmap": True} | named)
 
 
-def refusal(call, *arguments, **named):
+def message_of(call, *arguments, **named):
     with pytest.raises(NaysayError) as caught:
         call(*arguments, **named)
     assert "\n" not in str(caught.value)
@@ -88,15 +90,15 @@ def test_a_foreign_folder_is_left_alone(tmp_path, header):
     if header is not None:
         (mine / "header.json").write_text(header)
     before = contents(mine)
-    message = f"Owner.save: `path` must be new, or a folder that naysay wrote, got {str(mine)!r}."
-    assert refusal(save, mine) == message
+    message = f"`path` must be new, or a folder that naysay wrote, got {str(mine)!r}."
+    assert message_of(save, mine) == message
     assert contents(mine) == before
     assert os.listdir(tmp_path) == ["mine"]
 
 
 def test_a_file_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("years of work")
-    assert "must be new, or a folder that naysay wrote" in refusal(save, tmp_path / "mine")
+    assert "must be new, or a folder that naysay wrote" in message_of(save, tmp_path / "mine")
     assert (tmp_path / "mine").read_text() == "years of work"
 
 
@@ -104,8 +106,8 @@ def test_a_file_is_left_alone(tmp_path):
 def test_nothing_is_written_below_a_file(tmp_path, below):
     (tmp_path / "mine").write_text("years of work")
     target = tmp_path / "mine" / below
-    message = f"Owner.save: `path` must be below folders only, got {str(target)!r}, which is below a file."
-    assert refusal(save, target) == message
+    message = f"`path` must be below folders only, got {str(target)!r}, which is below a file."
+    assert message_of(save, target) == message
     assert (tmp_path / "mine").read_text() == "years of work"
 
 
@@ -150,46 +152,57 @@ def test_an_array_of_objects_is_not_written(tmp_path):
 
 def test_a_folder_that_is_not_there_or_not_ours(tmp_path):
     for path in (tmp_path / "nowhere", tmp_path):
-        assert refusal(load, path) == f"Owner.load: `path` must be a folder that naysay wrote, got {str(path)!r}."
+        assert message_of(load, path) == f"`path` must be a folder that naysay wrote, got {str(path)!r}."
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "7", "null", '{"kind": "rows"}', '{"kind": "rows", "format": 1, "arrays": 5}', "\udcff"]
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "7",
+        "null",
+        '{"kind": "rows"}',
+        '{"kind": "rows", "format": 1, "arrays": 5}',
+        '{"kind": "rows", "format": 1, "arrays": [[]]}',
+        "\udcff",
+    ],
 )
 def test_a_damaged_header(tmp_path, text):
     save(tmp_path / "rows")
     header = tmp_path / "rows" / "header.json"
     header.write_bytes(text.encode(errors="surrogateescape"))
-    message = f"Owner.load: `path` must be a folder with a sound header, got {str(header)!r}."
-    assert refusal(load, tmp_path / "rows") == message
+    message = f"`path` must be a folder with a sound header, got {str(header)!r}."
+    assert message_of(load, tmp_path / "rows") == message
 
 
 @pytest.mark.parametrize("value", [None, "3", 2.5, -1, True, [1]])
 def test_numbers_of_the_header_are_whole(tmp_path, value):
     save(tmp_path / "rows", n=value)
-    assert "a folder with a sound header" in refusal(load, tmp_path / "rows", numbers=("n",))
+    assert "a folder with a sound header" in message_of(load, tmp_path / "rows", numbers=("n",))
 
 
 def test_what_must_be_there(tmp_path):
     save(tmp_path / "rows", n=3)
     load(tmp_path / "rows", numbers=("n",), needed=("one", "two"))
-    assert "a folder with a sound header" in refusal(load, tmp_path / "rows", numbers=("m",))
-    assert "a folder with a sound header" in refusal(load, tmp_path / "rows", needed=("three",))
+    assert "a folder with a sound header" in message_of(load, tmp_path / "rows", numbers=("m",))
+    assert "a folder with a sound header" in message_of(load, tmp_path / "rows", needed=("three",))
 
 
 def test_another_kind_or_format(tmp_path):
     save(tmp_path / "rows", kind="triples")
-    assert refusal(load, tmp_path / "rows") == "Owner.load: `path` must be rows of format 1, got triples of format 1."
+    assert message_of(load, tmp_path / "rows") == "`path` must be rows of format 1, got triples of format 1."
     save(tmp_path / "later", format=2)
-    assert refusal(load, tmp_path / "later") == "Owner.load: `path` must be rows of format 1, got rows of format 2."
+    assert message_of(load, tmp_path / "later") == "`path` must be rows of format 1, got rows of format 2."
 
 
 @pytest.mark.parametrize("mmap", [True, False])
 def test_a_missing_file(tmp_path, mmap):
     save(tmp_path / "rows")
     (tmp_path / "rows" / "one.npy").unlink()
-    assert refusal(load, tmp_path / "rows", mmap=mmap).startswith(
-        "Owner.load: `path` must be a complete folder, got one.npy: [Errno 2] No such file or directory"
+    assert message_of(load, tmp_path / "rows", mmap=mmap).startswith(
+        "`path` must be a complete folder, got one.npy: [Errno 2] No such file or directory"
     )
 
 
@@ -200,24 +213,22 @@ def test_a_file_that_ends_early_anywhere(tmp_path, mmap):
     whole = file.read_bytes()
     for length in [*range(0, 140, 3), len(whole) - 1]:
         file.write_bytes(whole[:length])
-        message = refusal(load, tmp_path / "rows", mmap=mmap)
-        assert message.startswith("Owner.load: `path` must be a complete folder, got one.npy: ")
+        message = message_of(load, tmp_path / "rows", mmap=mmap)
+        assert message.startswith("`path` must be a complete folder, got one.npy: ")
 
 
 @pytest.mark.parametrize("mmap", [True, False])
 def test_pickles_are_refused(tmp_path, mmap):
     save(tmp_path / "rows")
     np.save(tmp_path / "rows" / "one.npy", np.array([{"run": "me"}], object), allow_pickle=True)
-    assert refusal(load, tmp_path / "rows", mmap=mmap).startswith(
-        "Owner.load: `path` must be a complete folder, got one"
-    )
+    assert message_of(load, tmp_path / "rows", mmap=mmap).startswith("`path` must be a complete folder, got one")
 
 
 def test_an_archive_is_not_an_array(tmp_path):
     save(tmp_path / "rows")
     with open(tmp_path / "rows" / "one.npy", "wb") as file:
         np.savez(file, one=np.arange(5))
-    assert refusal(load, tmp_path / "rows").startswith("Owner.load: `path` must be a complete folder, got one.npy: ")
+    assert message_of(load, tmp_path / "rows").startswith("`path` must be a complete folder, got one.npy: ")
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -234,3 +245,64 @@ def test_a_scribbled_array_header_is_refused_or_harmless(tmp_path, changes, mmap
         found = load(tmp_path / "rows", mmap=mmap)[1]["one"]
         assert type(found) in (np.ndarray, np.memmap)
         assert found.nbytes <= 40
+
+
+# ---- single files -----------------------------------------------------------------------------------------
+
+
+def test_where_a_file_may_be_written(tmp_path):
+    files.check_target("path", tmp_path / "new.txt")
+    assert os.listdir(tmp_path) == []
+    assert "must be a file, got the folder" in message_of(files.check_target, "path", tmp_path)
+    assert "a device or a pipe" in message_of(files.check_target, "path", Path(os.devnull))
+    assert "in an existing folder" in message_of(files.check_target, "path", tmp_path / "no" / "new.txt")
+    assert "a file that can be written" in message_of(files.check_target, "path", tmp_path / ("x" * 300))
+    files.check_page("path", tmp_path / "page.HTML")
+    assert "ends in .html" in message_of(files.check_page, "path", tmp_path / "page.pdf")
+
+
+def test_files_that_are_written_are_apart(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    files.check_apart({"out": one, "report": None}, {"in": other, "more": None})
+    message = message_of(files.check_apart, {"out": one}, {"in": tmp_path / "." / "one"})
+    assert message == f"`out` must be another file than in, got {str(one)!r}."
+    assert "another file than out" in message_of(files.check_apart, {"out": one, "report": one}, {})
+
+
+def test_a_stream_that_fails_leaves_the_file_as_it_was(tmp_path):
+    target = tmp_path / "numbers"
+    files.write_whole("path", target, b"old")
+    with pytest.raises(RuntimeError), files.durable_stream(target) as stream:
+        stream.write(b"new")
+        raise RuntimeError
+    assert contents(tmp_path) == {"numbers": b"old"}
+    with files.durable_stream(target) as stream:
+        stream.write(b"new")
+    assert contents(tmp_path) == {"numbers": b"new"}
+
+
+def test_errors_of_the_disk_name_the_parameter_if_there_is_one(tmp_path):
+    missing = tmp_path / "no" / "numbers"
+    rule = f"`out` must be a file that can be written, got {str(missing)!r} (No such file or directory)."
+
+    def write():
+        with files.draft_of(missing, "out") as draft:
+            draft.write_bytes(b"new")
+
+    assert message_of(write) == rule
+    assert message_of(files.write_whole, "out", missing, b"new") == rule
+    with pytest.raises(FileNotFoundError), files.draft_of(missing) as draft:
+        draft.write_bytes(b"new")
+
+
+def test_checksums(tmp_path):
+    (tmp_path / "data").write_bytes(b"abc" * 100_000)
+    assert files.digest_of(tmp_path / "data") == hashlib.sha256(b"abc" * 100_000).hexdigest()
+    assert (
+        files.digest_of(tmp_path / "data", "blake2b") == hashlib.blake2b(b"abc" * 100_000, digest_size=16).hexdigest()
+    )
+
+
+def test_the_first_line_of_an_error():
+    assert files.first_line(ValueError("one\ntwo")) == "one"
+    assert files.first_line(KeyboardInterrupt()) == "KeyboardInterrupt"
