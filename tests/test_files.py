@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from naysay import files
+from naysay.checks import shown
 from naysay.errors import NaysayError
 
 ARRAYS = {"one": np.arange(5), "two": np.array([[1.5, 2.5]], np.float32), "none": np.empty(0, np.int8)}
@@ -272,9 +273,14 @@ def test_files_that_are_written_are_apart(tmp_path):
 def test_a_stream_that_fails_leaves_the_file_as_it_was(tmp_path):
     target = tmp_path / "numbers"
     files.write_whole("path", target, b"old")
-    with pytest.raises(RuntimeError), files.durable_stream(target) as stream:
-        stream.write(b"new")
-        raise RuntimeError
+
+    def fail():
+        with files.durable_stream(target) as stream:
+            stream.write(b"new")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert contents(tmp_path) == {"numbers": b"old"}
     with files.durable_stream(target) as stream:
         stream.write(b"new")
@@ -283,7 +289,7 @@ def test_a_stream_that_fails_leaves_the_file_as_it_was(tmp_path):
 
 def test_errors_of_the_disk_name_the_parameter_if_there_is_one(tmp_path):
     missing = tmp_path / "no" / "numbers"
-    rule = f"`out` must be a file that can be written, got {str(missing)!r} (No such file or directory)."
+    rule = f"`out` must be a file that can be written, got {shown(str(missing))} (No such file or directory)."
 
     def write():
         with files.draft_of(missing, "out") as draft:

@@ -150,7 +150,7 @@ def first_line(error: BaseException) -> str:
 
 def raise_unreadable(parameter: str, rule: str, path: Path, error: BaseException) -> NoReturn:
     """Raise the error for a file that cannot be read, with the first line of the reader's error."""
-    raise_invalid(parameter, rule, f"{shown(str(path))} ({first_line(error)})")
+    raise_invalid(parameter, rule, f"{str(path)!r} ({first_line(error)})")
 
 
 def _draft(path: Path) -> Path:
