@@ -22,7 +22,7 @@ def audited(world, ids, seed=0):
     base = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 1, judge=None)
     found = training_set(base, None)
     found = type(found)(**{name: getattr(found, name) for name in found.__slots__} | {"ids": ids})
-    queries, corpus = (open_vectors("b", side) for side in (world.anchor_vectors, world.item_vectors))
+    queries, corpus = (open_vectors(side) for side in (world.anchor_vectors, world.item_vectors))
     scored = by_vectors(found, queries, corpus, "cosine", ns.rng_for(seed))
     return scored, look(queries, corpus, world.known, scored, "cosine", ns.rng_for(seed, 1))
 

@@ -17,7 +17,7 @@ WORLD = ns.planted_world(40, 60, per_anchor=6, known_share=0.5)
 
 
 def seen_of(world, scored, metric="cosine", seed=0):
-    queries, corpus = (open_vectors("b", side) for side in (world.anchor_vectors, world.item_vectors))
+    queries, corpus = (open_vectors(side) for side in (world.anchor_vectors, world.item_vectors))
     return look(queries, corpus, world.known, scored, metric, ns.rng_for(seed))
 
 

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naysay.search._resources import plan
 from plain_mining import cosine, plain_negatives, plain_table
 from stand_in_models import Encoder, Scorer, on_a_circle, random_table
 
@@ -13,7 +14,6 @@ from naysay.integrations import _hard_negative_tables as hard_negative_tables
 from naysay.integrations import _hard_negatives as hard_negatives
 from naysay.integrations.sentence_transformers import mine_hard_negatives
 from naysay.search import _engines as engines
-from naysay.search._memory_plan import plan
 from naysay.search.vectors import Vectors
 
 FORMATS = ["triplet", "n-tuple", "labeled-pair", "labeled-list"]

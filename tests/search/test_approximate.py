@@ -13,17 +13,15 @@ from plain_search import plain_score, plain_search
 
 import naysay as ns
 from naysay.errors import NaysayError
+from naysay.files import digest_of
 from naysay.kernels.dots import COSINE, DOT, L2
-from naysay.search import _index_faiss as faiss_parts
-from naysay.search import _index_files as index_files
+from naysay.search import _index_build as building
 from naysay.search import _index_rules as rules
-from naysay.search._index_centres import centres
-from naysay.search._index_euclid import Euclid
-from naysay.search._index_faiss import in_threads
+from naysay.search._index_build import centres, in_threads
+from naysay.search._index_rules import Euclid
 from naysay.search.exact import search
-from naysay.search.found import Found
+from naysay.search.found import Found, Recall, check_recall, recall_of
 from naysay.search.index import Index
-from naysay.search.recall import Recall, check_recall, recall_of
 
 KINDS = ("ivf", "hnsw")
 METRICS = ("cosine", "dot", "l2")
@@ -173,8 +171,8 @@ def test_blocks_of_the_corpus_are_added_one_after_another(monkeypatch):
     whole = Index.build(CORPUS, seed=3)
     monkeypatch.setattr(rules, "BLOCK", 700 * 16)
     added = []
-    kept = faiss_parts.add
-    monkeypatch.setattr(faiss_parts, "add", lambda index, rows, own: (added.append(len(rows)), kept(index, rows, own)))
+    kept = building.add
+    monkeypatch.setattr(building, "add", lambda index, rows, own: (added.append(len(rows)), kept(index, rows, own)))
     index = Index.build(CORPUS, seed=3)
     assert added == [700, 700, 700, 700, 200]
     assert faiss.serialize_index(index.index).tobytes() == faiss.serialize_index(whole.index).tobytes()
@@ -248,15 +246,15 @@ def test_tune_climbs_no_higher_than_it_must(monkeypatch):
     index = Index.build(even(4000, 14), seed=1)
     queries = even(200, 15)
     values = []
-    for effort in rules.ladder("ivf", 4000):
+    for effort in rules.efforts("ivf", 4000):
         index.effort = effort
         values.append(index.measure(queries, 10, sample=100).value)
     assert values == sorted(values)
     wanted = values[1]
-    recall = index.tune(queries, 10, wanted=wanted, sample=100)
+    recall = index.tune(queries, 10, min_recall=wanted, sample=100)
     assert (index.effort, recall.value, recall.note, recall.setting) == (16, wanted, "", "nprobe 16")
-    short = index.tune(queries, 10, wanted=1.0, sample=100)
-    assert index.effort == rules.ladder("ivf", 4000)[-1] == 31
+    short = index.tune(queries, 10, min_recall=1.0, sample=100)
+    assert index.effort == rules.efforts("ivf", 4000)[-1] == 31
     assert short.value == values[-1] < 1
     assert str(short).endswith(
         "queries) with nprobe 31. Less than 1, and more effort would cost as much as an exact search"
@@ -264,22 +262,22 @@ def test_tune_climbs_no_higher_than_it_must(monkeypatch):
 
 
 def test_a_graph_is_tuned_too(monkeypatch):
-    monkeypatch.setattr(rules, "_ROWS_A_STEP", 10)
+    monkeypatch.setattr(rules, "_ROWS_PER_STEP", 10)
     index = Index.build(even(4000, 16), kind="hnsw")
     first = index.measure(even(100, 17), 10)
     assert (first.setting, first.value < 1) == ("efSearch 32", True)
-    recall = index.tune(even(100, 17), 10, wanted=(first.value + 1) / 2)
+    recall = index.tune(even(100, 17), 10, min_recall=(first.value + 1) / 2)
     assert first.value < recall.value
     assert recall.setting == f"efSearch {index.effort}"
-    assert index.effort in rules.ladder("hnsw", 4000)[1:]
+    assert index.effort in rules.efforts("hnsw", 4000)[1:]
 
 
 def test_a_recall_below_the_least_is_refused():
     low = Recall(0.22, 0.1843, 0.259, 500, 100, "nprobe 8")
     check_recall(low, 0.22)
     message = (
-        r"^mine: `min_recall` must be at most 0\.220, what the index reaches \(recall@100 0\.220 \(0\.184 to 0\.259, "
-        r"500 queries\) with nprobe 8\), got 0\.9\. Search exactly, or let Index\.tune raise the setting\.$"
+        r"^check_recall: `min_recall` must be at most 0\.220, what the index reaches \(recall@100 0\.220 "
+        r"\(95 % CI 0\.184 to 0\.259, 500 queries\) with nprobe 8\), got 0\.9\. Search exactly, or let Index\.tune raise the setting\.$"
     )
     with pytest.raises(NaysayError, match=message):
         check_recall(low, 0.9)
@@ -292,10 +290,10 @@ def test_a_recall_below_the_least_is_refused():
 
 def test_rules_in_numbers():
     assert [rules.lists_for(n) for n in (1000, 200_000, 1_000_000, 10**9)] == [124, 1788, 4000, 65536]
-    assert rules.ladder("ivf", 200_000) == [8, 16, 32, 55]
-    assert rules.ladder("hnsw", 200_000) == [32, 64, 128, 256, 390]
-    assert rules.ladder("ivf", 1000) == [8]
-    assert rules.ladder("hnsw", 1000) == [32]
+    assert rules.efforts("ivf", 200_000) == [8, 16, 32, 55]
+    assert rules.efforts("hnsw", 200_000) == [32, 64, 128, 256, 390]
+    assert rules.efforts("ivf", 1000) == [8]
+    assert rules.efforts("hnsw", 1000) == [32]
     assert rules.fetched(100, np.array([0, 1, 2, 3, 5, 100])).tolist() == [125, 126, 127, 129, 133, 253]
     assert rules.fetched(10, np.array([0])).tolist() == [26]
     assert rules.probes_for(8, 4000, 1_000_000, 125) == 8
@@ -441,7 +439,7 @@ def test_a_file_of_another_index_is_refused(built, tmp_path):
     built["ivf"].save(tmp_path / "index")
     faiss.write_index(faiss.IndexFlatL2(16), str(tmp_path / "index" / "index.faiss"))
     header = json.loads((tmp_path / "index" / "header.json").read_text())
-    header["file"] = index_files._digest(tmp_path / "index" / "index.faiss")
+    header["file"] = digest_of(tmp_path / "index" / "index.faiss")
     (tmp_path / "index" / "header.json").write_text(json.dumps(header))
     with pytest.raises(NaysayError, match=r"must be a folder as it was written, got index\.faiss of 0 x 16\.$"):
         Index.open(tmp_path / "index", CORPUS)
@@ -455,8 +453,8 @@ def test_a_budget_too_small_is_refused_with_what_it_takes():
         NaysayError, match=r"`budget` must be at least (\d+) bytes for an index of 3000 rows, got 1000\."
     ):
         Index.build(CORPUS, budget=1000)
-    needed = rules.room_for("ivf", ns.search.open_vectors("", CORPUS), 16, None, building=True)
-    least = max(needed.held, 8 * 3000 + 4 * 4 * 16 * rules.sample_for("ivf", 3000)) + rules.WORK
+    needed = rules.memory_for("ivf", ns.search.open_vectors(CORPUS), 16, None, building=True)
+    least = max(needed.index, 8 * 3000 + 4 * 4 * 16 * rules.sample_for("ivf", 3000)) + rules.WORK
     message = (
         rf"^Index\.build: `budget` must be at least {least} bytes .*, got {least - 1}\. Pass budget={least} or more\.$"
     )
@@ -474,7 +472,7 @@ def test_a_budget_too_small_is_refused_with_what_it_takes():
     [
         (
             {"corpus": CORPUS[:999]},
-            "`corpus` must be of at least 1000 rows for an index, got 999. Use search: it is exact",
+            "`corpus` must be of at least 1000 rows for an index, got 999. Use an exact search: it is faster there",
         ),
         ({"kind": "hsnw"}, "`kind` must be one of 'auto', 'ivf', 'hnsw', got 'hsnw'. Did you mean 'hnsw'?"),
         ({"metric": "cosin"}, "`metric` must be one of 'dot', 'cosine', 'l2', got 'cosin'. Did you mean 'cosine'?"),
@@ -522,7 +520,7 @@ def test_measuring_refuses_in_one_sentence(built):
         (lambda: index.measure(QUERIES[:0], 3), "Index.measure: `queries` must be of at least one row, got 0."),
         (lambda: index.measure(QUERIES, 3, sample=0), "Index.measure: `sample` must be at least 1, got 0."),
         (lambda: index.measure(QUERIES, 0), "Index.measure: `depth` must be at least 1, got 0."),
-        (lambda: index.tune(QUERIES, 3, wanted=95), "Index.tune: `wanted` must be above 0, at most 1, got 95.0."),
+        (lambda: index.tune(QUERIES, 3, min_recall=95), "Index.tune: `min_recall` must be a number above 0 and at most 1, got 95."),
         (lambda: index.tune(QUERIES, 3, seed=-1), "Index.tune: `seed` must be at least 0, got -1."),
     ):
         with pytest.raises(NaysayError) as refused:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.search import _engines as engines
-from naysay.search import _memory_plan as plan
-from naysay.search import _unresolved_pairs as open_pairs
+from naysay.search import _resources as plan
+from naysay.search import _scan as scan
 from naysay.search.exact import search
 from naysay.search.found import Found
 
@@ -129,9 +129,9 @@ def test_a_small_budget_takes_the_queries_in_parts(engine, tmp_path, monkeypatch
     np.save(tmp_path / "corpus.npy", corpus)
     right = search(queries, corpus, 8, engine="float64")
     rows = []
-    made = open_pairs.OpenPairs.__init__
+    made = scan.UnresolvedPairs.__init__
     monkeypatch.setattr(
-        open_pairs.OpenPairs, "__init__", lambda self, n, *rest: (rows.append(n), made(self, n, *rest))[1]
+        scan.UnresolvedPairs, "__init__", lambda self, n, *rest: (rows.append(n), made(self, n, *rest))[1]
     )
     for budget in (17_700_000, 30_000_000, None):
         same(search(queries, tmp_path / "corpus.npy", 8, engine=engine, budget=budget, threads=2), right)

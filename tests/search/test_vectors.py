@@ -45,7 +45,7 @@ def holds(vectors, expected):
 
 def refused(sentence, given, column=None):
     with pytest.raises(NaysayError, match=sentence):
-        open_vectors("corpus", given, column)
+        open_vectors(given, column)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -65,40 +65,40 @@ def test_every_source_holds_the_same_rows(dtype, tmp_path):
         tmp_path / "v.safetensors",
     ]
     for source in [*sources, table, table["vector"], lists, rows[::-1][::-1], np.asfortranarray(rows)]:
-        holds(open_vectors("corpus", source), rows)
-    holds(open_vectors("corpus", tmp_path / "v.safetensors", "v"), rows)
-    holds(open_vectors("corpus", tmp_path / "v.parquet", "vector"), rows)
+        holds(open_vectors(source), rows)
+    holds(open_vectors(tmp_path / "v.safetensors", "v"), rows)
+    holds(open_vectors(tmp_path / "v.parquet", "vector"), rows)
     variable = pa.table({"vector": pa.array(rows.tolist(), pa.list_(pa.from_numpy_dtype(dtype)))})
     pq.write_table(variable, tmp_path / "lists.parquet")
-    holds(open_vectors("corpus", tmp_path / "lists.parquet"), rows)
+    holds(open_vectors(tmp_path / "lists.parquet"), rows)
     for part in (table, variable):  # a slice begins in the middle of its values
-        assert open_vectors("corpus", part.slice(2, 5), "vector").rows(0, 5).tolist() == rows[2:7].tolist()
+        assert open_vectors(part.slice(2, 5), "vector").rows(0, 5).tolist() == rows[2:7].tolist()
 
 
 def test_bfloat16_becomes_float32(tmp_path):
     half = torch.from_numpy(ROWS).bfloat16()
-    holds(open_vectors("corpus", half), half.float().numpy())
+    holds(open_vectors(half), half.float().numpy())
     bits = half.view(torch.int16).numpy()
     path = write_safetensors(tmp_path / "v.safetensors", v=("BF16", bits))
-    holds(open_vectors("corpus", path), half.float().numpy())
+    holds(open_vectors(path), half.float().numpy())
 
 
 def test_what_is_in_memory_is_not_copied():
-    assert np.shares_memory(open_vectors("corpus", ROWS).rows(2, 5), ROWS)
-    assert open_vectors("corpus", ROWS).whole is ROWS
+    assert np.shares_memory(open_vectors(ROWS).rows(2, 5), ROWS)
+    assert open_vectors(ROWS).whole is ROWS
     tensor = torch.from_numpy(ROWS)
-    assert np.shares_memory(open_vectors("corpus", tensor).rows(2, 5), ROWS)
-    assert open_vectors("corpus", ROWS.astype(np.float16)).whole is None
+    assert np.shares_memory(open_vectors(tensor).rows(2, 5), ROWS)
+    assert open_vectors(ROWS.astype(np.float16)).whole is None
 
 
 def test_lists_of_whole_numbers_are_vectors():
-    assert open_vectors("corpus", [[1, 0], [0, 1]]).rows(0, 2).tolist() == [[1, 0], [0, 1]]
+    assert open_vectors([[1, 0], [0, 1]]).rows(0, 2).tolist() == [[1, 0], [0, 1]]
 
 
 def test_the_copy_of_a_column_is_deleted(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     pq.write_table(pa.table({"v": pa.array(ROWS.tolist(), pa.list_(pa.float32(), 4))}), tmp_path / "v.parquet")
-    vectors = open_vectors("corpus", tmp_path / "v.parquet")
+    vectors = open_vectors(tmp_path / "v.parquet")
     assert len(list(tmp_path.glob("naysay-*"))) == 1
     del vectors
     gc.collect()
@@ -113,7 +113,7 @@ def test_rows_are_taken_from_small_parts_of_a_file(tmp_path, monkeypatch):
     for window in (1, 64, 100, 320):
         monkeypatch.setattr(vector_files, "WINDOW", window)
         for ids in (IDS, np.arange(11), np.array([10]), IDS[:0]):
-            taken = open_vectors("corpus", tmp_path / "v.npy").take(ids)
+            taken = open_vectors(tmp_path / "v.npy").take(ids)
             assert taken.tolist() == ROWS[ids].tolist()
 
 
@@ -121,7 +121,7 @@ def test_no_rows(tmp_path):
     pq.write_table(pa.table({"v": pa.array([], pa.list_(pa.float32(), 4))}), tmp_path / "v.parquet")
     np.save(tmp_path / "v.npy", ROWS[:0])
     for source in (tmp_path / "v.parquet", tmp_path / "v.npy", ROWS[:0], torch.zeros(0, 4)):
-        vectors = open_vectors("corpus", source)
+        vectors = open_vectors(source)
         assert (vectors.n, vectors.width) == (0, 4)
         assert vectors.rows(0, 5).shape == (0, 4)
 
@@ -130,19 +130,19 @@ def test_no_rows(tmp_path):
 
 
 def test_arrays_that_are_no_vectors():
-    refused(r"mine: `corpus` must be of shape \(n, d\), a vector per row, got shape \(4,\)", ROWS[0])
+    refused(r"open_vectors: `vectors` must be of shape \(n, d\), a vector per row, got shape \(4,\)", ROWS[0])
     refused(r"of shape \(n, d\), a vector per row, got shape \(3, 0\)", np.empty((3, 0)))
     refused(r"must be float16, float32 or float64, got dtype int64. Convert them", np.ones((2, 2), int))
     refused("must be float16, float32 or float64, got dtype >f4", ROWS.astype(">f4"))
     refused("must be float16, float32 or float64, got dtype complex64", torch.zeros(2, 2, dtype=torch.complex64))
     refused("must be rows of one length", [[1.0], [1.0, 2.0]])
-    refused("`column` must be None where the vectors are no table, got 'v'", ROWS, "v")
+    refused("`column` must be left out where the vectors are no table, got 'v'", ROWS, "v")
 
 
 def test_files_that_are_no_vectors(tmp_path):
-    refused("`corpus` must be an existing file, got '.*nowhere.npy'", tmp_path / "nowhere.npy")
+    refused("`vectors` must be an existing file, got '.*nowhere.npy'", tmp_path / "nowhere.npy")
     (tmp_path / "v.txt").write_text("1 2 3")
-    refused("`corpus` must be a file of vectors, got .*v.txt'. NumPy arrays", tmp_path / "v.txt")
+    refused("`vectors` must be a file of vectors, got .*v.txt'. NumPy arrays", tmp_path / "v.txt")
     (tmp_path / "bad.npy").write_bytes(b"no header at all")
     refused(r"must be a readable .npy file, got .*bad.npy' \(", tmp_path / "bad.npy")
     np.save(tmp_path / "v.npy", ROWS)
@@ -155,12 +155,12 @@ def test_files_that_are_no_vectors(tmp_path):
     refused("float16, float32 or float64, got dtype int64 in .*whole.npy", tmp_path / "whole.npy")
     np.save(tmp_path / "columns.npy", np.asfortranarray(ROWS))
     refused("must be stored row by row, got columns first in", tmp_path / "columns.npy")
-    refused("`column` must be None", tmp_path / "v.npy", "v")
+    refused("`column` must be left out", tmp_path / "v.npy", "v")
 
 
 def test_a_file_that_shrinks_while_it_is_read(tmp_path):
     np.save(tmp_path / "v.npy", ROWS)
-    vectors = open_vectors("corpus", tmp_path / "v.npy")
+    vectors = open_vectors(tmp_path / "v.npy")
     Path(tmp_path / "v.npy").write_bytes(b"")
     with pytest.raises(NaysayError, match="a file that nobody changes meanwhile"):
         vectors.rows(0, 3)
@@ -172,7 +172,7 @@ def test_safetensors_that_do_not_fit(tmp_path):
     write_safetensors(path, a=("F32", rows), b=("F32", rows))
     refused("must be a file with one matrix of floats, got 2 in .*: 'a', 'b'. Choose with column", path)
     refused("`column` must be one of 'a', 'b', got 'c'", path, "c")
-    assert open_vectors("corpus", path, "b").n == 11
+    assert open_vectors(path, "b").n == 11
     write_safetensors(path, n=("I64", np.ones((2, 2), np.int64)))
     refused("one matrix of floats, got 0 in", path)
     refused(r"`column` must be a matrix of floats, got 'n' of I64 \(2, 2\)", path, "n")
@@ -201,7 +201,7 @@ def test_columns_that_do_not_fit(tmp_path):
     refused("`column` must be one of 'v', 'n', got 'w'", table, "w")
     refused("`column` must be one column of lists of floats, got 'n': int64", table, "n")
     refused("a column of lists of floats, got int64", table["n"])
-    refused("`column` must be None", table["v"], "v")
+    refused("`column` must be left out", table["v"], "v")
     refused(r"without nulls, got null at row 1 \(1 such", pa.table({"v": pa.array([[1.0], None])}))
     refused("without nulls, got 1 in rows 0 to 1", pa.table({"v": pa.array([[1.0], [None]])}))
     refused("vectors of one width, 1 like the first, got 2 at row 1", pa.table({"v": pa.array([[1.0], [1.0, 2.0]])}))

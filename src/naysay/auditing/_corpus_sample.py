@@ -13,8 +13,7 @@ from naysay.auditing._scored import Scored
 from naysay.kernels import dots
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
-from naysay.search._pair_scores import taken
-from naysay.search.exact import METRICS
+from naysay.search._pair_scores import METRICS, taken
 from naysay.search.vectors import Vectors
 
 _PAIRS, _ROWS, _ANCHORS = 1 << 22, 1 << 14, 2048  # at most: pairs, documents for an anchor, anchors

@@ -12,17 +12,15 @@ from naysay.auditing._names_file import read_names
 from naysay.auditing._training_set import Ids
 from naysay.checks import raise_invalid, shown
 from naysay.kernels.threads import threads
+from naysay.search._pair_scores import METRICS
 from naysay.search._survey import survey
-from naysay.search._workers import Workers
-from naysay.search.exact import METRICS
-from naysay.search.vectors import Vectors, open_vectors
+from naysay.search.vectors import Vectors, as_vectors
 
 
 def opened(parameter: str, given: Any, metric: str) -> Vectors:
     """Vectors that all have a score; the first bad row is refused, and how many there are. One pass."""
-    vectors = given if isinstance(given, Vectors) else open_vectors(parameter, given)
-    with Workers(threads(), torch=False) as workers:
-        survey(parameter, vectors, METRICS[metric], workers)
+    vectors = as_vectors(parameter, given)
+    survey(parameter, vectors, METRICS[metric], threads())
     return vectors
 
 

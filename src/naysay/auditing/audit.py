@@ -23,7 +23,7 @@ from naysay.auditing.worst import called, worst
 from naysay.checks import check_number, check_one_of, check_whole, raise_invalid
 from naysay.mining._known import read_known
 from naysay.rng import rng_for
-from naysay.search.exact import METRICS
+from naysay.search._pair_scores import METRICS
 from naysay.search.vectors import Vectors
 
 _TRAINED = (

@@ -12,7 +12,7 @@ from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.encode.texts import check_encoder
 from naysay.mining._auto import ALPHA
 from naysay.mining.judge import combined
-from naysay.search.exact import METRICS
+from naysay.search._pair_scores import METRICS
 
 STRATEGIES = ("top", "random", "softmax", "spread")
 MORE = 10  # candidates for each negative, where some will be dropped

@@ -23,7 +23,7 @@ from naysay.integrations._text_pairs import TextPairs, own_texts, pair_up, read_
 from naysay.mining._known import pairs_of
 from naysay.mining.rescore import ScorePairs
 from naysay.positives import IGNORE, Positives
-from naysay.search.vectors import open_vectors
+from naysay.search.vectors import as_vectors
 
 
 @public
@@ -204,7 +204,7 @@ def mine_hard_negatives(
                 cache=cache_folder is not None,
                 show=verbose,
             )
-            vectors.append(open_vectors(side, file))
+            vectors.append(as_vectors(side, file))
         score = None
         if cross_encoder is not None:
             pool = stack.enter_context(pool_of(cross_encoder, use_multi_process))

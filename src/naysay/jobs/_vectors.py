@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown
 from naysay.search._vector_files import WINDOW
-from naysay.search.vectors import Vectors, open_vectors
+from naysay.search.vectors import Vectors, as_vectors
 
 _NEAR = 1 << 15  # bytes between two wanted rows that are read along with them
 
@@ -23,7 +23,7 @@ def open_steady(option: str, path: Path) -> Vectors:
     A file that is cut short while it is mapped ends the process; one that is read so is a refusal. Rows that lie close
     together are read at once, a few megabytes at most.
     """
-    vectors = open_vectors(option, path)
+    vectors = as_vectors(option, path)
     size = vectors.width * vectors.dtype.itemsize
     gap, most = max(1, _NEAR // size), max(1, WINDOW // size)
 

@@ -46,7 +46,7 @@ def with_index(
             budget=task.budget,
             threads=task.threads,
         )
-        index.tune(task.queries, task.depth, wanted=max(min_recall, _WANTED), sample=_LOOKED_AT, seed=task.seed + 1)
+        index.tune(task.queries, task.depth, min_recall=max(min_recall, _WANTED), sample=_LOOKED_AT, seed=task.seed + 1)
         if path is not None:
             index.save(path)
     recall = index.measure(task.queries, task.depth, sample=_LOOKED_AT, seed=task.seed)

@@ -18,7 +18,7 @@ from naysay.mining.backfill import ON_SHORT
 from naysay.mining.rescore import ScorePairs
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.search.vectors import Vectors, open_vectors
+from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Query
 
 Ids = NDArray[np.int64]
@@ -99,7 +99,7 @@ class Task:
             known = Positives(indptr, known.indices[pairs], known.n_items, relation=relation)
         queries = self.queries
         if not whole:
-            queries = open_vectors("queries", queries.rows(start, stop))
+            queries = as_vectors("queries", queries.rows(start, stop))
         positives = self.firsts
         query = Query(
             np.arange(start, stop),

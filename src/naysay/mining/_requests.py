@@ -12,7 +12,6 @@ from naysay.arrays import to_numpy
 from naysay.checks import check_number, check_one_of, check_range, check_whole, raise_invalid, shown, whole_numbers
 from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.detectors.duplicates import Duplicates
-from naysay.kernels.threads import threads as usual_threads
 from naysay.mining._auto import ALPHA
 from naysay.mining._counts import read_counts
 from naysay.mining._known import pairs_of
@@ -20,10 +19,9 @@ from naysay.mining.judge import check_detector, combined
 from naysay.mining.rescore import check_score_pairs
 from naysay.mining.select import HOW, check_options, check_quotas, check_temperature
 from naysay.positives import POSITIVE, Positives
-from naysay.search._bounds import fits_float32, largest_score
-from naysay.search._survey import survey
-from naysay.search._workers import Workers
-from naysay.search.exact import METRICS
+from naysay.search._pair_scores import METRICS
+from naysay.search._resources import thread_count
+from naysay.search._survey import survey_both
 from naysay.search.vectors import Vectors
 
 SEARCH, LEAST_DEPTH, DEPTH_FACTOR = "search", 100, 4
@@ -40,14 +38,7 @@ def check_vectors(queries: Vectors, corpus: Vectors, metric: str) -> None:
 
 def check_numbers(queries: Vectors, corpus: Vectors, metric: str, threads: int | None) -> None:
     """Look at all vectors: what is not finite, has no cosine, or has scores too large for float32 is refused."""
-    kind, count = METRICS[metric], usual_threads() if threads is None else check_whole("threads", threads, 1)
-    with Workers(count, torch=False) as workers:
-        sides = (("queries", queries), ("corpus", corpus))
-        norms = [survey(name, vectors, kind, workers).largest for name, vectors in sides]
-    most = largest_score(kind, norms[0], norms[1])
-    if not fits_float32(most):
-        advice = "Scale the vectors down."
-        raise_invalid("queries", "of norms whose scores float32 holds", f"scores up to {most:.3g}", advice)
+    survey_both(queries, corpus, METRICS[metric], thread_count(threads))
 
 
 def read_k(k: Any, n: int, most: int) -> NDArray[np.int64] | None:

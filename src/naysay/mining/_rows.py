@@ -40,7 +40,7 @@ def candidates_of(task: Task, rows: Rows, line: Line) -> Candidates:
             engine=task.engine,
             budget=task.budget,
             threads=task.threads,
-            tell=tell,
+            on_progress=tell,
         )
 
     def below(queries: Any, depth: int, highest: Any, exclude: Positives) -> tuple[Found, Any]:

@@ -24,7 +24,7 @@ from naysay.mining.mined import Mined, slots_of
 from naysay.mining.rescore import ScorePairs
 from naysay.mining.rescore import rescore as rescored
 from naysay.search._pair_scores import pair_scores
-from naysay.search.vectors import open_vectors
+from naysay.search.vectors import as_vectors
 
 
 @public
@@ -121,7 +121,7 @@ def mine(
         >>> mined.ids.tolist(), mined.rank.tolist(), mined.dropped["positive"].tolist()
         ([[1, 2]], [[2, 3]], [1])
     """
-    asking, held = open_vectors("queries", queries), open_vectors("corpus", corpus)
+    asking, held = as_vectors("queries", queries), as_vectors("corpus", corpus)
     requests.check_vectors(asking, held, metric)
     check_approximate(approximate, min_recall)
     known = known_of(positives, ignore, asking.n, held.n, same_ids=same_ids)
