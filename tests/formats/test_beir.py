@@ -53,7 +53,7 @@ def test_compressed_files(tmp_path):
 
 def test_another_split_and_another_grade(tmp_path):
     root = folder(tmp_path, **{"qrels/train.tsv": JUDGED})
-    read = read_beir(root, "train", least=2)
+    read = read_beir(root, "train", min_grade=2)
     assert [part.tolist() for part in read.positives.pairs()] == [[0], [0]]
     assert read.dropped == {"grade below 2": 2}
     assert read.query_ids == ["q1", "q2"]
@@ -102,5 +102,5 @@ def test_refusals(changed, message, tmp_path):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(NaysayError, match="read_beir: `folder` must be an existing folder, got"):
         read_beir(tmp_path / "none")
-    with pytest.raises(NaysayError, match="read_beir: `least` must be at least 1, got 0"):
-        read_beir(tmp_path, least=0)
+    with pytest.raises(NaysayError, match="read_beir: `min_grade` must be at least 1, got 0"):
+        read_beir(tmp_path, min_grade=0)

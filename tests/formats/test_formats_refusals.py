@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from naysay.errors import MissingExtraError, NaysayError
-from naysay.formats import _whole_files as whole_files
 from naysay.formats.read_negatives import read_negatives
 from naysay.formats.write_negatives import write_negatives
 from naysay.positives import Positives
@@ -171,7 +170,7 @@ def test_a_failure_in_the_middle_leaves_the_old_file_and_nothing_else(name, tmp_
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(whole_files.os, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     message = r"`path` must be a file that can be written, got .* \(No space left on device\)"
     with pytest.raises(NaysayError, match=message):
         write_negatives(path, kind, **GIVEN, **given)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from naysay._rows import offsets
 from naysay.checks import raise_invalid
 from naysay.formats import _whole_files as whole_files
-from naysay.formats import _write_checks as write_checks
 from naysay.formats import runs
 from naysay.formats._blocks import Job
 from naysay.formats._labels import Labels
 from naysay.formats._table import FORMATS, format_called
-from naysay.formats._write_blocks import write_blocks
+from naysay.formats._whole_files import write_blocks
+from naysay.formats.write_negatives import check_options
 from naysay.jobs._inputs import Side
 from naysay.jobs._prepare import Ready
 from naysay.mining._known import pairs_of
@@ -42,7 +42,7 @@ def check_output(
     """
     name = format_called(format, "trec")
     whole_files.check_place(output)
-    write_checks.check_options(name, options["short"], options["corpus_path"], options["tag"], titles=False)
+    check_options(name, options["short"], options["corpus_path"], options["tag"], titles=False)
     if name == "trec":
         runs.check_fields("--tag", [[options["tag"] or _TAG]])
         return
