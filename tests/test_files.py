@@ -312,3 +312,15 @@ def test_checksums(tmp_path):
 def test_the_first_line_of_an_error():
     assert files.first_line(ValueError("one\ntwo")) == "one"
     assert files.first_line(KeyboardInterrupt()) == "KeyboardInterrupt"
+
+
+def test_a_file_whose_name_holds_its_checksum(tmp_path):
+    with files.checksummed_stream(tmp_path, "part", ".bin") as (stream, made):
+        stream.write(b"abc")
+        assert made == []
+    digest = hashlib.blake2b(b"abc", digest_size=16).hexdigest()
+    assert made == [tmp_path / f"part.{digest}.bin"]
+    assert files.find_checksummed(tmp_path, "part", ".bin") == made[0]
+    made[0].write_bytes(b"abd")
+    assert files.find_checksummed(tmp_path, "part", ".bin") is None
+    assert contents(tmp_path) == {}

@@ -111,6 +111,45 @@ def durable_stream(path: Path) -> Iterator[BinaryIO]:
     sync(path.parent)
 
 
+@contextmanager
+def checksummed_stream(
+    folder: Path, stem: str, suffix: str, *, drafts: Path | None = None, durable: bool = True
+) -> Iterator[tuple[BinaryIO, list[Path]]]:
+    """Open a stream to a file STEM.DIGEST.SUFFIX, whose name holds the checksum of its bytes.
+
+    The list is empty until the file is complete; then it holds its path.
+
+    Args:
+        folder: The folder of the file.
+        stem: The beginning of its name.
+        suffix: The end of its name, with a dot.
+        drafts: The folder of the draft, on the same disk; `folder` by default.
+        durable: Whether the bytes are brought to the disk before the name appears.
+    """
+    draft = _draft((folder if drafts is None else drafts) / stem)
+    made: list[Path] = []
+    try:
+        with draft.open("wb") as stream:
+            yield stream, made
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
+        path = folder / f"{stem}.{digest_of(draft, 'blake2b')}{suffix}"
+        os.replace(draft, path)
+        made.append(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def find_checksummed(folder: Path, stem: str, suffix: str) -> Path | None:
+    """Return the file of `checksummed_stream` whose bytes fit its name, or None; delete damaged ones."""
+    for path in sorted(folder.glob(f"{stem}.*{suffix}")):
+        if path.name == f"{stem}.{digest_of(path, 'blake2b')}{suffix}":
+            return path
+        path.unlink()
+    return None
+
+
 def write_whole(parameter: str, path: Path, data: bytes) -> None:
     """Write `data` to `path`, on the disk before the name appears."""
     try:

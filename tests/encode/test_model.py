@@ -198,7 +198,7 @@ def test_a_folder_is_loaded_without_the_network(tmp_path, package):
 def test_a_name_is_fetched_only_if_asked(package):
     message = (
         r"^load_model: `name` must be a folder on this machine, got 'all-MiniLM-L6-v2'\. "
-        r"Pass download=True to fetch it by its name\.$"
+        r"Pass the folder that it was saved in; in Python, download=True fetches it by its name\.$"
     )
     with pytest.raises(NaysayError, match=message):
         load_model("all-MiniLM-L6-v2")

@@ -238,17 +238,17 @@ def test_without_a_cache_a_failed_run_leaves_nothing(tmp_path):
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[2])
-import test_encode
-from naysay.mining.encode import encode_texts as encode
+import test_texts
+from naysay.encode import texts as encode
 encode.BLOCK = 3
-model = test_encode.Model()
+model = test_texts.Model()
 answer = model.encode
 def once(texts, **options):
     if len(model.asked) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return answer(texts, **options)
 model.encode = once
-encode.encode_texts(model, test_encode.TEXTS, folder=sys.argv[1])
+encode.encode_texts(model, test_texts.TEXTS, folder=sys.argv[1])
 """
 
 
