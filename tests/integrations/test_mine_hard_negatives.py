@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naysay.search._resources import plan
 from plain_mining import cosine, plain_negatives, plain_table
 from stand_in_models import Encoder, Scorer, on_a_circle, random_table
 
@@ -14,6 +13,7 @@ from naysay.integrations import _hard_negative_tables as hard_negative_tables
 from naysay.integrations import _hard_negatives as hard_negatives
 from naysay.integrations.sentence_transformers import mine_hard_negatives
 from naysay.search import _engines as engines
+from naysay.search._resources import plan
 from naysay.search.vectors import Vectors
 
 FORMATS = ["triplet", "n-tuple", "labeled-pair", "labeled-list"]
@@ -285,7 +285,7 @@ def test_statistics(capsys):
     options = {"absolute_margin": 0.0, "min_score": 0.3, "num_negatives": 2}
     mine_hard_negatives(columns, Encoder(table), corpus=["10", "30", "60", "85"], **options)
     assert capsys.readouterr().out == (
-        "2 anchors with 1.000 positives on average, in 2 rows; 6 documents. Ranks 1 to 21 are looked at.\n"
+        "2 anchors with 1.000 positives on average, in 2 rows; 6 documents. Ranks 1 to 21 are considered.\n"
         "             Positive       Negative     Difference\n"
         "Count               2              4\n"
         "Mean           0.9623         0.6830         0.2792\n"
