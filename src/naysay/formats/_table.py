@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
@@ -270,12 +269,12 @@ _FORMATS = (
     Format("ids", plain_ids, _TABLES, scores="any", keeps=True),
 )
 
-FORMATS: Mapping[str, Format] = MappingProxyType({each.name: each for each in _FORMATS})
-_SPELT = MappingProxyType({"labeled-pair": "labelled-pair", "labeled-list": "labelled-list"})
+FORMATS: Mapping[str, Format] = {each.name: each for each in _FORMATS}
+_SPELLINGS = {"labeled-pair": "labelled-pair", "labeled-list": "labelled-list"}
 
 
 def format_called(name: object, *others: str) -> str:
     """Return the name of a format, also in the spelling of sentence-transformers; raise if it is unknown."""
-    name = _SPELT.get(name, name) if isinstance(name, str) else name
+    name = _SPELLINGS.get(name, name) if isinstance(name, str) else name
     check_one_of("format", name, (*FORMATS, *others))
     return str(name)
