@@ -1,6 +1,5 @@
 """search: the bytes of a plain loop, for every engine, block, budget and number of threads."""
 
-import math
 import subprocess
 import sys
 
@@ -9,6 +8,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from index_world import same
+from search_world import plain, positives, world
 
 import naysay as ns
 from naysay.errors import NaysayError
@@ -21,53 +22,6 @@ from naysay.search.found import Found
 METRICS = ("dot", "cosine", "l2")
 FAST = ("int8", "bfloat16", "float32")
 ENGINES = (*FAST, "float64")
-
-
-def plain_score(metric, query, row):
-    """Rule 3 in plain numbers: float64, in index order, rounded to float32 once."""
-    if metric == "l2":
-        total = 0.0
-        for a, b in zip(query, row, strict=True):
-            total += (a - b) * (a - b)
-        return np.float32(-math.sqrt(total) + 0.0)
-    dot, one, two = 0.0, 0.0, 0.0
-    for a, b in zip(query, row, strict=True):
-        dot += a * b
-        one += a * a
-        two += b * b
-    return np.float32((dot / (math.sqrt(one) * math.sqrt(two)) if metric == "cosine" else dot) + 0.0)
-
-
-def plain(queries, corpus, depth, metric, known=frozenset()):
-    ids = np.full((len(queries), depth), -1, np.int64)
-    scores = np.full((len(queries), depth), -np.inf, np.float32)
-    corpus = np.asarray(corpus, np.float64).tolist()
-    for q, query in enumerate(np.asarray(queries, np.float64).tolist()):
-        rows = [(-plain_score(metric, query, row), i) for i, row in enumerate(corpus) if (q, i) not in known]
-        for place, (score, i) in enumerate(sorted(rows)[:depth]):
-            ids[q, place], scores[q, place] = i, -score + np.float32(0)
-    return Found(ids, scores)
-
-
-def same(one, other):
-    assert one.ids.tolist() == other.ids.tolist()
-    assert one.scores.tobytes() == other.scores.tobytes()
-
-
-def world(seed, n_queries, n_corpus, width, dtype=np.float32):
-    rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(5, width))
-    queries = centres[rng.integers(0, 5, n_queries)] + 0.3 * rng.normal(size=(n_queries, width))
-    corpus = centres[rng.integers(0, 5, n_corpus)] + 0.3 * rng.normal(size=(n_corpus, width))
-    return queries.astype(dtype), corpus.astype(dtype)
-
-
-def positives(seed, n_queries, n_corpus, each=4):
-    rng = np.random.default_rng(seed)
-    anchors, items = np.repeat(np.arange(n_queries), each), rng.integers(0, n_corpus, n_queries * each)
-    return ns.Positives.from_pairs(anchors, items, n_queries, n_corpus), set(
-        zip(anchors.tolist(), items.tolist(), strict=True)
-    )
 
 
 # ---- the oracle -----------------------------------------------------------------------------------------
@@ -339,14 +293,3 @@ def test_vectors_without_a_score_are_refused_before_any_work():
         "`corpus` must be of norms between 1e-140 and 1e.140, got a largest", queries, corpus.astype(float) * 1e200, 2
     )
     refused("`corpus` must be of norms between 1e-140", queries, corpus.astype(float) * 1e-160, 2)
-
-
-def test_found_refuses_arrays_that_do_not_fit():
-    ids, scores = np.zeros((2, 3), np.int64), np.zeros((2, 3), np.float32)
-    assert len(Found(ids, scores)) == 2
-    with pytest.raises(NaysayError, match=r"Found: `ids` must be \(n, m\) int64, got \(2, 3\) int32"):
-        Found(ids.astype(np.int32), scores)
-    with pytest.raises(NaysayError, match=r"Found: `scores` must be \(n, m\) float32, got list"):
-        Found(ids, scores.tolist())
-    with pytest.raises(NaysayError, match=r"`scores` must be of shape \(2, 3\), like ids, got shape \(2, 2\)"):
-        Found(ids, scores[:, :2])
