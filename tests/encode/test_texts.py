@@ -196,14 +196,14 @@ def test_texts_that_are_none(tmp_path, texts, message):
     [
         (
             np.ones(3),
-            r"^encode_texts: `model` must be a model that answers with \(3, d\) numbers for 3 texts, got shape \(3,\)",
+            r"^encode_texts: `model` must be a model that returns \(3, d\) numbers for 3 texts, got shape \(3,\)",
         ),
         (np.ones((2, 4)), r"got shape \(2, 4\)\.$"),
         (np.ones((3, 0)), r"got shape \(3, 0\)\.$"),
         (np.full((3, 2), "a"), r"got dtype <U1\.$"),
         (
             np.array([[0, 0], [0, np.nan], [np.inf, 0]]),
-            r"must be a model that answers with finite numbers, got NaN or infinity for 'two', distinct text 1, and",
+            r"must be a model that returns finite numbers, got NaN or infinity for 'two', distinct text 1, and",
         ),
     ],
 )
@@ -218,7 +218,7 @@ def test_answers_that_are_no_vectors(tmp_path, answer, message):
 def test_a_width_that_changes(tmp_path):
     model = Model()
     model.encode = lambda texts, **options: np.ones((len(texts), 2 if "one" in texts else 3))
-    with pytest.raises(NaysayError, match=r"answers with \(3, 2\) numbers for 3 texts, got shape \(3, 3\)\.$"):
+    with pytest.raises(NaysayError, match=r"returns \(3, 2\) numbers for 3 texts, got shape \(3, 3\)\.$"):
         encode_texts(model, TEXTS, folder=tmp_path)
 
 

@@ -17,11 +17,11 @@ from naysay.positives import Positives
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [
-        ("", None, "a file with rows, got none in .* Pass format for an empty one"),
+        ("", None, "a file with rows, got none in .* Pass `format` for an empty one"),
         (
             '{"query": "a", "neg": ["b"]}',
             None,
-            "a file of a known format, got columns 'query', 'neg'. Pass format",
+            "a file of a known format, got columns 'query', 'neg'. Pass `format`",
         ),
         (
             '{"anchor": "a"\n',

@@ -140,7 +140,7 @@ def test_vectors_that_differ_in_the_last_bit(metric, engine):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_thousands_of_equal_rows_fit_a_small_room(metric, engine, on_disk, tmp_path):
+def test_thousands_of_equal_rows_fit_a_small_capacity(metric, engine, on_disk, tmp_path):
     """The smallest ids of equal rows come back, and the room of a query stays far below their number."""
     queries, corpus = world(10, 5, 3000, 7)
     corpus[200:] = corpus[200]
@@ -245,7 +245,7 @@ def test_refusals():
     wide = ns.Positives.from_pairs([0], [0], 3, 4)
     refused("`exclude` must be of at most 3 anchors and 3 items.*got 3 x 4", eye, eye, 1, exclude=wide)
     refused(
-        r"`budget` must be at least \d+ bytes for this search, got 1000. Pass budget=\d+ or more",
+        r"`budget` must be at least \d+ bytes for this search, got 1000. Pass a `budget` of \d+ or more",
         eye,
         eye,
         1,
@@ -264,7 +264,7 @@ def test_the_budget_that_a_refusal_names_is_enough():
     queries, corpus = world(16, 20, 500, 5)
     with pytest.raises(NaysayError) as error:
         search(queries, corpus, 4, budget=1, engine="int8")
-    enough = int(str(error.value).split("budget=")[1].split()[0])
+    enough = int(str(error.value).split("a `budget` of ")[1].split()[0])
     same(search(queries, corpus, 4, budget=enough, engine="int8"), search(queries, corpus, 4))
     refused("`budget`", queries, corpus, 4, budget=enough - 1, engine="int8")
 

@@ -159,9 +159,8 @@ def test_a_budget_too_small_is_refused_with_what_it_takes():
         Index.build(CORPUS, budget=1000)
     needed = rules.memory_for("ivf", ns.search.open_vectors(CORPUS), 16, None, building=True)
     least = max(needed.index, 8 * 3000 + 4 * 4 * 16 * rules.sample_for("ivf", 3000)) + rules.WORK
-    message = (
-        rf"^Index\.build: `budget` must be at least {least} bytes .*, got {least - 1}\. Pass budget={least} or more\.$"
-    )
+    rule = rf"^Index\.build: `budget` must be at least {least} bytes .*, got {least - 1}"
+    message = rf"{rule}\. Pass a `budget` of {least} or more\.$"
     with pytest.raises(NaysayError, match=message):
         Index.build(CORPUS, budget=least - 1)
     index = Index.build(CORPUS, budget=least)

@@ -72,7 +72,7 @@ def test_it_is_the_whole_order_cut_at_the_line(metric, engine, copies):
 
 
 @given(seed=st.integers(0, 10_000), engine=st.sampled_from(ENGINES), depth=st.integers(1, 9), block=st.integers(1, 3))
-def test_blocks_and_rooms_that_run_over(seed, engine, depth, block):
+def test_blocks_and_capacities_that_run_over(seed, engine, depth, block):
     """Blocks of 32 columns, room for a few open pairs: what may be above the line fills it, and is scored early."""
     queries, corpus, known = world(seed, 9, 150, 8, copies=100)
     below = lines(queries, corpus, "cosine", seed)
@@ -108,7 +108,7 @@ def test_without_a_line_it_is_search():
         ([0.1, np.nan, 0.2], r"search_below: `below` must be numbers, got nan at row 1"),
     ],
 )
-def test_what_is_no_line_is_refused(below, rule):
+def test_what_is_no_limit_is_refused(below, rule):
     vectors = np.eye(3, dtype=np.float32)
     with pytest.raises(NaysayError, match=rule):
         search_below(vectors, vectors, 2, below)

@@ -170,7 +170,7 @@ def test_safetensors_that_do_not_fit(tmp_path):
     path = tmp_path / "v.safetensors"
     rows = ROWS.astype(np.float32)
     write_safetensors(path, a=("F32", rows), b=("F32", rows))
-    refused("must be a file with one matrix of floats, got 2 in .*: 'a', 'b'. Choose with column", path)
+    refused("must be a file with one matrix of floats, got 2 in .*: 'a', 'b'. Choose with `column`", path)
     refused("`column` must be one of 'a', 'b', got 'c'", path, "c")
     assert open_vectors(path, "b").n == 11
     write_safetensors(path, n=("I64", np.ones((2, 2), np.int64)))

@@ -195,7 +195,7 @@ def _blocks(encode: Any, texts: Any, files: _Files, advance: Any) -> Iterator[ND
 def _checked(output: Any, block: list[str], start: int, width: int | None) -> NDArray[np.float32]:
     """Return (block, d) float32; raise unless there is a finite vector for each text."""
     array = as_array("model", to_numpy(output))
-    rule = f"a model that answers with ({len(block)}, {width or 'd'}) numbers for {len(block)} texts"
+    rule = f"a model that returns ({len(block)}, {width or 'd'}) numbers for {len(block)} texts"
     if array.ndim != 2 or len(array) != len(block) or array.shape[1] != (width or max(1, array.shape[1])):
         raise_invalid("model", rule, f"shape {array.shape}")
     if array.dtype.kind not in "fiu":
@@ -204,7 +204,7 @@ def _checked(output: Any, block: list[str], start: int, width: int | None) -> ND
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(bad):
         got = f"NaN or infinity for {shown(block[bad[0]])}, distinct text {start + bad[0]}, and {len(bad) - 1} others"
-        raise_invalid("model", "a model that answers with finite numbers", got)
+        raise_invalid("model", "a model that returns finite numbers", got)
     return rows
 
 

@@ -65,7 +65,7 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
 def format_of(table: Table) -> str:
     """Recognise the format by the columns and the first row."""
     if table.first is None and not table.names:
-        raise_invalid("path", "a file with rows", f"none in {str(table.path)!r}", "Pass format for an empty one.")
+        raise_invalid("path", "a file with rows", f"none in {str(table.path)!r}", "Pass `format` for an empty one.")
     if table.arrays:
         return "colbert" if len(table.first) == 3 and type(table.first[1]) is int else "colbert-nway"
     present = {*table.names}
@@ -80,7 +80,7 @@ def format_of(table: Table) -> str:
     if len(plain) >= 3:
         return "triplet" if len(plain) == 3 else "n-tuple"
     got = "columns " + ", ".join(map(repr, table.names)) if table.names else shown(table.first)
-    raise_invalid("path", "a file of a known format", got, "Pass format.")
+    raise_invalid("path", "a file of a known format", got, "Pass `format`.")
 
 
 def check_fit(name: str, table: Table) -> None:

@@ -199,7 +199,9 @@ def _check_names(parameter: str, numbers: list[int], names: Sequence[bytes], cod
     bad = np.flatnonzero(codes < 0)
     if len(bad):
         got = f"{shown(decoded(names[bad[0]]))} in line {numbers[bad[0]]}"
-        raise_invalid(parameter, "all the names in the run", f"no {got}", "unknown='drop' leaves such lines out.")
+        raise_invalid(
+            parameter, "all the names in the run", f"no {got}", "Pass 'drop' for `unknown` to leave such lines out."
+        )
 
 
 def _numbers(numbers: list[int], column: Sequence[bytes]) -> NDArray[np.float32]:

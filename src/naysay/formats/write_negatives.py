@@ -154,7 +154,7 @@ def _dropped(chosen: Format, job: Job, short: str | None) -> dict[str, int]:
     """{reason: anchors} that have no row; raises for an anchor short of negatives if short="raise"."""
     found, k = (job.ids >= 0).sum(axis=1), job.ids.shape[1]
     if short == "raise" and (found < k).any():
-        rule = f"{k} negatives for each anchor, because of short='raise'"
+        rule = f"{k} negatives for each anchor, because `short` is 'raise'"
         raise_invalid("ids", rule, first_bad(found, found < k))
     if chosen.keeps:
         return {}

@@ -195,7 +195,9 @@ def check_judge(judge: Any, n_anchors: int) -> None:
     if isinstance(judge, str):
         check_one_of("judge", judge, ("auto",))
         if n_anchors < least_positives(ALPHA):
-            raise_invalid("judge", f"None or a detector for fewer than {least_positives(ALPHA)} anchors", "'auto'")
+            raise_invalid(
+                "judge", f"left out, or a detector, for fewer than {least_positives(ALPHA)} anchors", "'auto'"
+            )
         return
     combined(judge, "judge")
     if isinstance(judge, Calibrated) and judge.n == 0:

@@ -140,8 +140,8 @@ def fetch_lists(index: Any, queries: Block, count: int, lists: Ids) -> Ids:
     nearest, unused = np.ascontiguousarray(lists), np.zeros(lists.shape, np.float32)
     distances, ids = np.empty((n, count), np.float32), np.empty((n, count), np.int64)
     given = (n, faiss.swig_ptr(queries), count, faiss.swig_ptr(nearest), faiss.swig_ptr(unused))
-    answers = (faiss.swig_ptr(distances), faiss.swig_ptr(ids), False, library.SearchParametersIVF(nprobe=probes))
-    index.search_preassigned_c(*given, *answers)
+    outputs = (faiss.swig_ptr(distances), faiss.swig_ptr(ids), False, library.SearchParametersIVF(nprobe=probes))
+    index.search_preassigned_c(*given, *outputs)
     return ids
 
 

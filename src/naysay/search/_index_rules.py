@@ -176,6 +176,6 @@ def memory_for(kind: str, corpus: Vectors, width: int, budget: int | None, *, bu
     sample = 4 * 4 * width * sample_for(kind, corpus.n) if building else 0
     needed = max(size, norms + sample) + WORK
     if total < needed:
-        advice = f"Pass budget={needed} or more."
+        advice = f"Pass a `budget` of {needed} or more."
         raise_invalid("budget", f"at least {needed} bytes for an index of {corpus.n} rows", total, advice)
     return Memory(total, size)

@@ -118,7 +118,7 @@ def plan(queries: Vectors, corpus: Vectors, depth: int, engine: Engine, threads:
         strip, columns = strip // 2, columns // 2
     if rows < 1:
         needed = fixed + block + strips + per_row
-        advice = f"Pass budget={needed} or more."
+        advice = f"Pass a `budget` of {needed} or more."
         raise_invalid("budget", f"at least {needed} bytes for this search", total, advice)
     rows = min(rows, max(1, queries.n))
     left = total - fixed - block - strips - rows * per_row

@@ -113,7 +113,7 @@ def safetensors(parameter: str, path: Path, name: str | None) -> RawFile:
     if name is None:
         if len(fitting) != 1:
             got = f"{len(fitting)} in {str(path)!r}: " + ", ".join(map(repr, sorted(fitting)))
-            raise_invalid(parameter, "a file with one matrix of floats", got.rstrip(": "), "Choose with column.")
+            raise_invalid(parameter, "a file with one matrix of floats", got.rstrip(": "), "Choose with `column`.")
         name = next(iter(fitting))
     check_one_of("column", name, sorted(tensors))
     kind, shape, begin, end = tensors[name]
@@ -204,7 +204,7 @@ def _column(parameter: str, schema: Any, wanted: str | None) -> str:
     fitting = [field.name for field in schema if _float_type(field.type) is not None]
     if len(fitting) != 1:
         got = "columns " + ", ".join(map(repr, schema.names)) if schema.names else "no columns"
-        advice = "Choose with column." if fitting else ""
+        advice = "Choose with `column`." if fitting else ""
         raise_invalid(parameter, "a table with one column of lists of floats", got, advice)
     return str(fitting[0])
 

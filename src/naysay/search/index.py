@@ -164,7 +164,7 @@ class Index:
         result, one_step = 12 * queries.n * depth, self.threads * self._query_bytes(deepest) * 2
         if memory.left < rules.WORK + result + one_step:
             needed = memory.index + rules.WORK + result + one_step
-            advice = f"Open the index with budget={needed} or more, or search in parts."
+            advice = f"Open the index with a `budget` of {needed} or more, or search in parts."
             raise_invalid("queries", f"few enough for the budget of {memory.total} bytes", queries.n, advice)
         return memory.left - rules.WORK - result
 

@@ -73,7 +73,7 @@ TEXTS = {"query_texts": ["a", "b"], "corpus_texts": ["c", "d", "e", "f"]}
         (
             "n-tuple",
             {"short": "raise"},
-            r"`ids` must be 2 negatives for each anchor, because of short='raise', got 1 at row 1 \(1 such row\)",
+            r"`ids` must be 2 negatives for each anchor, because `short` is 'raise', got 1 at row 1 \(1 such row\)",
         ),
         ("triplet", {"tag": "x"}, "`tag` must be left out for the format 'triplet', got 'x'"),
         ("triplet", {"corpus_path": "x"}, "`corpus_path` must be left out for the format 'triplet', got 'x'"),

@@ -44,7 +44,7 @@ ROWS = {"q": ["q"], "d": ["d"]}
             {"sampling_strategy": "softmax", "temperature": 0},
             r"`temperature` must be a finite number above 0, got 0\.$",
         ),
-        ({"judge": "auto"}, r"`judge` must be None or a detector for fewer than 19 anchors, got 'auto'\.$"),
+        ({"judge": "auto"}, r"`judge` must be left out, or a detector, for fewer than 19 anchors, got 'auto'\.$"),
         ({"judge": "atuo"}, r"`judge` must be one of 'auto', got 'atuo'\. Did you mean 'auto'\?$"),
         (
             {"judge": Calibrated(0.05)},
