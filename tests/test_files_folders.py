@@ -216,7 +216,7 @@ def test_a_file_that_ends_early_anywhere(tmp_path, mmap):
 
 
 @pytest.mark.parametrize("mmap", [True, False])
-def test_pickles_are_refused(tmp_path, mmap):
+def test_pickles_raise(tmp_path, mmap):
     save(tmp_path / "rows")
     np.save(tmp_path / "rows" / "one.npy", np.array([{"run": "me"}], object), allow_pickle=True)
     assert message_of(load, tmp_path / "rows", mmap=mmap).startswith("`path` must be a complete folder, got one")
@@ -232,7 +232,7 @@ def test_an_archive_is_not_an_array(tmp_path):
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.integers(0, 127), st.integers(0, 255), min_size=1, max_size=4), st.booleans())
 @pytest.mark.filterwarnings("ignore")
-def test_a_scribbled_array_header_is_refused_or_harmless(tmp_path, changes, mmap):
+def test_a_scribbled_array_header_raises_or_harmless(tmp_path, changes, mmap):
     save(tmp_path / "rows", {"one": np.arange(5)})
     file = tmp_path / "rows" / "one.npy"
     scribbled = bytearray(file.read_bytes())

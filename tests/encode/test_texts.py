@@ -169,7 +169,7 @@ def test_without_a_cache_nothing_is_found(tmp_path):
     assert len(names(tmp_path)) == 2
 
 
-# ---- refusals ------------------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_width_that_changes(tmp_path):
         encode_texts(model, TEXTS, folder=tmp_path)
 
 
-def test_other_refusals(tmp_path):
+def test_other_errors(tmp_path):
     with pytest.raises(NaysayError, match=r"^encode_texts: `batch_size` must be at least 1, got 0\.$"):
         encode_texts(Model(), TEXTS, folder=tmp_path, batch_size=0)
     with pytest.raises(

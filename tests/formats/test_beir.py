@@ -1,4 +1,4 @@
-"""BEIR's folders: what is read, and what is refused with its line."""
+"""BEIR's folders: what is read, and errors that name the line."""
 
 import gzip
 import lzma
@@ -94,7 +94,7 @@ def test_broken_bytes_stay(tmp_path):
         ({"qrels/test.tsv": JUDGED + "q7\td1\t1\n"}, "one that judges queries of the folder, got 'q7' in line 5"),
     ],
 )
-def test_refusals(changed, message, tmp_path):
+def test_errors(changed, message, tmp_path):
     with pytest.raises(NaysayError, match=f"^read_beir: .*{message}"):
         read_beir(folder(tmp_path, **changed))
 

@@ -1,4 +1,4 @@
-"""What is refused, by its sentence; and nothing half-written is left behind."""
+"""Errors of write_negatives and read_negatives, by their sentence; nothing half-written is left behind."""
 
 import sys
 
@@ -124,14 +124,14 @@ TEXTS = {"query_texts": ["a", "b"], "corpus_texts": ["c", "d", "e", "f"]}
         ("trec", {"scores": np.ones((2, 2)), "tag": ""}, "`tag` must be without white space, and not empty, got ''"),
     ],
 )
-def test_refused_before_anything_is_written(name, changed, message, tmp_path):
+def test_errors_before_anything_is_written(name, changed, message, tmp_path):
     path = tmp_path / "train.jsonl"
     with pytest.raises(NaysayError, match=f"^write_negatives: .*{message}"):
         write_negatives(path, name, **GIVEN | changed)
     assert not list(tmp_path.iterdir())
 
 
-def test_places_that_cannot_be_written_are_refused(tmp_path):
+def test_places_that_cannot_be_written_raise(tmp_path):
     with pytest.raises(NaysayError, match="write_negatives: `path` must be in an existing folder, got"):
         write_negatives(tmp_path / "no" / "train.jsonl", "triplet", **GIVEN)
     with pytest.raises(NaysayError, match="write_negatives: `path` must be a file, got the folder"):
@@ -149,7 +149,7 @@ def test_places_that_cannot_be_written_are_refused(tmp_path):
     assert (tmp_path / "mine.hf" / "thesis.txt").exists()
 
 
-def test_parquet_refuses_what_utf8_cannot_hold(tmp_path):
+def test_parquet_raises_what_utf8_cannot_hold(tmp_path):
     texts = {"query_texts": ["a", "b"], "corpus_texts": ["c", "d", "e\udc80", "f"]}
     message = (
         r"`corpus_texts` must be text that UTF-8 can hold, got 'e\\udc80' at row 2. Parquet holds UTF-8 only; .jsonl"

@@ -1,4 +1,4 @@
-"""Training files that are read: malformed ones are refused with their line, odd ones are read as they are."""
+"""Training files that are read: malformed ones raise with their line, odd ones are read as they are."""
 
 import gzip
 import lzma
@@ -91,14 +91,14 @@ from naysay.positives import Positives
         ),
     ],
 )
-def test_malformed_files_are_refused_with_their_line(text, name, message, tmp_path):
+def test_malformed_files_raise_with_their_line(text, name, message, tmp_path):
     path = tmp_path / "train.jsonl"
     path.write_text(text)
     with pytest.raises(NaysayError, match=f"^read_negatives: `path` must be .*{message}"):
         read_negatives(path, name)
 
 
-def test_files_that_are_not_there_or_damaged_are_refused(tmp_path):
+def test_files_that_are_not_there_or_damaged_raise(tmp_path):
     with pytest.raises(NaysayError, match=r"must be a file that ends in .parquet, .jsonl, .json or .hf, got"):
         read_negatives(tmp_path / "train.csv")
     for name in ("train.jsonl", "train.parquet", "train.jsonl.gz"):

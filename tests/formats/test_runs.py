@@ -116,7 +116,7 @@ def test_numbers_stand_for_names_that_are_not_given(tmp_path):
         ("", {"unknown": "skip"}, "`unknown` must be one of 'raise', 'drop', got 'skip'"),
     ],
 )
-def test_refusals(text, arguments, message, tmp_path):
+def test_errors(text, arguments, message, tmp_path):
     with pytest.raises(NaysayError, match=f"^read_run: .*{message}"):
         read_run(put(tmp_path, text), ["q"], ["d", "e"], **arguments)
 

@@ -148,7 +148,7 @@ def test_11_nothing_beyond_range_max():
     assert [n for a, n in zip(found["anchor"], found["negative"], strict=True) if a == "q"] == ["d30"]
 
 
-def test_12_a_misspelt_column_is_refused():
+def test_12_a_misspelt_column_raises():
     columns = {"query": ["q"], "answer": ["p"]}
     message = (
         r"^mine_hard_negatives: `anchor_column_name` must be one of 'query', 'answer', got 'qeury'\. Did you mean 'qu"

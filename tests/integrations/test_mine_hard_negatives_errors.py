@@ -1,4 +1,4 @@
-"""What mine_hard_negatives refuses, before any text is encoded."""
+"""Errors of mine_hard_negatives, before any text is encoded."""
 
 import sys
 from types import SimpleNamespace

@@ -223,35 +223,35 @@ def test_a_query_with_many_positives_costs_the_others_nothing():
         same(search(queries, corpus, 5, exclude=exclude, engine=engine), plain(queries, corpus, 5, "cosine", known))
 
 
-# ---- refusals -------------------------------------------------------------------------------------------
+# ---- errors ---------------------------------------------------------------------------------------------
 
 
-def refused(sentence, *args, **options):
+def raises(sentence, *args, **options):
     with pytest.raises(NaysayError, match=sentence):
         search(*args, **options)
 
 
-def test_refusals():
+def test_errors():
     eye = np.eye(3)
-    refused("search: `depth` must be at least 1, got 0", eye, eye, 0)
-    refused("search: `depth` must be a whole number, got 2.5", eye, eye, 2.5)
-    refused(
+    raises("search: `depth` must be at least 1, got 0", eye, eye, 0)
+    raises("search: `depth` must be a whole number, got 2.5", eye, eye, 2.5)
+    raises(
         "`metric` must be one of 'dot', 'cosine', 'l2', got 'cosin'. Did you mean 'cosine'", eye, eye, 1, metric="cosin"
     )
-    refused("`engine` must be one of 'auto', .*got 'int4'. Did you mean 'int8'", eye, eye, 1, engine="int4")
-    refused("`threads` must be at least 1, got 0", eye, eye, 1, threads=0)
-    refused("`queries` must be of width 2, like the corpus, got 3", eye, np.eye(2), 1)
-    refused("`exclude` must be a Positives, or None, got list", eye, eye, 1, exclude=[(0, 1)])
+    raises("`engine` must be one of 'auto', .*got 'int4'. Did you mean 'int8'", eye, eye, 1, engine="int4")
+    raises("`threads` must be at least 1, got 0", eye, eye, 1, threads=0)
+    raises("`queries` must be of width 2, like the corpus, got 3", eye, np.eye(2), 1)
+    raises("`exclude` must be a Positives, or None, got list", eye, eye, 1, exclude=[(0, 1)])
     wide = ns.Positives.from_pairs([0], [0], 3, 4)
-    refused("`exclude` must be of at most 3 anchors and 3 items.*got 3 x 4", eye, eye, 1, exclude=wide)
-    refused(
+    raises("`exclude` must be of at most 3 anchors and 3 items.*got 3 x 4", eye, eye, 1, exclude=wide)
+    raises(
         r"`budget` must be at least \d+ bytes for this search, got 1000. Pass a `budget` of \d+ or more",
         eye,
         eye,
         1,
         budget=1000,
     )
-    refused(
+    raises(
         "`engine` must be 'float64' for vectors wider than",
         np.ones((1, 140_000)),
         np.ones((1, 140_000)),
@@ -260,36 +260,36 @@ def test_refusals():
     )
 
 
-def test_the_budget_that_a_refusal_names_is_enough():
+def test_the_budget_that_an_error_names_is_enough():
     queries, corpus = world(16, 20, 500, 5)
     with pytest.raises(NaysayError) as error:
         search(queries, corpus, 4, budget=1, engine="int8")
     enough = int(str(error.value).split("a `budget` of ")[1].split()[0])
     same(search(queries, corpus, 4, budget=enough, engine="int8"), search(queries, corpus, 4))
-    refused("`budget`", queries, corpus, 4, budget=enough - 1, engine="int8")
+    raises("`budget`", queries, corpus, 4, budget=enough - 1, engine="int8")
 
 
-def test_vectors_without_a_score_are_refused_before_any_work():
+def test_vectors_without_a_score_raise_before_any_work():
     queries, corpus = world(17, 5, 40, 3)
     bad = corpus.copy()
     bad[[7, 9], 1] = np.nan
-    refused(r"`corpus` must be finite, got nan at row 7 \(2 such rows\)", queries, bad, 2)
+    raises(r"`corpus` must be finite, got nan at row 7 \(2 such rows\)", queries, bad, 2)
     bad = queries.copy()
     bad[4, 0] = -np.inf
-    refused(r"`queries` must be finite, got -inf at row 4 \(1 such row\)", bad, corpus, 2, metric="dot")
+    raises(r"`queries` must be finite, got -inf at row 4 \(1 such row\)", bad, corpus, 2, metric="dot")
     bad = corpus.copy()
     bad[3:5] = 0
-    refused(r"`corpus` must be without zero vectors.*got a zero vector at row 3 \(2 such rows\)", queries, bad, 2)
+    raises(r"`corpus` must be without zero vectors.*got a zero vector at row 3 \(2 such rows\)", queries, bad, 2)
     same(search(queries, bad, 2, metric="dot"), plain(queries, bad, 2, "dot"))
     same(search(queries, bad, 2, metric="l2"), plain(queries, bad, 2, "l2"))
-    refused(
+    raises(
         "`queries` must be of norms whose scores float32 holds, got scores up to",
         queries * 1e20,
         corpus * 1e20,
         2,
         metric="dot",
     )
-    refused(
+    raises(
         "`corpus` must be of norms between 1e-140 and 1e.140, got a largest", queries, corpus.astype(float) * 1e200, 2
     )
-    refused("`corpus` must be of norms between 1e-140", queries, corpus.astype(float) * 1e-160, 2)
+    raises("`corpus` must be of norms between 1e-140", queries, corpus.astype(float) * 1e-160, 2)

@@ -94,7 +94,7 @@ def test_a_graph_is_tuned_too(monkeypatch):
     assert index.effort in rules.efforts("hnsw", 4000)[1:]
 
 
-def test_a_recall_below_the_least_is_refused():
+def test_a_recall_below_the_least_raises():
     low = Recall(0.22, 0.1843, 0.259, 500, 100, "nprobe 8")
     check_recall(low, 0.22)
     message = (
@@ -110,7 +110,7 @@ def test_a_recall_below_the_least_is_refused():
         check_recall(low, 95)
 
 
-def test_found_refuses_arrays_that_do_not_fit():
+def test_found_raises_arrays_that_do_not_fit():
     ids, scores = np.zeros((2, 3), np.int64), np.zeros((2, 3), np.float32)
     assert len(Found(ids, scores)) == 2
     with pytest.raises(NaysayError, match=r"Found: `ids` must be \(n, m\) int64, got \(2, 3\) int32"):

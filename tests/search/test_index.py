@@ -152,7 +152,7 @@ def test_nobodys_number_of_threads_moves(built):
 # ---- errors ---------------------------------------------------------------------------------------------
 
 
-def test_a_budget_too_small_is_refused_with_what_it_takes():
+def test_a_budget_too_small_raises_with_what_it_takes():
     with pytest.raises(
         NaysayError, match=r"`budget` must be at least (\d+) bytes for an index of 3000 rows, got 1000\."
     ):
@@ -190,11 +190,11 @@ def test_a_budget_too_small_is_refused_with_what_it_takes():
         ({"corpus": np.ones(5)}, "`corpus` must be of shape (n, d), a vector per row, got shape (5,)."),
     ],
 )
-def test_building_refuses_in_one_sentence(arguments, message):
+def test_building_raises_in_one_sentence(arguments, message):
     given = {"corpus": CORPUS, **arguments}
-    with pytest.raises(NaysayError) as refused:
+    with pytest.raises(NaysayError) as error:
         Index.build(given.pop("corpus"), **given)
-    assert str(refused.value).startswith(f"Index.build: {message}")
+    assert str(error.value).startswith(f"Index.build: {message}")
 
 
 @pytest.mark.parametrize(
@@ -210,14 +210,14 @@ def test_building_refuses_in_one_sentence(arguments, message):
         ),
     ],
 )
-def test_searching_refuses_in_one_sentence(built, arguments, message):
+def test_searching_raises_in_one_sentence(built, arguments, message):
     given = {"queries": QUERIES, "depth": 3, **arguments}
-    with pytest.raises(NaysayError) as refused:
+    with pytest.raises(NaysayError) as error:
         built["ivf"].search(given.pop("queries"), given.pop("depth"), **given)
-    assert str(refused.value) == f"Index.search: {message}"
+    assert str(error.value) == f"Index.search: {message}"
 
 
-def test_measuring_refuses_in_one_sentence(built):
+def test_measuring_raises_in_one_sentence(built):
     index = built["ivf"]
     for call, message in (
         (lambda: index.measure(QUERIES[:0], 3), "Index.measure: `queries` must be of at least one row, got 0."),
@@ -229,12 +229,12 @@ def test_measuring_refuses_in_one_sentence(built):
         ),
         (lambda: index.tune(QUERIES, 3, seed=-1), "Index.tune: `seed` must be at least 0, got -1."),
     ):
-        with pytest.raises(NaysayError) as refused:
+        with pytest.raises(NaysayError) as error:
             call()
-        assert str(refused.value) == message
+        assert str(error.value) == message
 
 
-def test_queries_and_scores_that_float32_cannot_hold_are_refused():
+def test_queries_and_scores_that_float32_cannot_hold_raise():
     index = Index.build(CORPUS, metric="l2")
     with pytest.raises(
         NaysayError, match=r"`queries` must be of norms up to 1e\+15 times those of the corpus, got 4e\+30"

@@ -47,7 +47,7 @@ def test_a_save_that_fails_leaves_what_was_there(built, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index"]
 
 
-def test_another_corpus_is_refused(built, tmp_path):
+def test_another_corpus_raises(built, tmp_path):
     built["ivf"].save(tmp_path / "index")
     with pytest.raises(
         NaysayError, match=r"^Index\.open: `corpus` must be the one of the index, 3000 x 16, got 2 x 16"
@@ -61,7 +61,7 @@ def test_another_corpus_is_refused(built, tmp_path):
             Index.open(tmp_path / "index", other)
 
 
-def test_a_damaged_folder_is_refused(built, tmp_path):
+def test_a_damaged_folder_raises(built, tmp_path):
     kept = tmp_path / "index"
     built["ivf"].save(kept)
     with pytest.raises(NaysayError, match=r"^Index\.open: `path` must be an index that naysay wrote, got '.*none'\.$"):
@@ -96,7 +96,7 @@ def test_a_damaged_folder_is_refused(built, tmp_path):
         Index.open(kept, CORPUS)
 
 
-def test_a_file_of_another_index_is_refused(built, tmp_path):
+def test_a_file_of_another_index_raises(built, tmp_path):
     built["ivf"].save(tmp_path / "index")
     faiss.write_index(faiss.IndexFlatL2(16), str(tmp_path / "index" / "index.faiss"))
     header = json.loads((tmp_path / "index" / "header.json").read_text())

@@ -108,7 +108,7 @@ def test_without_a_line_it_is_search():
         ([0.1, np.nan, 0.2], r"search_below: `below` must be numbers, got nan at row 1"),
     ],
 )
-def test_what_is_no_limit_is_refused(below, rule):
+def test_what_is_no_limit_raises(below, rule):
     vectors = np.eye(3, dtype=np.float32)
     with pytest.raises(NaysayError, match=rule):
         search_below(vectors, vectors, 2, below)
