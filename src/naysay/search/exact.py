@@ -17,7 +17,7 @@ from naysay.search._engines import NAMES, choose, has_torch
 from naysay.search._pair_scores import METRICS, ExactScores, floats
 from naysay.search._resources import Workers, plan, thread_count
 from naysay.search._scan import Scan
-from naysay.search._survey import survey_both
+from naysay.search._survey import Survey, survey_both
 from naysay.search.found import Found
 from naysay.search.vectors import as_vectors
 
@@ -36,6 +36,7 @@ def search(
     budget: int | None = None,
     threads: int | None = None,
     on_progress: Callable[[float], None] | None = None,
+    surveys: tuple[Survey, Survey] | None = None,
 ) -> Found:
     """Find the `depth` best corpus rows of each query, exactly.
 
@@ -58,6 +59,7 @@ def search(
         budget: Bytes of memory that the call may take, including its result. 1 GiB by default.
         threads: Threads of this call. `naysay.kernels.threads` by default.
         on_progress: Called during the search with the number of further queries done; the fractions sum to n.
+        surveys: The results of an earlier check of these queries (or more of them) and this corpus, to skip it here.
 
     Returns:
         Ids and scores, (n, depth) each.
@@ -71,7 +73,8 @@ def search(
         >>> found.ids.tolist()
         [[1, 0], [0, 1]]
     """
-    return _Options(metric, exclude, engine, budget, threads, on_progress).run(queries, corpus, depth, None)[0]
+    options = _Options(metric, exclude, engine, budget, threads, on_progress, surveys)
+    return options.run(queries, corpus, depth, None)[0]
 
 
 @public
@@ -87,6 +90,7 @@ def search_below(
     budget: int | None = None,
     threads: int | None = None,
     on_progress: Callable[[float], None] | None = None,
+    surveys: tuple[Survey, Survey] | None = None,
 ) -> tuple[Found, NDArray[np.int64]]:
     """Find the `depth` best corpus rows of each query that score at most `below`, and count those that score higher.
 
@@ -104,6 +108,7 @@ def search_below(
         budget: As for `search`.
         threads: As for `search`.
         on_progress: As for `search`.
+        surveys: As for `search`.
 
     Returns:
         The rows found, and (n,) how many corpus rows score higher than `below`.
@@ -118,7 +123,7 @@ def search_below(
         >>> found.ids.tolist(), higher.tolist()
         ([[1]], [1])
     """
-    return _Options(metric, exclude, engine, budget, threads, on_progress).run(queries, corpus, depth, below)
+    return _Options(metric, exclude, engine, budget, threads, on_progress, surveys).run(queries, corpus, depth, below)
 
 
 @final
@@ -132,6 +137,7 @@ class _Options:
     budget: int | None
     threads: int | None
     on_progress: Callable[[float], None] | None
+    surveys: tuple[Survey, Survey] | None
 
     def run(self, queries: Any, corpus: Any, depth: int, below: Any) -> tuple[Found, NDArray[np.int64]]:
         """Check everything, plan the blocks, and scan."""
@@ -146,7 +152,7 @@ class _Options:
             raise_invalid("corpus", "of fewer than 2^31 rows", right.n, "Search its parts and merge.")
         excluded, caps = excluded_rows(self.exclude, left.n, right.n), _caps(below, left.n)
         metric = METRICS[self.metric]
-        norms = survey_both(left, right, metric, threads)
+        norms = self.surveys or survey_both(left, right, metric, threads)
         sample = floats(right.take(np.unique(np.linspace(0, right.n - 1, min(_SAMPLE, right.n)).astype(np.int64))))
         engine = choose(self.engine, left.n, right.n, right.width, sample)
         largest = max(norms[0].largest, norms[1].largest)
