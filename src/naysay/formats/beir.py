@@ -29,6 +29,10 @@ class Beir:
         corpus_texts: Their texts.
         positives: Pairs with a grade of at least `min_grade`; their vocabularies are the ids.
         dropped: {"grade below 1": judgements}: judged, but not positive.
+
+    Example:
+        >>> Beir(["q1"], ["cat"], ["d1"], ["Cats"], ["They purr."], Positives.from_pairs([0], [0])).documents()
+        ['Cats They purr.']
     """
 
     query_ids: list[str]

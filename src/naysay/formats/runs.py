@@ -37,6 +37,10 @@ class Run:
         tag: The name of the run, from the first line.
         lines: How many candidates the file has.
         dropped: {reason: lines} that are not in `found`.
+
+    Example:
+        >>> Run(Found.empty(1, 2), "bm25", 3, {"unknown document": 3}).dropped
+        {'unknown document': 3}
     """
 
     found: Found

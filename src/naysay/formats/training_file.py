@@ -38,6 +38,15 @@ class TrainingFile:
         query_texts: The texts of the anchors, if the file has them. Without ids, distinct texts are distinct anchors.
         corpus_ids: The names of the documents, likewise.
         corpus_texts: The texts of the documents, likewise.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from naysay.formats import read_negatives
+        >>> path = Path(mkdtemp()) / "train.jsonl"
+        >>> _ = path.write_text('{"query": "cat", "pos": ["a cat"], "neg": ["a dog", "a car"]}')
+        >>> training = read_negatives(path)
+        >>> training.query_texts, [training.corpus_texts[document] for document in training.ids[0]]
+        (['cat'], ['a dog', 'a car'])
     """
 
     path: Path

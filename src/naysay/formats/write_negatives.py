@@ -34,6 +34,10 @@ class Written:
         format: Its format.
         rows: The rows, or lines, of the file.
         dropped: {reason: anchors} that the format has no row for.
+
+    Example:
+        >>> Written(Path("train.jsonl"), "triplet", 3, {"no negative": 1}).dropped
+        {'no negative': 1}
     """
 
     path: Path
