@@ -50,7 +50,7 @@ ROWS = {"q": ["q"], "d": ["d"]}
             {"judge": Calibrated(0.05)},
             r"`judge` must be fitted, got a Calibrated that is not\. judge='auto' fits one\.$",
         ),
-        ({"judge": RankWindow(3)}, r"`judge` must be a detector that does not rank what is left over, got RankWindow"),
+        ({"judge": RankWindow(3)}, r"`judge` must be a detector that does not rank"),
         ({"judge": 3}, r"`judge` must be a detector with a method suspicion\(query, negatives\), got int"),
         ({"cross_encoder": 3}, r"`cross_encoder` must be an object with a method predict\(pairs\), got int\.$"),
         ({"corpus": "text"}, r"`corpus` must be a sequence of strings, got 'text'\.$"),
