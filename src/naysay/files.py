@@ -1,30 +1,32 @@
-"""Files: where they may be written, atomic writes, and folders of arrays.
+"""Files: where they may be written, atomic writes, checksums, and folders of arrays.
 
 A file or folder is written to a draft beside its target, which then takes its place: it appears whole or not at all.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown
 
+HEADER = "header.json"
 _FORMAT = 1
-_HEADER = "header.json"
+_BUFFER = 1 << 20
 
 
 def check_target(parameter: str, path: Path) -> None:
-    """Refuse a file that cannot be written: a folder, a device, or where no draft can be made; none is left."""
+    """Raise unless a file can be written at `path`. Folders, devices and missing folders are invalid."""
     try:
         is_folder, has_folder = path.is_dir(), path.parent.is_dir()
         is_other = path.exists() and not path.is_file()
@@ -37,7 +39,7 @@ def check_target(parameter: str, path: Path) -> None:
     if not has_folder:
         raise_invalid(parameter, "in an existing folder", repr(str(path)))
     draft = _draft(path)
-    try:  # rights do not tell: a file system may be full, read-only, or take none, like /proc
+    try:  # permissions are not enough: a file system may be full, read-only, or without new files, like /proc
         draft.touch(exist_ok=False)
         draft.unlink()
     except OSError as error:
@@ -45,28 +47,37 @@ def check_target(parameter: str, path: Path) -> None:
 
 
 def check_page(parameter: str, path: Path) -> None:
-    """Refuse a place for a page that no browser would open as one."""
+    """Raise unless an HTML file can be written at `path`."""
     check_target(parameter, path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise_invalid(parameter, "a file that ends in .html", repr(str(path)))
 
 
 def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
-    """Refuse to write over what is read, or over what else is written; both are {parameter: file, or None}."""
-    seen = {path.resolve(): name for name, path in read.items() if path is not None}
+    """Raise if a file that is written is also read, or written twice.
+
+    Args:
+        written: {parameter: path or None}.
+        read: {parameter: path or None}.
+    """
+    used = {path.resolve(): name for name, path in read.items() if path is not None}
     for name, path in written.items():
         if path is None:
             continue
-        other = seen.setdefault(path.resolve(), name)
+        other = used.setdefault(path.resolve(), name)
         if other != name:
             raise_invalid(name, f"another file than {other}", repr(str(path)))
 
 
 @contextmanager
-def draft_of(path: Path) -> Iterator[Path]:
+def draft_of(path: Path, parameter: str | None = None) -> Iterator[Path]:
     """Give a new name beside `path`; the file or folder made there takes the place of `path` at the end.
 
     If anything fails, `path` stays as it was and the draft is removed.
+
+    Args:
+        path: The target.
+        parameter: Raise errors of the disk as errors of this parameter; None raises them as they are.
     """
     draft = _draft(path)
     old = draft.with_name(draft.name + ".old")
@@ -81,20 +92,94 @@ def draft_of(path: Path) -> Iterator[Path]:
                 os.replace(old, path)
             raise
         shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        if parameter is None:
+            raise
+        _unwritable(parameter, path, error)
     finally:
         with suppress(OSError):
             shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
 
 
+@contextmanager
+def durable_stream(path: Path) -> Iterator[BinaryIO]:
+    """Open a stream to a draft of `path`. All bytes are on the disk before the name appears, then the name is, too."""
+    with draft_of(path) as draft, draft.open("wb", buffering=_BUFFER) as stream:
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
+    sync(path.parent)
+
+
+@contextmanager
+def checksummed_stream(
+    folder: Path, stem: str, suffix: str, *, drafts: Path | None = None, durable: bool = True
+) -> Iterator[tuple[BinaryIO, list[Path]]]:
+    """Open a stream to a file STEM.DIGEST.SUFFIX, whose name holds the checksum of its bytes.
+
+    The list is empty until the file is complete; then it holds its path.
+
+    Args:
+        folder: The folder of the file.
+        stem: The beginning of its name.
+        suffix: The end of its name, with a dot.
+        drafts: The folder of the draft, on the same disk; `folder` by default.
+        durable: Whether the bytes are brought to the disk before the name appears.
+    """
+    draft = _draft((folder if drafts is None else drafts) / stem)
+    made: list[Path] = []
+    try:
+        with draft.open("wb") as stream:
+            yield stream, made
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
+        path = folder / f"{stem}.{digest_of(draft, 'blake2b')}{suffix}"
+        os.replace(draft, path)
+        made.append(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def find_checksummed(folder: Path, stem: str, suffix: str) -> Path | None:
+    """Return the file of `checksummed_stream` whose bytes fit its name, or None; delete damaged ones."""
+    for path in sorted(folder.glob(f"{stem}.*{suffix}")):
+        if path.name == f"{stem}.{digest_of(path, 'blake2b')}{suffix}":
+            return path
+        path.unlink()
+    return None
+
+
 def write_whole(parameter: str, path: Path, data: bytes) -> None:
     """Write `data` to `path`, on the disk before the name appears."""
     try:
-        with draft_of(path) as draft, draft.open("wb") as stream:
+        with durable_stream(path) as stream:
             stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
     except OSError as error:
         _unwritable(parameter, path, error)
+
+
+def sync(path: Path) -> None:
+    """Bring the bytes of a file, or the names in a folder, to the disk, where the system can."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def digest_of(path: Path, kind: str = "sha256") -> str:
+    """Return the checksum of a file in hexadecimal digits, read in chunks.
+
+    Args:
+        path: The file.
+        kind: "sha256" (64 digits) or "blake2b" (32 digits).
+    """
+    with path.open("rb") as stream:
+        if kind == "sha256":
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def first_line(error: BaseException) -> str:
@@ -102,8 +187,13 @@ def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
+def raise_unreadable(parameter: str, rule: str, path: Path, error: BaseException) -> NoReturn:
+    """Raise the error for a file that cannot be read, with the first line of the reader's error."""
+    raise_invalid(parameter, rule, f"{str(path)!r} ({first_line(error)})")
+
+
 def _draft(path: Path) -> Path:
-    """A new name beside a file."""
+    """Return a new name beside a file."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
 
 
@@ -111,10 +201,22 @@ def _unwritable(parameter: str, path: Path, error: OSError) -> NoReturn:
     raise_invalid(parameter, "a file that can be written", f"{shown(str(path))} ({error.strerror})")
 
 
+def read_header(folder: Path, entries: Collection[str]) -> dict[str, Any] | None:
+    """Return the header of a folder that naysay wrote, or None if there is none with these entries.
+
+    Only a folder with such a header may be replaced.
+    """
+    try:
+        header = json.loads((folder / HEADER).read_text())
+    except (OSError, ValueError):
+        return None
+    return header if isinstance(header, dict) and header.keys() >= {*entries} else None
+
+
 def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write `arrays` and `header` to the folder `path`, by way of a sibling that is then renamed."""
+    """Write `arrays` and `header` to the folder `path`, by way of a draft beside it."""
     target = Path(path)
-    if target.exists() and not _is_ours(target):
+    if target.exists() and read_header(target, ("kind", "format", "arrays")) is None:
         raise_invalid("path", "new, or a folder that naysay wrote", repr(str(target)))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -125,42 +227,37 @@ def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: 
         for name, array in arrays.items():
             np.save(draft / f"{name}.npy", array, allow_pickle=False)
         whole = {"kind": kind, "format": _FORMAT, "arrays": sorted(arrays), **header}
-        (draft / _HEADER).write_text(json.dumps(whole, indent=1) + "\n")
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether a folder has a header of ours: only such a folder may be written over."""
-    try:
-        return bool({"kind", "format", "arrays"} <= json.loads((folder / _HEADER).read_text()).keys())
-    except (OSError, ValueError, AttributeError):
-        return False
+        (draft / HEADER).write_text(json.dumps(whole, indent=1) + "\n")
 
 
 def load_folder(
     path: str | Path, kind: str, *, mmap: bool, numbers: Sequence[str] = (), needed: Sequence[str] = ()
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header and the arrays of a folder that `save_folder` wrote.
+    """Return the header and the arrays of a folder that `save_folder` wrote.
 
     Args:
+        path: The folder.
+        kind: What it must hold, as given to `save_folder`.
+        mmap: Whether arrays are mapped from the disk instead of read.
         numbers: Entries of the header that must be whole numbers.
         needed: Arrays that must be there.
     """
     folder = Path(path)
-    if not (folder / _HEADER).is_file():
+    if not (folder / HEADER).is_file():
         raise_invalid("path", "a folder that naysay wrote", repr(str(folder)))
-    try:
-        header: dict[str, Any] = json.loads((folder / _HEADER).read_text())
-        found = (header["kind"], header["format"])
-        names = list(header["arrays"])
-        sound = {*needed} <= {*names} and all(type(header[name]) is int and header[name] >= 0 for name in numbers)
-    except (OSError, ValueError, KeyError, TypeError):
-        raise_invalid("path", "a folder with a sound header", repr(str(folder / _HEADER)))
-    if found != (kind, _FORMAT):
-        raise_invalid("path", f"{kind} of format {_FORMAT}", f"{found[0]} of format {found[1]}")
-    if not sound:
-        raise_invalid("path", "a folder with a sound header", repr(str(folder / _HEADER)))
+    header = read_header(folder, ("kind", "format", "arrays", *numbers))
+    sound = (
+        header is not None
+        and isinstance(header["arrays"], list)
+        and all(isinstance(name, str) for name in header["arrays"])
+        and all(type(header[name]) is int and header[name] >= 0 for name in numbers)
+    )
+    if header is not None and (header["kind"], header["format"]) != (kind, _FORMAT):
+        raise_invalid("path", f"{kind} of format {_FORMAT}", f"{header['kind']} of format {header['format']}")
+    if header is None or not sound or not {*needed} <= {*header["arrays"]}:
+        raise_invalid("path", "a folder with a sound header", repr(str(folder / HEADER)))
     arrays: dict[str, NDArray[Any]] = {}
-    for name in names:
+    for name in header["arrays"]:
         file = folder / f"{name}.npy"
         try:
             arrays[name] = _read(file, mmap=mmap)

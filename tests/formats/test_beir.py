@@ -1,4 +1,4 @@
-"""BEIR's folders: what is read, and what is refused with its line."""
+"""BEIR's folders: what is read, and errors that name the line."""
 
 import gzip
 import lzma
@@ -53,7 +53,7 @@ def test_compressed_files(tmp_path):
 
 def test_another_split_and_another_grade(tmp_path):
     root = folder(tmp_path, **{"qrels/train.tsv": JUDGED})
-    read = read_beir(root, "train", least=2)
+    read = read_beir(root, "train", min_grade=2)
     assert [part.tolist() for part in read.positives.pairs()] == [[0], [0]]
     assert read.dropped == {"grade below 2": 2}
     assert read.query_ids == ["q1", "q2"]
@@ -94,7 +94,7 @@ def test_broken_bytes_stay(tmp_path):
         ({"qrels/test.tsv": JUDGED + "q7\td1\t1\n"}, "one that judges queries of the folder, got 'q7' in line 5"),
     ],
 )
-def test_refusals(changed, message, tmp_path):
+def test_errors(changed, message, tmp_path):
     with pytest.raises(NaysayError, match=f"^read_beir: .*{message}"):
         read_beir(folder(tmp_path, **changed))
 
@@ -102,5 +102,5 @@ def test_refusals(changed, message, tmp_path):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(NaysayError, match="read_beir: `folder` must be an existing folder, got"):
         read_beir(tmp_path / "none")
-    with pytest.raises(NaysayError, match="read_beir: `least` must be at least 1, got 0"):
-        read_beir(tmp_path, least=0)
+    with pytest.raises(NaysayError, match="read_beir: `min_grade` must be at least 1, got 0"):
+        read_beir(tmp_path, min_grade=0)

@@ -1,4 +1,4 @@
-"""Training files that are read: malformed ones are refused with their line, odd ones are read as they are."""
+"""Training files that are read: malformed ones raise with their line, odd ones are read as they are."""
 
 import gzip
 import lzma
@@ -17,11 +17,11 @@ from naysay.positives import Positives
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [
-        ("", None, "a file with rows, got none in .* Pass format for an empty one"),
+        ("", None, "a file with rows, got none in .* Pass `format` for an empty one"),
         (
             '{"query": "a", "neg": ["b"]}',
             None,
-            "a file of a known format, got columns 'query', 'neg'. Pass format",
+            "a file of a known format, got columns 'query', 'neg'. Pass `format`",
         ),
         (
             '{"anchor": "a"\n',
@@ -91,14 +91,14 @@ from naysay.positives import Positives
         ),
     ],
 )
-def test_malformed_files_are_refused_with_their_line(text, name, message, tmp_path):
+def test_malformed_files_raise_with_their_line(text, name, message, tmp_path):
     path = tmp_path / "train.jsonl"
     path.write_text(text)
     with pytest.raises(NaysayError, match=f"^read_negatives: `path` must be .*{message}"):
         read_negatives(path, name)
 
 
-def test_files_that_are_not_there_or_damaged_are_refused(tmp_path):
+def test_files_that_are_not_there_or_damaged_raise(tmp_path):
     with pytest.raises(NaysayError, match=r"must be a file that ends in .parquet, .jsonl, .json or .hf, got"):
         read_negatives(tmp_path / "train.csv")
     for name in ("train.jsonl", "train.parquet", "train.jsonl.gz"):
@@ -151,7 +151,7 @@ def test_the_blocks_in_which_it_is_read_do_not_show(tmp_path, monkeypatch):
     lines = [f'{{"query": "q{i % 7}", "pos": ["p{i % 5}"], "neg": ["p{(i + 1) % 5}", "n{i % 11}"]}}' for i in range(40)]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     whole = read_negatives(tmp_path / "a.jsonl")
-    monkeypatch.setattr(text_lines, "_BLOCK", 1)
+    monkeypatch.setattr(text_lines, "_BYTES", 1)
     parts = read_negatives(tmp_path / "a.jsonl")
     assert whole.corpus_texts == parts.corpus_texts == [f"p{i}" for i in range(5)] + [f"n{i}" for i in range(11)]
     assert np.array_equal(whole.ids, parts.ids)

@@ -110,13 +110,13 @@ def test_numbers_stand_for_names_that_are_not_given(tmp_path):
             {},
             r"`path` must be a run with a document once for each query, got it again in line 3 \(2 such lines\)",
         ),
-        ("p Q0 d 1 0.5 t\n", {}, "`query_ids` must be all the names in the run, got no 'p' in line 1. unknown='drop'"),
+        ("p Q0 d 1 0.5 t\n", {}, "`query_ids` must be all the names in the run, got no 'p' in line 1. Pass 'drop' for"),
         ("q Q0 \xff 1 0.5 t\n".encode("latin-1"), {}, r"`corpus_ids` must be all .*, got no '\\udcff' in line 1"),
         ("", {"depth": 0}, "`depth` must be at least 1, got 0"),
         ("", {"unknown": "skip"}, "`unknown` must be one of 'raise', 'drop', got 'skip'"),
     ],
 )
-def test_refusals(text, arguments, message, tmp_path):
+def test_errors(text, arguments, message, tmp_path):
     with pytest.raises(NaysayError, match=f"^read_run: .*{message}"):
         read_run(put(tmp_path, text), ["q"], ["d", "e"], **arguments)
 

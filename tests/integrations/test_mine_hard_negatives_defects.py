@@ -6,7 +6,7 @@ from stand_in_models import Encoder, Scorer, on_a_circle, random_table
 from test_mine_hard_negatives import mined
 
 from naysay.errors import NaysayError
-from naysay.integrations._hard_negative_statistics import measured
+from naysay.integrations._hard_negative_tables import measured
 from naysay.integrations.sentence_transformers import mine_hard_negatives
 
 
@@ -128,7 +128,7 @@ def test_9_one_anchor_with_many_positives_does_not_widen_the_others(capsys):
     table = random_table(["q", "r", *names], 0)
     columns = {"q": ["q"] * 400 + ["r"], "d": [*names[:400], "d400"]}
     mine_hard_negatives(columns, Encoder(table), corpus=names, num_negatives=2, relative_margin=0.05)
-    assert "Ranks 1 to 40 are looked at." in capsys.readouterr().out
+    assert "Ranks 1 to 40 are considered." in capsys.readouterr().out
     found = mine_hard_negatives(columns, Encoder(table), corpus=names, num_negatives=90, verbose=False)
     assert found["q"].to_pylist().count("q") == 90 * 400  # its hundred candidates, none of them its positive
 
@@ -148,7 +148,7 @@ def test_11_nothing_beyond_range_max():
     assert [n for a, n in zip(found["anchor"], found["negative"], strict=True) if a == "q"] == ["d30"]
 
 
-def test_12_a_misspelt_column_is_refused():
+def test_12_a_misspelt_column_raises():
     columns = {"query": ["q"], "answer": ["p"]}
     message = (
         r"^mine_hard_negatives: `anchor_column_name` must be one of 'query', 'answer', got 'qeury'\. Did you mean 'qu"

@@ -197,8 +197,8 @@ def test_an_index(world, monkeypatch):
             path.mkdir()
             (path / "metric").write_text(json.dumps(self.metric))
 
-        def tune(self, queries, depth, *, wanted, sample, seed):
-            built.append(("tune", wanted))
+        def tune(self, queries, depth, *, min_recall, sample, seed):
+            built.append(("tune", min_recall))
 
         def measure(self, queries, depth, *, sample, seed):
             return SimpleNamespace(value=self.recall, low=0.95, high=0.99, n=min(sample, queries.n))

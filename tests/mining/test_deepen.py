@@ -99,7 +99,7 @@ def test_one_look_is_all_rounds(seed, n, items, kinds, width, deepest, floor, me
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(deepen, "DEEPEST", deepest)
             for below in (None, partial(below_of, corpus, metric)):
-                given = open_vectors("queries", queries)
+                given = open_vectors(queries)
                 got, skipped = deepened(found, look, given, known, detector, query, wanted, low, slots, below)
                 assert (got.ids == expected[0]).all()
                 assert (got.scores == expected[1]).all()
@@ -129,7 +129,7 @@ def test_it_looks_once_where_that_tells(monkeypatch):
         looked.append((len(queries), depth))
         return search_below(queries, corpus, depth, caps, exclude=exclude)
 
-    found, wanted, given = look(queries, 5, known), np.full(30, 3), open_vectors("queries", queries)
+    found, wanted, given = look(queries, 5, known), np.full(30, 3), open_vectors(queries)
     arguments = (given, known, Absolute(0.3), Query(np.arange(30)), wanted)
     searched.clear()
     old, skipped = deepened(found, look, *arguments)
@@ -160,7 +160,7 @@ def test_a_round_that_ends_because_nothing_is_left(excluded):
     ids, scores, skipped = in_rounds(found, look, queries, *arguments, None, 1 << 14)
     left = 100 - excluded
     assert skipped.tolist() == [95, min(left, 35 if left < 40 else 95)]
-    got, again = deepened(found, look, open_vectors("queries", queries), *arguments, below=below)
+    got, again = deepened(found, look, open_vectors(queries), *arguments, below=below)
     assert (got.ids == ids).all()
     assert (got.scores == scores).all()
     assert (again == skipped).all()
@@ -194,7 +194,7 @@ def test_what_has_no_line_is_searched_in_rounds(detector):
     queries, corpus, known = world_of(3, 6, 300, 60)
     look, below = partial(search_of, corpus, "cosine"), partial(below_of, corpus, "cosine")
     found, query = look(queries, 12, known), Query(np.arange(6))
-    given, wanted = open_vectors("queries", queries), np.full(6, 12)
+    given, wanted = open_vectors(queries), np.full(6, 12)
     old, skipped = deepened(found, look, given, known, detector, query, wanted)
     new, again = deepened(found, look, given, known, detector, query, wanted, below=below)
     assert skipped.any()

@@ -18,7 +18,7 @@ METRICS = ("cosine", "dot", "l2")
 
 
 def opened(*arrays):
-    return [open_vectors("vectors", array) for array in arrays]
+    return [open_vectors(array) for array in arrays]
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.search import _engines as engines
-from naysay.search import _memory_plan as plan
-from naysay.search import _unresolved_pairs as open_pairs
+from naysay.search import _pair_scores as pair_scores
+from naysay.search import _resources as plan
 from naysay.search.exact import search, search_below
 
 METRICS = ("dot", "cosine", "l2")
@@ -72,7 +72,7 @@ def test_it_is_the_whole_order_cut_at_the_line(metric, engine, copies):
 
 
 @given(seed=st.integers(0, 10_000), engine=st.sampled_from(ENGINES), depth=st.integers(1, 9), block=st.integers(1, 3))
-def test_blocks_and_rooms_that_run_over(seed, engine, depth, block):
+def test_blocks_and_capacities_that_run_over(seed, engine, depth, block):
     """Blocks of 32 columns, room for a few open pairs: what may be above the line fills it, and is scored early."""
     queries, corpus, known = world(seed, 9, 150, 8, copies=100)
     below = lines(queries, corpus, "cosine", seed)
@@ -103,12 +103,12 @@ def test_without_a_line_it_is_search():
 @pytest.mark.parametrize(
     ("below", "rule"),
     [
-        ([0.1, 0.2], r"search: `below` must be \(3,\) numbers, one for each query, got shape \(2,\) float64"),
+        ([0.1, 0.2], r"search_below: `below` must be \(3,\) numbers, one for each query, got shape \(2,\) float64"),
         ([1, 2, 3], r"must be \(3,\) numbers, one for each query, got shape \(3,\) int64"),
-        ([0.1, np.nan, 0.2], r"search: `below` must be numbers, got nan at row 1"),
+        ([0.1, np.nan, 0.2], r"search_below: `below` must be numbers, got nan at row 1"),
     ],
 )
-def test_what_is_no_line_is_refused(below, rule):
+def test_what_is_no_limit_raises(below, rule):
     vectors = np.eye(3, dtype=np.float32)
     with pytest.raises(NaysayError, match=rule):
         search_below(vectors, vectors, 2, below)
@@ -124,7 +124,7 @@ def test_rows_of_a_file_are_fetched_some_at_a_time(fetched, tmp_path, monkeypatc
     monkeypatch.setattr(
         importlib.import_module("naysay.search.exact"), "plan", lambda *arguments: plan.Plan(3, 2, 32, 12, 2)
     )
-    monkeypatch.setattr(open_pairs, "FETCHED", fetched)
+    monkeypatch.setattr(pair_scores, "FETCHED", fetched)
     found, above = search_below(queries, tmp_path / "c.npy", 4, below, metric="dot", exclude=known, engine="int8")
     assert found.ids.tolist() == ids
     assert found.scores.tobytes() == scores.tobytes()
@@ -140,9 +140,9 @@ def test_a_deep_search_in_a_file_needs_no_more_than_its_pairs():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_it_tells_how_far_it_is(engine):
+def test_it_on_progresss_how_far_it_is(engine):
     queries, corpus, _ = world(5, 12, 9000, 8)
     told = []
-    search(queries, corpus, 3, engine=engine, tell=told.append)
+    search(queries, corpus, 3, engine=engine, on_progress=told.append)
     assert len(told) == 3  # blocks of 4,096
     assert sum(told) == pytest.approx(12)

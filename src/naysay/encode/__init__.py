@@ -1,4 +1,4 @@
-"""ENCODE: texts to vectors, once; the vectors are cached on disk."""
+"""Texts to vectors, cached on disk."""
 
 from naysay.encode.model import load_model, weights_hash
 from naysay.encode.texts import encode_texts

@@ -1,4 +1,4 @@
-"""Texts as one Arrow array, each distinct text once: they are compared, hashed and gathered without Python objects."""
+"""Texts as Arrow arrays: compared, hashed and gathered without Python objects."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Ids = NDArray[np.int64]
 
 
 def text_array(parameter: str, texts: Any) -> Any:
-    """Strings as an Arrow array of large_string, from a list, an array, or an Arrow column; anything else is refused.
+    """Return strings as an Arrow array of large_string, from a list, an array, or an Arrow column.
 
-    A column of Arrow is not copied if it is of that type and in one piece.
+    An Arrow column is not copied if it is of that type and in one chunk.
     """
     import pyarrow as pa
 
@@ -61,13 +61,13 @@ def _is_broken(text: str) -> bool:
 
 
 def distinct(texts: Any) -> tuple[Any, Ids]:
-    """Each text once, in the order in which they are met, and for each of `texts` its place among them."""
+    """Return each distinct text once, in order of first occurrence, and for each of `texts` its place among them."""
     coded = texts.dictionary_encode()
     return coded.dictionary, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def add_texts(digest: Any, texts: Any) -> None:
-    """Feed an Arrow array of distinct texts, which begins at its buffers' beginning, to a hash: lengths, then bytes."""
+    """Add an Arrow array of texts, which begins at offset 0, to a hash: lengths, then bytes."""
     _, ends, data = texts.buffers()
     count = len(texts)
     edges = np.frombuffer(ends, np.int64, count + 1) if count else np.zeros(1, np.int64)
@@ -77,7 +77,7 @@ def add_texts(digest: Any, texts: Any) -> None:
 
 
 def texts_hash(texts: Any, rows: Ids) -> str:
-    """64 hexadecimal digits of a list of texts: the distinct ones, and which of them stands in each row."""
+    """Return the hash of a list of texts: the distinct ones, and which of them is in each row."""
     digest = hashlib.sha256(len(texts).to_bytes(8, "little"))
     add_texts(digest, texts)
     digest.update(rows.astype("<i8").tobytes())

@@ -1,4 +1,4 @@
-"""Models that turn texts into vectors: loaded from a local folder, and told apart by what is in them, not by a name."""
+"""Models that encode texts: loaded from a local folder, identified by their contents."""
 
 from __future__ import annotations
 
@@ -19,18 +19,31 @@ from naysay.errors import MissingExtraError
 
 _SETTINGS = ("prompts", "default_prompt_name", "max_seq_length", "truncate_dim")
 _PACKAGES = ("sentence_transformers", "transformers", "tokenizers")
-_NO_MATTER = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
+_IRRELEVANT = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
+@public
 def load_model(name: str | Path, *, download: bool = False, device: str | None = None) -> Any:
-    """A SentenceTransformer from a folder on this machine.
+    """Load a SentenceTransformer from a local folder.
 
     Args:
         name: The folder, as `model.save` writes it.
-        download: Whether a name that is no folder may be fetched from the Hugging Face hub. Nothing goes over the
-            network unless this is True, and code that comes with a model never runs.
-        device: "cpu", "cuda", ...; the package chooses if it is None.
+        download: Whether a name that is not a folder may be downloaded from the Hugging Face hub. Nothing is downloaded
+            unless this is True, and code that comes with a model never runs.
+        device: "cpu", "cuda", ...; chosen by sentence-transformers by default.
+
+    Returns:
+        The model.
+
+    Raises:
+        NaysayError: If there is no such folder, or no model in it.
+        MissingExtraError: If sentence-transformers is not installed.
+
+    Example:
+        >>> load_model("no such folder")
+        Traceback (most recent call last):
+        naysay.errors.NaysayError: load_model: `name` must be a folder on this machine, got 'no such folder'. ...
     """
     folder = Path(name)
     if not download:
@@ -49,14 +62,20 @@ def load_model(name: str | Path, *, download: bool = False, device: str | None =
 
 @public
 def weights_hash(model: Any) -> str | None:
-    """64 hexadecimal digits that change with any weight of a model; None if there is nothing to go by.
+    """Return a hash that changes with any weight of a model.
 
-    A name of a model says nothing about its weights: a local checkpoint has none, and training does not change it.
-    Cost: one pass over the weights, a tensor at a time.
+    A model's name does not identify its weights: a local checkpoint has none, and training does not change it. Cost:
+    one pass over the weights, a tensor at a time.
 
     Args:
-        model: Anything; looked at are `state_dict()`, name by name in sorted order (name, type, shape, bytes), and
-            `cache_key`, a string that an object without weights, one that calls a service say, may have.
+        model: Any object. Its `state_dict()` is hashed name by name in sorted order (name, type, shape, bytes), and its
+            `cache_key`, a string for objects without weights, for example one that calls a service.
+
+    Returns:
+        64 hexadecimal digits; None if the model has neither.
+
+    Raises:
+        NaysayError: If the state is not a mapping of names to dense tensors, or `cache_key` is not a string.
 
     Example:
         >>> from types import SimpleNamespace
@@ -81,7 +100,7 @@ def weights_hash(model: Any) -> str | None:
 
 
 def _add(digest: Any, name: str, tensor: Any) -> None:
-    """One tensor: what it is called, its type and shape, its bytes."""
+    """Add one tensor: name, type, shape and bytes."""
     if is_torch(tensor):
         if tensor.is_sparse or tensor.is_quantized:
             advice = "Give the model a cache_key that changes with its weights."
@@ -101,7 +120,7 @@ def _add(digest: Any, name: str, tensor: Any) -> None:
 
 
 def settings_of(model: Any) -> str:
-    """What else decides about the vectors of a model, as JSON: its class, layers, settings, tokenizer, packages."""
+    """Return what else the vectors of a model depend on, as JSON: class, layers, settings, tokenizer, packages."""
     kind = type(model)
     # A module prints its layers, with the settings of each; other objects print an address at most.
     layers = repr(model) if hasattr(model, "state_dict") else ""
@@ -117,29 +136,29 @@ def settings_of(model: Any) -> str:
 
 
 def _parts(model: Any) -> list[Any]:
-    """The model, its layers and their layers."""
+    """Return the model, its layers and their layers."""
     return [model, *(model.modules() if callable(getattr(model, "modules", None)) else [])]
 
 
 def _roots(model: Any) -> set[str]:
-    """The packages that a model is made of: not those that happen to be loaded, which another run may not have."""
+    """Return the packages of a model's classes, not those that happen to be loaded, which may differ between runs."""
     kinds = {type(part) for part in (*_parts(model), getattr(model, "tokenizer", None))}
     return {base.__module__.partition(".")[0] for kind in kinds for base in kind.__mro__}
 
 
 def _configs(model: Any) -> list[Any]:
-    """What the parts of a model were made by, without the path that it was loaded from and the types of its weights.
+    """Return the configurations of a model's parts, without the path that it was loaded from and the types of weights.
 
     Layers print their sizes, but not everything that they do: an activation function has no weights.
     """
     parts = _parts(model)
     configs = {id(part.config): part.config for part in parts if hasattr(getattr(part, "config", None), "to_dict")}
     found = [config.to_dict() for config in configs.values()]
-    return [{name: value for name, value in config.items() if name not in _NO_MATTER} for config in found]
+    return [{name: value for name, value in config.items() if name not in _IRRELEVANT} for config in found]
 
 
 def _tokenizer(model: Any) -> str:
-    """A hash of all that a fast tokenizer does, else of its words; empty where there is none to be seen."""
+    """Return a hash of a fast tokenizer, else of the vocabulary; "" if there is none."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     if hasattr(tokenizer, "backend_tokenizer"):
         text = tokenizer.backend_tokenizer.to_str()
@@ -153,5 +172,5 @@ def _tokenizer(model: Any) -> str:
 def _version(package: str) -> str:
     try:
         return version(package)
-    except PackageNotFoundError:  # a copy that was put on the path
+    except PackageNotFoundError:  # a copy on the path
         return ""

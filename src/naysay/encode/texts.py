@@ -1,4 +1,4 @@
-"""encode_texts: texts in, a file of vectors out; kept for the next run, and resumed after a kill."""
+"""encode_texts: encode texts to a file of vectors, cached for the next run, and resumed after a kill."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, final
+from typing import Any, BinaryIO, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_one_of, check_whole, public, raise_invalid, shown
-from naysay.encode._files import sound, vector_file, write_rows
 from naysay.encode._inputs import Ids, distinct, text_array, texts_hash
 from naysay.encode.model import settings_of, weights_hash
+from naysay.files import checksummed_stream, find_checksummed
 from naysay.search._vector_files import npy
 
-BLOCK = 2048  # texts that are encoded, and written, at a time: what a kill can cost
+BLOCK = 2048  # texts that are encoded, and written, at a time: the most that a kill can lose
 _FORMAT = 1
 
 
@@ -43,28 +43,46 @@ def encode_texts(
     cache: bool = True,
     show: bool = True,
 ) -> Path:
-    """Encode texts and answer with the .npy file of their vectors, (n, d) float32, as `mine` and `search` read it.
+    """Encode texts and return the .npy file of their vectors, (n, d) float32, which `mine` and `search` read.
 
-    Vectors are as the model gives them: nothing is normalised, the metric of a search does that. **The file is found
-    again by what it was made of**: weights (`weights_hash`), class, layers, settings and tokenizer of the model, its
-    packages, prompt, side, and all texts. Train one step, and it is another file. A model without weights needs a
-    `cache_key`; without one a warning says that nothing is kept.
+    Vectors are stored as the model returns them, not normalised.
 
-    A block of 2,048 texts is written at a time, so a run that was killed goes on where it was. Every file carries a
-    checksum of its bytes in its name, which is read before it is used again: what is cut off or damaged is made anew.
-    The answer is there whole, or not at all. Memory: the texts, their rows, and a block of vectors.
+    **The cache is keyed by contents**: weights (`weights_hash`), class, layers, settings, tokenizer and packages of the
+    model, prompt, side, and all texts. One training step makes another file. A model without weights needs a
+    `cache_key`; without one a warning says that nothing is cached.
+
+    Texts are written in blocks of 2,048, so a run that was killed continues where it was. Every file has a checksum of
+    its bytes in its name, which is verified before reuse: damaged files are encoded again. The result appears whole or
+    not at all. Memory: the texts, their rows, and a block of vectors.
 
     Args:
         model: Anything with encode(texts, batch_size=, convert_to_numpy=, show_progress_bar=) -> (n, d), such as a
-            SentenceTransformer (`load_model`); prompt, prompt_name and pool are handed on where they are given.
+            SentenceTransformer (`load_model`). prompt, prompt_name and pool are passed on if they are given.
         texts: A list, an array or an Arrow column of strings; each distinct text is encoded once.
-        folder: Where the file goes; made if it is not there. One run at a time for the same texts and model.
-        prompt: Put before each text, as the model does it.
-        prompt_name: Put before each text, as the model does it.
-        side: "query" or "document": encode_query or encode_document of a model that has them.
-        processes: True, or a list of devices: encoded by `start_multi_process_pool` of the model.
-        cache: False: encode whatever the folder holds; the file gets a name of its own.
-        show: A progress bar with the time left on standard error, if that is a terminal.
+        folder: The folder of the file, created if needed. Only one run at a time for the same texts and model.
+        batch_size: Texts per batch of the model.
+        prompt: Put before each text by the model.
+        prompt_name: The name of one of the model's prompts.
+        side: "query" or "document": use encode_query or encode_document of a model that has them.
+        processes: True, or a list of devices: encode by the model's `start_multi_process_pool`.
+        cache: False encodes again whatever the folder holds; the file gets a name of its own.
+        show: Whether to show a progress bar on standard error, if that is a terminal.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        NaysayError: If texts are not strings, the folder cannot be written, or the model returns something other than a
+            finite vector for each text.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from types import SimpleNamespace
+        >>> def encode(texts, **options):
+        ...     return np.array([[len(text), 1.0] for text in texts])
+        >>> model = SimpleNamespace(encode=encode, cache_key="lengths, version 1")
+        >>> np.load(encode_texts(model, ["a", "abc", "a"], folder=mkdtemp())).tolist()
+        [[1.0, 1.0], [3.0, 1.0], [1.0, 1.0]]
     """
     check_whole("batch_size", batch_size, 1)
     if side is not None:
@@ -77,12 +95,12 @@ def encode_texts(
     target = _made_folder(folder)
     key = _key(model, once, rows, (prompt, prompt_name, side)) if cache else None
     if cache and key is None:
-        text = f"{type(model).__name__} has no weights and no cache_key, so its vectors are not kept."
-        warnings.warn(text, stacklevel=2)
+        text = f"encode_texts: {type(model).__name__} has no weights and no cache_key, so its vectors are not cached."
+        warnings.warn(text, stacklevel=3)  # past the decorator
     stem = f"vectors-{key or secrets.token_hex(8)}"
-    found = sound(target, stem) if key else None
-    if found is not None:
-        return found
+    cached = find_checksummed(target, stem, ".npy") if key else None
+    if cached is not None:
+        return cached
     options: dict[str, Any] = {"prompt": prompt, "prompt_name": prompt_name}
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"batch_size": batch_size, "convert_to_numpy": True, "show_progress_bar": False}
@@ -97,7 +115,7 @@ def encode_texts(
 
 
 def check_encoder(model: Any) -> None:
-    """Refuse what cannot encode texts; a name, which can encode itself, is not yet a model."""
+    """Raise unless `model` can encode texts; a name is not a model."""
     if isinstance(model, str | bytes | Path):
         raise_invalid("model", "a model, not its name", shown(model), "Pass load_model(name).")
     if not callable(getattr(model, "encode", None)):
@@ -107,13 +125,13 @@ def check_encoder(model: Any) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Where vectors go.
+    """Where vectors are written.
 
     Args:
-        target: The folder of the answer, and the beginning of its name.
-        stem: The folder of the answer, and the beginning of its name.
+        target: The folder of the result.
+        stem: The beginning of its name.
         parts: The folder of blocks and drafts.
-        kept: Whether another run may find them.
+        kept: Whether another run may reuse them.
     """
 
     target: Path
@@ -124,7 +142,7 @@ class _Files:
 
 @contextmanager
 def _files(target: Path, stem: str, *, kept: bool) -> Iterator[_Files]:
-    """A folder for blocks, gone once the answer is there; after a failure it stays if another run can go on with it."""
+    """Make a folder for blocks, removed at the end; after a failure it stays if another run can continue."""
     parts = target / f"{stem}.parts"
     parts.mkdir(exist_ok=True)
     try:
@@ -146,7 +164,7 @@ def _made_folder(folder: str | Path) -> Path:
 
 
 def _key(model: Any, texts: Any, rows: Ids, how: tuple[Any, ...]) -> str | None:
-    """32 hexadecimal digits of all that the vectors depend on, or None if the model cannot be told from another."""
+    """Return a hash of all that the vectors depend on, or None if the model has neither weights nor a cache_key."""
     weights = weights_hash(model)
     if weights is None:
         return None
@@ -155,11 +173,11 @@ def _key(model: Any, texts: Any, rows: Ids, how: tuple[Any, ...]) -> str | None:
 
 
 def _blocks(encode: Any, texts: Any, files: _Files, advance: Any) -> Iterator[NDArray[np.float32]]:
-    """The vectors of each block of texts, read where they are kept and encoded where they are not."""
+    """Yield the vectors of each block of texts, read if they are cached and encoded if not."""
     width = None
     for start in range(0, len(texts), BLOCK):
         stem = f"{start:012d}"
-        there = sound(files.parts, stem) if files.kept else None
+        there = find_checksummed(files.parts, stem, ".npy") if files.kept else None
         if there is not None:
             file = npy("folder", there)
             rows = file.read(0, file.n)
@@ -167,16 +185,17 @@ def _blocks(encode: Any, texts: Any, files: _Files, advance: Any) -> Iterator[ND
             block = texts.slice(start, BLOCK).to_pylist()
             rows = _checked(encode(block), block, start, width)
             if files.kept:
-                write_rows(files.parts, stem, rows)
+                with _vector_file(files.parts, stem, rows.shape, files) as (stream, _):
+                    stream.write(rows.astype("<f4", copy=False).tobytes())
         width = rows.shape[1]
         advance(len(rows))
         yield rows
 
 
-def _checked(answer: Any, block: list[str], start: int, width: int | None) -> NDArray[np.float32]:
-    """(block, d) float32, refused unless it is a finite vector for each text."""
-    array = as_array("model", to_numpy(answer))
-    rule = f"a model that answers with ({len(block)}, {width or 'd'}) numbers for {len(block)} texts"
+def _checked(output: Any, block: list[str], start: int, width: int | None) -> NDArray[np.float32]:
+    """Return (block, d) float32; raise unless there is a finite vector for each text."""
+    array = as_array("model", to_numpy(output))
+    rule = f"a model that returns ({len(block)}, {width or 'd'}) numbers for {len(block)} texts"
     if array.ndim != 2 or len(array) != len(block) or array.shape[1] != (width or max(1, array.shape[1])):
         raise_invalid("model", rule, f"shape {array.shape}")
     if array.dtype.kind not in "fiu":
@@ -185,21 +204,21 @@ def _checked(answer: Any, block: list[str], start: int, width: int | None) -> ND
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(bad):
         got = f"NaN or infinity for {shown(block[bad[0]])}, distinct text {start + bad[0]}, and {len(bad) - 1} others"
-        raise_invalid("model", "a model that answers with finite numbers", got)
+        raise_invalid("model", "a model that returns finite numbers", got)
     return rows
 
 
 def _assembled(blocks: Iterator[NDArray[np.float32]], n: int, rows: Ids, files: _Files) -> Path:
-    """All blocks in one file; then, where texts were there twice, the rows of that in the order of all texts."""
-    first, twice = next(blocks), len(rows) > n
-    target, width = files.parts if twice else files.target, first.shape[1]
-    with vector_file(target, files.stem, (n, width), files.parts, durable=files.kept) as (stream, made):
+    """Join all blocks in one file; if texts repeat, write a second one with a row for each text."""
+    first, repeats = next(blocks), len(rows) > n
+    target, width = files.parts if repeats else files.target, first.shape[1]
+    with _vector_file(target, files.stem, (n, width), files) as (stream, made):
         for block in chain([first], blocks):
             stream.write(block.tobytes())
-    if not twice:
+    if not repeats:
         return made[0]
     source = npy("folder", made[0])
-    with vector_file(files.target, files.stem, (len(rows), width), files.parts, durable=files.kept) as (stream, made):
+    with _vector_file(files.target, files.stem, (len(rows), width), files) as (stream, made):
         for start in range(0, len(rows), BLOCK):
             wanted, places = np.unique(rows[start : start + BLOCK], return_inverse=True)
             stream.write(source.take(wanted)[places].tobytes())
@@ -207,8 +226,19 @@ def _assembled(blocks: Iterator[NDArray[np.float32]], n: int, rows: Ids, files: 
 
 
 @contextmanager
+def _vector_file(
+    folder: Path, stem: str, shape: tuple[int, ...], files: _Files
+) -> Iterator[tuple[BinaryIO, list[Path]]]:
+    """Open a stream for the rows of an .npy file of float32; the list gets its path once it is complete."""
+    with checksummed_stream(folder, stem, ".npy", drafts=files.parts, durable=files.kept) as (stream, made):
+        header: dict[str, Any] = {"descr": "<f4", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(stream, header)
+        yield stream, made
+
+
+@contextmanager
 def pool_of(model: Any, processes: Any) -> Iterator[dict[str, Any]]:
-    """{"pool": the model's pool of processes} while it runs, or nothing."""
+    """Yield {"pool": the model's pool of processes}, or {}."""
     if not processes:
         yield {}
         return
@@ -221,7 +251,7 @@ def pool_of(model: Any, processes: Any) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _bar(total: int, *, show: bool) -> Iterator[Any]:
-    """A function that moves the bar on."""
+    """Yield a function that advances the progress bar."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -1,4 +1,4 @@
-"""FORMATS: training files of other libraries, runs and BEIR, read and written."""
+"""Training files of other libraries, TREC runs and BEIR, read and written."""
 
 from naysay.formats._table import FORMATS
 from naysay.formats.beir import Beir, read_beir

@@ -1,7 +1,4 @@
-"""The rows of a training file, a block of anchors at a time: which anchor, positive and negative go together.
-
-Everything here is ids; the formats turn ids into columns.
-"""
+"""The contents of a training file: ids of anchors, positives and negatives in blocks, and the columns made of them."""
 
 from __future__ import annotations
 
@@ -17,23 +14,63 @@ from naysay._rows import offsets
 from naysay.formats._labels import Labels
 
 Ids = NDArray[np.int64]
-_CELLS = 8192  # negatives of a block: their texts are what a block holds in memory
+_CELLS = 8192  # negatives of a block, whose texts are in memory together
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """Values of one kind, one for each row.
+
+    Args:
+        kind: "text", "number" or "float", or lists of them: "texts", "numbers", "floats"; or lists of objects:
+            "passages" with docid and text, "titled" with a title as well.
+        values: Python objects, as JSON takes them.
+    """
+
+    kind: str
+    values: list[Any]
+
+
+Columns = dict[str, Column]
+
+
+def lists(kind: str) -> str:
+    """Return the kind of lists of values of a kind."""
+    return f"{kind}s"
+
+
+def arrow_schema(columns: Columns) -> Any:
+    """Return the Arrow schema; strings are large, so that no block is too long for its offsets."""
+    import pyarrow as pa
+
+    plain = {"text": pa.large_string(), "number": pa.int64(), "float": pa.float32()}
+    passage = [("docid", pa.large_string()), ("text", pa.large_string())]
+    titled = [passage[0], ("title", pa.large_string()), passage[1]]
+    kinds = plain | {lists(kind): pa.list_(inner) for kind, inner in plain.items()}
+    kinds |= {"passages": pa.list_(pa.struct(passage)), "titled": pa.list_(pa.struct(titled))}
+    return pa.schema([(name, kinds[column.kind]) for name, column in columns.items()])
+
+
+def rows_of(columns: Columns) -> int:
+    """Return the number of rows."""
+    return len(next(iter(columns.values())).values)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """All that there is to write.
+    """All that is written.
 
     Args:
-        ids: (n, k) int64, -1 empty.
+        ids: (n, k) int64 negatives, -1 empty.
         scores: (n, k) float32 or None.
-        indptr: The positives of each anchor, as rows; pairs to ignore are not among them.
-        items: The positives of each anchor, as rows; pairs to ignore are not among them.
-        positive_scores: Float32, one beside each of `items`, or None.
-        queries: What the rows are called.
-        corpus: What the rows are called.
-        corpus_id: What NeMo calls the corpus.
+        indptr: (n + 1,) where the positives of each anchor begin in `items`.
+        items: The positives, without pairs whose relation is "ignore".
+        positive_scores: float32, one for each of `items`, or None.
+        queries: Names and texts of the anchors.
+        corpus: Names and texts of the documents.
+        corpus_id: NeMo's name of the corpus.
     """
 
     ids: Ids
@@ -46,7 +83,7 @@ class Job:
     corpus_id: str = ""
 
     def blocks(self) -> Iterator[Block]:
-        """All anchors in order, in blocks of about as many negatives; an anchor is never cut."""
+        """Yield all anchors in order, in blocks of about equally many negatives; an anchor is never split."""
         costs = np.maximum(1, np.diff(self.indptr)) * max(1, self.ids.shape[1])
         part = np.cumsum(costs) // _CELLS
         edges = np.flatnonzero(np.diff(part, prepend=-1, append=-1)) if len(part) else np.zeros(2, np.int64)
@@ -54,7 +91,7 @@ class Job:
             yield self.block(start, stop)
 
     def block(self, start: int, stop: int) -> Block:
-        """The anchors from `start` to `stop`; none of them for the types of the columns alone."""
+        """Return the anchors from `start` to `stop`. An empty block is enough for the types of the columns."""
         first, last = self.indptr[start], self.indptr[stop]
         counts = np.diff(self.indptr[start : stop + 1])
         return Block(
@@ -74,11 +111,12 @@ class Block:
     """Some anchors, their negatives and their positives.
 
     Args:
+        job: All that is written.
         anchors: (a,) the anchors.
         ids: (a, k) their negatives, -1 empty.
         scores: (a, k) float64 or None: the numbers that print as the float32 scores do.
         pair_rows: (p,) for each known pair the row of its anchor in this block.
-        pair_items: (p,) and its positive.
+        pair_items: (p,) its positive.
         pair_scores: (p,) float64 or None.
     """
 
@@ -104,24 +142,57 @@ class Block:
         """(a,) which anchors have a positive and a negative."""
         return (self.ids >= 0).any(axis=1) & (np.bincount(self.pair_rows, minlength=len(self.anchors)) > 0)
 
-    def positives(self, chosen: NDArray[np.bool_]) -> tuple[Ids, Ids]:
-        """The positives of the chosen anchors, flat: where each anchor's begin (a + 1,), and places among the pairs."""
-        places = np.flatnonzero(chosen[self.pair_rows])
-        return offsets(np.bincount(self.pair_rows[places], minlength=len(chosen))[chosen]), places
+    def queries(self, rows: Ids) -> Column:
+        """The column of the anchors in these rows of the block: texts, or else ids."""
+        return Column(self.job.queries.kind(), self.job.queries.values(self.anchors[rows]))
 
-    def negatives(self, chosen: NDArray[np.bool_]) -> tuple[Ids, Ids, Ids]:
-        """The negatives of the chosen anchors, flat: where each anchor's begin, then their rows and columns."""
+    def documents(self, items: Ids) -> Column:
+        """The column of these documents: texts, or else ids."""
+        return Column(self.job.corpus.kind(), self.job.corpus.values(items))
+
+    def per_anchor(self, chosen: NDArray[np.bool_]) -> tuple[Ids, Lists, Lists]:
+        """The chosen anchors (a,), and the lists of their positives and of their negatives."""
+        pairs = np.flatnonzero(chosen[self.pair_rows])
         filled = (self.ids >= 0) & chosen[:, None]
-        rows, columns = np.nonzero(filled)
-        return offsets(filled.sum(axis=1)[chosen]), rows, columns
+        positives = Lists(
+            self.pair_items[pairs],
+            None if self.pair_scores is None else self.pair_scores[pairs],
+            offsets(np.bincount(self.pair_rows[pairs], minlength=len(chosen))[chosen]),
+        )
+        scores = None if self.scores is None else self.scores[filled]
+        return self.anchors[chosen], positives, Lists(self.ids[filled], scores, offsets(filled.sum(axis=1)[chosen]))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """Documents of each anchor, flat.
+
+    Args:
+        items: (m,) the documents.
+        scores: (m,) float64 or None.
+        starts: (a + 1,) where those of each anchor begin.
+    """
+
+    items: Ids
+    scores: NDArray[np.float64] | None
+    starts: Ids
+
+    def column(self, kind: str, values: list[Any]) -> Column:
+        """The column of lists of these values, one value for each document."""
+        return Column(kind, sliced(values, self.starts))
+
+    def score_column(self) -> Column:
+        """The column of lists of scores."""
+        return self.column("floats", [] if self.scores is None else self.scores.tolist())
 
 
 def _shortest(scores: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The float64 with the shortest decimals that round to each float32: 0.1, not 0.10000000149011612."""
+    """Return the float64 with the shortest decimals that round to each float32: 0.1, not 0.10000000149011612."""
     return scores.astype(np.str_).astype(np.float64)
 
 
 def sliced(values: list[Any], starts: Ids) -> list[list[Any]]:
-    """A flat list cut at `starts`, (rows + 1,)."""
+    """Split a flat list at `starts`, (rows + 1,)."""
     edges = starts.tolist()
     return [values[start:stop] for start, stop in pairwise(edges)]

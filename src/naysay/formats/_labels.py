@@ -1,7 +1,7 @@
-"""What the rows of one side are called: names, texts and titles, gathered a block at a time.
+"""Names, texts and titles of queries or documents, gathered a block at a time.
 
-Texts are data: nothing here assumes that they are clean. A lone surrogate, which is what a byte of broken UTF-8 becomes
-when a file is read, passes through lists; only Arrow, and so Parquet, cannot hold it.
+Texts need not be clean. A lone surrogate, which a byte of broken UTF-8 becomes when a file is read, passes through
+lists; only Arrow, and so Parquet, cannot hold it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,23 @@ _BLOCK = 4096
 
 @final
 class Labels:
-    """The rows of the queries, or of the corpus.
-
-    names    their string ids, or None: then a row is called by its number
+    """Names and texts of the queries, or of the corpus.
 
     Args:
-        n: How many rows there are.
-        texts: Their texts, or None.
-        titles: The titles of documents, or None.
+        side: "query" or "corpus", for errors.
+        n: How many rows there are; None takes the length of what is given.
+        ids: String ids: a list, an array, an Arrow array or a Vocabulary. Row numbers by default.
+        texts: Texts, likewise, or None.
+        titles: Titles of documents, likewise, or None.
+
+    Attributes:
+        names: Function rows -> ids, or None.
+        texts: Function rows -> texts, or None.
+        titles: Function rows -> titles, or None.
     """
 
     def __init__(self, side: str, n: int | None, *, ids: Any = None, texts: Any = None, titles: Any = None) -> None:
-        """Take what users hand in; refuse other lengths than `n`, other things than strings, and ids that repeat."""
+        """Raise for other lengths than `n`, for values that are not strings, and for repeated ids."""
         given = {f"{side}_ids": ids, f"{side}_texts": texts, f"{side}_titles": titles}
         sizes = {name: sized(name, values) for name, values in given.items() if values is not None}
         self.n = n if n is not None else next(iter(sizes.values()), 0)
@@ -44,44 +49,44 @@ class Labels:
             check_distinct(f"{side}_ids", self.names(np.arange(self.n)))
 
     def called(self, rows: NDArray[np.int64]) -> list[str]:
-        """The ids of rows as strings: their names, or else their numbers."""
+        """Return the ids of rows as strings: names, or else numbers."""
         return self.names(rows) if self.names is not None else [str(row) for row in rows.tolist()]
 
     def ids(self, rows: NDArray[np.int64]) -> list[Any]:
-        """The ids of rows: names where there are some, otherwise whole numbers."""
+        """Return the ids of rows: names, or else integers."""
         return self.names(rows) if self.names is not None else rows.tolist()
 
     def values(self, rows: NDArray[np.int64]) -> list[Any]:
-        """What stands in a training file: the texts where there are some, otherwise the ids."""
+        """Return what a training file holds: texts, or else ids."""
         return self.texts(rows) if self.texts is not None else self.ids(rows)
 
     def kind(self, *, of_ids: bool = False) -> str:
-        """The type of such a column: "text" or "number"."""
+        """Return the type of such a column: "text" or "number"."""
         return "text" if self.names is not None or (self.texts is not None and not of_ids) else "number"
 
     def check_utf8(self, side: str) -> None:
-        """Refuse strings that UTF-8 cannot hold, for files that must be UTF-8."""
+        """Raise for strings that UTF-8 cannot hold, for files that must be UTF-8."""
         for name, gather in (("ids", self.names), ("texts", self.texts), ("titles", self.titles)):
             for start in range(0, self.n if gather is not None else 0, _BLOCK):
                 _check_block(f"{side}_{name}", gather, start, min(start + _BLOCK, self.n))
 
 
 def sized(parameter: str, values: Any) -> int:
-    """How many strings were given; a single string is not a list of them."""
+    """Return the number of strings; raise for a single string."""
     if isinstance(values, str) or not hasattr(values, "__len__"):
         raise_invalid(parameter, "a sequence of strings", shown(values))
     return len(values)
 
 
 def strings(parameter: str, values: Any) -> list[str]:
-    """A list of strings from a list, an array, an Arrow array or a vocabulary."""
+    """Return a list of strings from a list, an array, an Arrow array or a vocabulary."""
     size = sized(parameter, values)
     gather = _gather(parameter, values)
     return gather(np.arange(size)) if gather is not None else []
 
 
 def _gather(parameter: str, values: Any) -> Gather | None:
-    """The function that gathers strings by row; anything but strings is refused with its first row."""
+    """Return the function that gathers strings by row; raise for values that are not strings."""
     if values is None:
         return None
     if isinstance(values, Vocabulary):
@@ -98,7 +103,7 @@ def _gather(parameter: str, values: Any) -> Gather | None:
 
 
 def _from_arrow(parameter: str, values: Any) -> Gather:
-    """The same for an Arrow array, which is not copied."""
+    """Do the same for an Arrow array, which is not copied."""
     import pyarrow as pa
 
     if not isinstance(values, pa.Array | pa.ChunkedArray) or values.null_count:
@@ -110,7 +115,7 @@ def _from_arrow(parameter: str, values: Any) -> Gather:
 
 
 def check_distinct(parameter: str, names: Sequence[str]) -> None:
-    """Refuse an id that is there twice, with both rows."""
+    """Raise for an id that occurs twice, with both rows."""
     if len({*names}) == len(names):
         return
     first: dict[str, int] = {}

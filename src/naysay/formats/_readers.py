@@ -1,4 +1,4 @@
-"""How the rows of each format become pairs: one function a format, from a block of rows to the collector."""
+"""Readers of the rows of each format: one function per format, from a block of rows to the collector."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from naysay.checks import raise_invalid, shown
 from naysay.formats.training_file import Collector
 
 Ids = NDArray[np.int64]
-_LABELS = ("label", "labels", "score", "scores")  # what sentence-transformers takes for labels
+_LABELS = ("label", "labels", "score", "scores")  # columns that sentence-transformers takes for labels
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Some rows of a file, and how to name one that is wrong.
+    """Some rows of a file.
 
     Args:
         names: The columns of the file, in order.
-        numbers: The line, or row, of each of them.
-        where: "line" or "row".
+        numbers: The line, or row, number of each row.
+        rows: Objects or arrays.
+        where: "line" or "row", for errors.
     """
 
     names: tuple[str, ...]
@@ -35,11 +36,11 @@ class Rows:
     where: str
 
     def raise_invalid(self, place: int, rule: str, got: object) -> NoReturn:
-        """Refuse the row at `place` of this block."""
+        """Raise for the row at `place` of this block."""
         raise_invalid("path", rule, f"{shown(got)} in {self.where} {self.numbers[place]}")
 
     def column(self, name: str) -> list[Any]:
-        """A column of single values: strings, or whole numbers."""
+        """Return a column of single values: strings or integers."""
         values = [row.get(name) for row in self.rows]
         if not {*map(type, values)} <= {str, int}:
             place = next(place for place, value in enumerate(values) if type(value) not in (str, int))
@@ -49,12 +50,11 @@ class Rows:
         return values
 
     def lists(self, name: str, inner: tuple[type, ...] = (str, int)) -> tuple[Ids, list[Any]]:
-        """A column of lists, flat: the row in this block of each value, and the values."""
+        """Return a column of lists, flat: the row of each value in this block, and the values."""
         values = [row.get(name) for row in self.rows]
         kinds = {*map(type, values)} - {list}
         if kinds or not {*map(type, chain.from_iterable(values))} <= {*inner}:
-            bad = (place for place, value in enumerate(values) if not _is_list(value, inner))
-            place = next(bad)
+            place = next(place for place, value in enumerate(values) if not _is_list(value, inner))
             words = " or ".join(_WORDS[kind] for kind in inner)
             self.raise_invalid(
                 place, f"a file with a list of {words} for {name!r} in every {self.where}", values[place]
@@ -63,7 +63,7 @@ class Rows:
         return np.repeat(np.arange(len(values)), counts), list(chain.from_iterable(values))
 
     def scores(self, name: str, rows: Ids) -> list[float] | None:
-        """The column of scores beside a column of lists, if there is one; of the same lengths."""
+        """Return the scores that belong to a column of lists, or None; raise if the lengths differ."""
         if name not in self.names:
             return None
         own, values = self.lists(name, (float, int))
@@ -141,10 +141,10 @@ def _label(rows: Rows, place: int, mark: Any) -> bool:
     return bool(mark)
 
 
-def _beside(
+def _per_anchor(
     anchor: str, positives: str, negatives: str, positive_scores: str, negative_scores: str
 ) -> Callable[[Rows, Collector], None]:
-    """A row for each anchor: one column of positives, one of negatives, scores beside them."""
+    """Make a reader of one row per anchor: a column of positives, one of negatives, and their scores."""
 
     def read(rows: Rows, into: Collector) -> None:
         anchors = into.queries.codes(rows.column(anchor))
@@ -197,7 +197,7 @@ def _nemo_inline(rows: Rows, into: Collector) -> None:
     for row in rows.rows:
         if isinstance(row.get("pos_doc"), str):
             row["pos_doc"] = [row["pos_doc"]]
-    _beside("query", "pos_doc", "neg_doc", "", "")(rows, into)
+    _per_anchor("query", "pos_doc", "neg_doc", "", "")(rows, into)
 
 
 def _colbert(rows: Rows, into: Collector) -> None:
@@ -225,13 +225,13 @@ _READERS: dict[str, Callable[[Rows, Collector], None]] = {
     "n-tuple": _tuples,
     "labelled-pair": _labelled_pair,
     "labelled-list": _labelled_list,
-    "flagembedding": _beside("query", "pos", "neg", "pos_scores", "neg_scores"),
+    "flagembedding": _per_anchor("query", "pos", "neg", "pos_scores", "neg_scores"),
     "tevatron": _tevatron,
     "tevatron-ids": _tevatron_ids,
     "nemo": _nemo,
     "nemo-inline": _nemo_inline,
     "colbert": _colbert,
     "colbert-nway": _colbert,
-    "ids": _beside("anchor", "positives", "negatives", "positive_scores", "negative_scores"),
+    "ids": _per_anchor("anchor", "positives", "negatives", "positive_scores", "negative_scores"),
 }
 READERS: Mapping[str, Callable[[Rows, Collector], None]] = MappingProxyType(_READERS)

@@ -1,6 +1,6 @@
-"""Lines of text files, plain or compressed, and JSON among them; what is wrong is told with its line.
+"""Lines of text files, plain or compressed, and JSON lines. Errors name the line.
 
-Bytes that are not UTF-8 become lone surrogates (PEP 383), so that no text is lost or changed on its way through.
+Bytes that are not UTF-8 become lone surrogates (PEP 383), so that no text is lost or changed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from naysay.checks import raise_invalid, shown
+from naysay.files import raise_unreadable
 
-_BLOCK = 1 << 22  # bytes of lines that are read at a time
+_BYTES = 1 << 22  # bytes of lines that are read at a time
 _MARK = b"\xef\xbb\xbf"  # a byte order mark, which some editors put before the first line
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The file as bytes, through .gz or .xz; a missing or damaged one is refused."""
+    """Open a file as bytes, through .gz or .xz; raise if it is missing or damaged."""
     ways: dict[str, Any] = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
     try:
         stream: BinaryIO = ways.get(path.suffix, open)(path, "rb")
@@ -34,14 +35,14 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         try:
             yield stream
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-            raise_invalid("path", "a whole file", f"{shown(str(path))} ({str(error).splitlines()[0]})")
+            raise_unreadable("path", "a whole file", path, error)
 
 
 def line_blocks(path: Path) -> Iterator[tuple[list[int], list[bytes]]]:
-    """Blocks of (numbers, lines), counted from 1; lines of white space alone are left out."""
+    """Yield blocks of (numbers, lines), counted from 1, without blank lines."""
     count = 0
     with opened(path) as stream:
-        while lines := stream.readlines(_BLOCK):
+        while lines := stream.readlines(_BYTES):
             if count == 0:
                 lines[0] = lines[0].removeprefix(_MARK)
             kept = [(number, line) for number, line in enumerate(lines, count + 1) if not line.isspace()]
@@ -52,17 +53,17 @@ def line_blocks(path: Path) -> Iterator[tuple[list[int], list[bytes]]]:
 
 
 def json_blocks(path: Path) -> Iterator[tuple[list[int], list[Any]]]:
-    """Blocks of (numbers, values), one JSON value a line."""
+    """Yield blocks of (numbers, values), one JSON value per line."""
     for numbers, lines in line_blocks(path):
         texts = [decoded(line) for line in lines]
         try:
             yield numbers, list(map(json.loads, texts))
         except ValueError:
-            _refuse_first(path, numbers, texts)
+            _raise_first(path, numbers, texts)
 
 
-def _refuse_first(path: Path, numbers: list[int], texts: list[str]) -> None:
-    """Find the line that is no JSON, and say what is wrong with it."""
+def _raise_first(path: Path, numbers: list[int], texts: list[str]) -> None:
+    """Raise for the first line that is not JSON."""
     for number, text in zip(numbers, texts, strict=True):
         try:
             json.loads(text)
@@ -73,10 +74,10 @@ def _refuse_first(path: Path, numbers: list[int], texts: list[str]) -> None:
 
 
 def decoded(line: bytes) -> str:
-    """The text of a line, nothing lost."""
+    """Return the text of a line, without losing bytes."""
     return line.decode("utf-8", "surrogateescape")
 
 
 def encoded(text: str) -> bytes:
-    """The bytes that `decoded` gave."""
+    """Return the bytes that `decoded` was given."""
     return text.encode("utf-8", "surrogateescape")

@@ -1,26 +1,21 @@
-"""Files that appear whole or not at all: rows go to a draft beside the target, which then takes its place.
-
-Each of these is entered with `with` and gives a function that writes a block of columns.
-"""
+"""Writers of training files, block by block: JSON, Parquet and data sets. A file appears whole or not at all."""
 
 from __future__ import annotations
 
 import importlib
 import json
-import os
 import re
-import secrets
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from naysay.checks import raise_invalid, shown
+from naysay.checks import raise_invalid
 from naysay.errors import MissingExtraError
-from naysay.files import check_target
-from naysay.formats._columns import Column, Columns, arrow_schema, rows_of
+from naysay.files import check_target, draft_of
+from naysay.formats._blocks import Column, Columns, Job, arrow_schema, rows_of
+from naysay.formats._table import Format
 
 Write = Callable[[Columns], None]
 _GROUP = 1 << 25  # bytes of a row group of Parquet, or of a batch of Arrow
@@ -31,7 +26,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place that cannot be written to, before any work."""
+    """Raise unless a training file can be written at `path`."""
     if path.suffix.lower() != ".hf":
         check_target("path", path)
     elif not path.parent.is_dir():
@@ -40,33 +35,48 @@ def check_place(path: Path) -> None:
         raise_invalid("path", "new, or a data set on disk", repr(str(path)))
 
 
-@contextmanager
-def draft_of(path: Path) -> Iterator[Path]:
-    """A draft beside `path` that takes its place at the end, and is gone if anything fails."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    old = draft.with_name(draft.name + ".old")
-    try:
-        yield draft
-        if path.is_dir():
-            os.replace(path, old)  # a folder cannot be replaced in one step
-        try:
-            os.replace(draft, path)
-        except BaseException:
-            if old.exists():
-                os.replace(old, path)
-            raise
-        shutil.rmtree(old, ignore_errors=True)
-    except OSError as error:
-        raise_invalid("path", "a file that can be written", f"{shown(str(path))} ({error.strerror})")
-    finally:
-        if draft.is_dir():
-            shutil.rmtree(draft, ignore_errors=True)
-        else:
-            draft.unlink(missing_ok=True)
+def write_blocks(
+    target: Path,
+    chosen: Format,
+    job: Job,
+    corpus_path: str | None,
+    wrote: Callable[[int], None] | None = None,
+) -> int:
+    """Write all blocks to `target`, by way of a draft, and return the number of rows.
+
+    Args:
+        target: The file.
+        chosen: Its format.
+        job: What is written.
+        corpus_path: The path of the corpus, for NeMo's header.
+        wrote: Called with the number of anchors of each block, or None.
+    """
+    rows, kind = 0, target.suffix.lower()
+    with (
+        draft_of(target, "path") as draft,
+        _writer(draft, kind, chosen, job, corpus_path) as write,
+    ):
+        for block in job.blocks():
+            columns = chosen.columns(block)
+            write(columns)
+            rows += rows_of(columns)
+            if wrote is not None:
+                wrote(len(block.anchors))
+    return rows
+
+
+def _writer(draft: Path, kind: str, chosen: Format, job: Job, corpus_path: str | None) -> AbstractContextManager[Write]:
+    """Return the writer for a kind of file."""
+    if kind == ".json":
+        return json_document(draft, {"corpus": {"path": corpus_path}})
+    if kind not in (".parquet", ".hf"):
+        return json_lines(draft, arrays=chosen.arrays)
+    empty = chosen.columns(job.block(0, 0))
+    return parquet(draft, empty) if kind == ".parquet" else data_set(draft, empty)
 
 
 def json_line(row: Any) -> bytes:
-    """A row as JSON in UTF-8; what UTF-8 cannot hold, and what some readers take for the end of a line, is escaped."""
+    """Return a row as JSON in UTF-8; lone surrogates, and what some readers take for the end of a line, are escaped."""
     text = _ENCODER.encode(row)
     if not text.isascii():
         text = _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -74,7 +84,7 @@ def json_line(row: Any) -> bytes:
 
 
 def _objects(columns: Columns, *, arrays: bool) -> Iterator[Any]:
-    """The rows as JSON objects, or as arrays without names."""
+    """Yield the rows as JSON objects, or as arrays without names."""
     rows = zip(*(column.values for column in columns.values()), strict=True)
     names = list(columns)
     return map(list, rows) if arrays else (dict(zip(names, row, strict=True)) for row in rows)
@@ -82,7 +92,7 @@ def _objects(columns: Columns, *, arrays: bool) -> Iterator[Any]:
 
 @contextmanager
 def json_lines(draft: Path, *, arrays: bool) -> Iterator[Write]:
-    """One JSON object a line, or one array; a line is written as soon as it is made."""
+    """Write one JSON object, or one array, per line."""
     with draft.open("wb", buffering=1 << 20) as stream:
         yield lambda columns: stream.writelines(
             chain.from_iterable((json_line(row), b"\n") for row in _objects(columns, arrays=arrays))
@@ -91,7 +101,7 @@ def json_lines(draft: Path, *, arrays: bool) -> Iterator[Write]:
 
 @contextmanager
 def json_document(draft: Path, header: dict[str, Any]) -> Iterator[Write]:
-    """One JSON object: the header, and the rows as the list "data"; streamed all the same."""
+    """Write one JSON object: the header, and the rows as the list "data", streamed."""
     with draft.open("wb", buffering=1 << 20) as stream:
         stream.write(json_line(header)[:-1] + b', "data": [')
         between = [b"\n"]
@@ -107,7 +117,7 @@ def json_document(draft: Path, header: dict[str, Any]) -> Iterator[Write]:
 
 @contextmanager
 def parquet(draft: Path, empty: Columns) -> Iterator[Write]:
-    """Parquet, in row groups of some 32 MB; `empty` are the columns without rows."""
+    """Write Parquet in row groups of about 32 MB; `empty` are the columns without rows."""
     import pyarrow.parquet as pq
 
     with pq.ParquetWriter(draft, arrow_schema(empty), compression="zstd") as file, _grouped(file, empty) as write:
@@ -116,7 +126,7 @@ def parquet(draft: Path, empty: Columns) -> Iterator[Write]:
 
 @contextmanager
 def data_set(draft: Path, empty: Columns) -> Iterator[Write]:
-    """A folder as `datasets.load_from_disk` reads it; the rows pass through one file of Arrow beside it."""
+    """Write a folder for `datasets.load_from_disk`; the rows pass through one Arrow file beside it."""
     import pyarrow as pa
 
     datasets = need_datasets()
@@ -130,7 +140,7 @@ def data_set(draft: Path, empty: Columns) -> Iterator[Write]:
 
 
 def need_datasets() -> Any:
-    """The package `datasets`, or a refusal that names the pip command."""
+    """Import the package `datasets`; raise with the pip command if it is missing."""
     try:
         datasets: Any = importlib.import_module("datasets")
     except ImportError as error:
@@ -141,7 +151,7 @@ def need_datasets() -> Any:
 
 @contextmanager
 def _grouped(file: Any, empty: Columns) -> Iterator[Write]:
-    """Blocks gathered into tables of some size, written by `file.write_table`."""
+    """Collect blocks into larger tables, written by `file.write_table`."""
     import pyarrow as pa
 
     schema = arrow_schema(empty)
@@ -164,7 +174,7 @@ def _grouped(file: Any, empty: Columns) -> Iterator[Write]:
 
 
 def _parts(columns: Columns) -> Iterator[Columns]:
-    """The rows halved until a part has few enough characters, or is one row."""
+    """Halve the rows until a part has few enough characters, or is one row."""
     rows = rows_of(columns)
     if rows <= 1 or sum(_characters(column) for column in columns.values()) <= _PART:
         if rows:
@@ -175,7 +185,7 @@ def _parts(columns: Columns) -> Iterator[Columns]:
 
 
 def _characters(column: Column) -> int:
-    """How long the texts of a column are."""
+    """Count the characters of a column."""
     if column.kind == "text":
         return sum(map(len, column.values))
     if column.kind == "texts":

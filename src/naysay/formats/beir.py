@@ -1,4 +1,4 @@
-"""BEIR's folders: a corpus, queries and judgements, as the benchmarks of retrieval are given out."""
+"""BEIR folders: a corpus, queries and relevance judgements."""
 
 from __future__ import annotations
 
@@ -16,18 +16,23 @@ from naysay.vocabulary import Vocabulary
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Beir:
-    """A task of BEIR.
+    """A data set in BEIR's layout, as `read_beir` returns it.
 
     Args:
-        query_ids: The queries that the split judges, in the order of their file.
-        query_texts: The queries that the split judges, in the order of their file.
-        corpus_ids: All documents; an empty title is "".
-        corpus_titles: All documents; an empty title is "".
-        corpus_texts: All documents; an empty title is "".
-        positives: Pairs with a grade of at least `least`; their vocabularies are the ids.
-        dropped: {"grade below 1": judgements}: judged, and not positive.
+        query_ids: The ids of the queries that the split judges, in the order of their file.
+        query_texts: Their texts.
+        corpus_ids: The ids of all documents.
+        corpus_titles: Their titles, "" where there is none.
+        corpus_texts: Their texts.
+        positives: Pairs with a grade of at least `min_grade`; their vocabularies are the ids.
+        dropped: {"grade below 1": judgements}: judged, but not positive.
+
+    Example:
+        >>> Beir(["q1"], ["cat"], ["d1"], ["Cats"], ["They purr."], Positives.from_pairs([0], [0])).documents()
+        ['Cats They purr.']
     """
 
     query_ids: list[str]
@@ -39,22 +44,39 @@ class Beir:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def documents(self) -> list[str]:
-        """Title and text joined by a space, as BEIR's own models read them."""
+        """Join title and text by a space, as BEIR's own models read them."""
         return [f"{title} {text}".strip() for title, text in zip(self.corpus_titles, self.corpus_texts, strict=True)]
 
 
 @public
-def read_beir(folder: str | Path, split: str = "test", *, least: int = 1) -> Beir:
-    """Read corpus.jsonl, queries.jsonl and qrels/{split}.tsv of a folder; each may be compressed, .gz or .xz.
+def read_beir(folder: str | Path, split: str = "test", *, min_grade: int = 1) -> Beir:
+    r"""Read corpus.jsonl, queries.jsonl and qrels/{split}.tsv of a folder; each may be compressed, .gz or .xz.
 
-    Queries that the split does not judge are left out, as BEIR does. A malformed line, an id that is there twice, and
-    a judgement of an unknown id are refused with their line.
+    Queries that the split does not judge are left out, as BEIR does.
 
     Args:
-        least: The lowest grade that makes a document a positive.
+        folder: The folder.
+        split: The name of the file of judgements, without its ending.
+        min_grade: The lowest grade that makes a document a positive.
+
+    Returns:
+        Queries, documents and positives.
+
+    Raises:
+        NaysayError: If a file is missing, a line is malformed, an id occurs twice, or a judgement has an unknown id.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> folder = Path(mkdtemp())
+        >>> _ = (folder / "corpus.jsonl").write_text('{"_id": "d1", "title": "", "text": "a cat"}')
+        >>> _ = (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "cat"}')
+        >>> (folder / "qrels").mkdir()
+        >>> _ = (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1")
+        >>> read_beir(folder).positives.pairs()[1].tolist()
+        [0]
     """
     root = Path(folder)
-    check_whole("least", least, 1)
+    check_whole("min_grade", min_grade, 1)
     if not root.is_dir():
         raise_invalid("folder", "an existing folder", repr(str(root)))
     judged = _file(root / "qrels", f"{split}.tsv", "split")
@@ -62,7 +84,7 @@ def read_beir(folder: str | Path, split: str = "test", *, least: int = 1) -> Bei
     query_ids, queries = _records(_file(root, "queries.jsonl", "folder"), ())
     anchors, items, grades = _judgements(judged, query_ids, corpus_ids)
     used = np.unique(anchors)
-    positive = grades >= least
+    positive = grades >= min_grade
     names = list(query_ids)
     positives = Positives.from_pairs(
         np.searchsorted(used, anchors[positive]),
@@ -80,12 +102,12 @@ def read_beir(folder: str | Path, split: str = "test", *, least: int = 1) -> Bei
         corpus_titles=documents["title"],
         corpus_texts=documents["text"],
         positives=positives,
-        dropped={f"grade below {least}": below} if below else {},
+        dropped={f"grade below {min_grade}": below} if below else {},
     )
 
 
 def _file(folder: Path, name: str, parameter: str) -> Path:
-    """A file of that name, plain or compressed."""
+    """Return the file of that name, plain or compressed."""
     for suffix in ("", ".gz", ".xz"):
         if (folder / f"{name}{suffix}").is_file():
             return folder / f"{name}{suffix}"
@@ -124,7 +146,7 @@ def _parts(path: Path, number: int, value: Any) -> tuple[str, str]:
 
 def _judgements(path: Path, queries: dict[str, int], corpus: dict[str, int]) -> tuple[Any, Any, Any]:
     """(queries, documents, grades) as rows; the first line is a header."""
-    found: list[tuple[int, int, int]] = []
+    judged: list[tuple[int, int, int]] = []
     head = True
     for numbers, lines in line_blocks(path):
         for number, line in zip(numbers, lines, strict=True):
@@ -140,8 +162,8 @@ def _judgements(path: Path, queries: dict[str, int], corpus: dict[str, int]) -> 
                     raise_invalid(
                         "split", f"one that judges {what} of the folder", f"{shown(name)} {_at(path, number)}"
                     )
-            found.append((queries[fields[0]], corpus[fields[1]], int(fields[2])))
-    table = np.array(found, np.int64).reshape(-1, 3)
+            judged.append((queries[fields[0]], corpus[fields[1]], int(fields[2])))
+    table = np.array(judged, np.int64).reshape(-1, 3)
     return table[:, 0], table[:, 1], table[:, 2]
 
 

@@ -1,16 +1,16 @@
-"""Reading a training file back: which anchors, positives and negatives it holds."""
+"""read_negatives: the anchors, positives and negatives of a training file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from naysay.checks import public, raise_invalid, shown
-from naysay.formats._read_rows import Table, opened_table
 from naysay.formats._readers import READERS, Rows
 from naysay.formats._table import format_called
+from naysay.formats._table_files import Table, opened_table
 from naysay.formats.training_file import Collector, TrainingFile
 
-# Columns that only one format has; sentence-transformers' four are told by their labels and their number of columns.
+# Columns that only one format has. The four of sentence-transformers are recognised by labels and number of columns.
 _MARKS = (
     ("flagembedding", ("query", "pos", "neg")),
     ("tevatron", ("query_id", "query", "positive_passages", "negative_passages")),
@@ -24,22 +24,36 @@ _TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembed
 
 @public
 def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
-    """Read a training file in any format that `write_negatives` writes, "trec" aside (`read_run` reads it).
+    """Read a training file in any format that `write_negatives` writes, except "trec" (use `read_run`).
 
     In the formats of sentence-transformers the order of columns counts, not their names: the first is the anchor, the
-    second the positive. Labelled pairs with scores instead of labels are refused: nothing says which are positives.
-    The lists of "tevatron" keep title and text joined by a space. Texts stay as they are, also broken ones; a malformed
-    line is refused with its number. Memory: the distinct texts, and 20 bytes for each pair.
+    second the positive. Labelled pairs with scores instead of labels cannot be read: the file does not contain which
+    are positives. Titles and texts of "tevatron" are joined by a space. Texts stay as they are, even broken ones.
+    Memory: the distinct texts, and 20 bytes for each pair.
 
     Args:
         path: .parquet, .jsonl or .json (also .gz or .xz), or .hf, a data set on disk.
-        format: None tells it by the columns.
+        format: The format; recognised by the columns by default.
+
+    Returns:
+        The contents as arrays, in the terms of `write_negatives`.
+
+    Raises:
+        NaysayError: If the format is not recognised or does not fit, or a line is malformed.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "train.jsonl"
+        >>> _ = path.write_text('{"anchor": "cat", "positive": "a cat", "negative": "a dog"}')
+        >>> training = read_negatives(path)
+        >>> training.format, training.corpus_texts, training.ids.tolist()
+        ('triplet', ['a cat', 'a dog'], [[1]])
     """
     target = Path(path)
     name = None if format is None else format_called(format)
     table = opened_table(target)
     if name is None:
-        name = format_told(table)
+        name = format_of(table)
     check_fit(name, table)
     into = Collector()
     for numbers, rows in table.blocks:
@@ -48,10 +62,10 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
     return into.finished(target, name, are_texts=name in _TEXT_ONLY)
 
 
-def format_told(table: Table) -> str:
-    """The format, by the first row."""
+def format_of(table: Table) -> str:
+    """Recognise the format by the columns and the first row."""
     if table.first is None and not table.names:
-        raise_invalid("path", "a file with rows", f"none in {str(table.path)!r}", "Pass format for an empty one.")
+        raise_invalid("path", "a file with rows", f"none in {str(table.path)!r}", "Pass `format` for an empty one.")
     if table.arrays:
         return "colbert" if len(table.first) == 3 and type(table.first[1]) is int else "colbert-nway"
     present = {*table.names}
@@ -66,11 +80,11 @@ def format_told(table: Table) -> str:
     if len(plain) >= 3:
         return "triplet" if len(plain) == 3 else "n-tuple"
     got = "columns " + ", ".join(map(repr, table.names)) if table.names else shown(table.first)
-    raise_invalid("path", "a file of a known format", got, "Pass format.")
+    raise_invalid("path", "a file of a known format", got, "Pass `format`.")
 
 
 def check_fit(name: str, table: Table) -> None:
-    """Refuse a file whose columns are not those of the format."""
+    """Raise if the columns are not those of the format."""
     is_array = name.startswith("colbert")
     if table.first is None and not table.names:
         return

@@ -1,4 +1,4 @@
-"""Runs in TREC's form, in and out: `query Q0 document rank score tag`, one candidate a line."""
+"""TREC runs: `query Q0 document rank score tag`, one candidate per line."""
 
 from __future__ import annotations
 
@@ -13,28 +13,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
-from naysay.formats import _whole_files as whole_files
+from naysay.files import draft_of
 from naysay.formats._labels import Labels, check_distinct, strings
 from naysay.formats._text_lines import decoded, encoded, line_blocks
+from naysay.formats._whole_files import check_place
 from naysay.search.found import Found
 from naysay.vocabulary import Vocabulary
 
 Ids = NDArray[np.int64]
 _FIELDS = "lines of six fields (query Q0 document rank score tag)"
-_SPACE = re.compile(r"[ \t\n\r\x0b\x0c]|^$")  # what ends a field, or is none
+_SPACE = re.compile(r"[ \t\n\r\x0b\x0c]|^$")  # what ends a field, or an empty one
 _BLOCK = 4096
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """What a run file says.
+    """A run file, as `read_run` returns it.
 
     Args:
         found: The candidates of each query: score descending, id ascending.
-        tag: The name in the last field of the first line.
+        tag: The name of the run, from the first line.
         lines: How many candidates the file has.
-        dropped: {"reason": lines} that are not in `found`.
+        dropped: {reason: lines} that are not in `found`.
+
+    Example:
+        >>> Run(Found.empty(1, 2), "bm25", 3, {"unknown document": 3}).dropped
+        {'unknown document': 3}
     """
 
     found: Found
@@ -52,16 +58,29 @@ def read_run(
     depth: int | None = None,
     unknown: str = "raise",
 ) -> Run:
-    """Read a run file; .gz and .xz are read as they are.
+    r"""Read a TREC run file, plain or compressed (.gz, .xz).
 
-    Candidates are ranked by their scores, as trec_eval does; the ranks in the file are not looked at. A document that
-    is there twice for a query is refused: the file would not say which score it has.
+    Candidates are ranked by their scores, as trec_eval does; the ranks in the file are ignored.
 
     Args:
-        query_ids: The names of the rows, in order; or how many there are, if the file has row numbers.
-        corpus_ids: The names of the rows, in order; or how many there are, if the file has row numbers.
-        depth: At most so many candidates a query; None keeps all.
-        unknown: What becomes of lines with a name that is not among them: "raise", or "drop", counted.
+        path: The file.
+        query_ids: The names of the queries, in order; or how many there are, if the file has row numbers.
+        corpus_ids: The names of the documents, likewise.
+        depth: The most candidates per query; all by default.
+        unknown: What to do with a line of an unknown name: "raise", or "drop" (counted in `Run.dropped`).
+
+    Returns:
+        The candidates, and what was dropped.
+
+    Raises:
+        NaysayError: If a line is malformed, a name is unknown, or a document occurs twice for a query.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "bm25.trec"
+        >>> _ = path.write_text("q1 Q0 d2 1 0.5 bm25\nq1 Q0 d1 2 0.25 bm25\n")
+        >>> read_run(path, ["q1"], ["d1", "d2"]).found.ids.tolist()
+        [[1, 0]]
     """
     check_one_of("unknown", unknown, ("raise", "drop"))
     width = None if depth is None else check_whole("depth", depth, 1)
@@ -87,17 +106,36 @@ def read_run(
     return Run(found, tag, len(lines), dropped)
 
 
+@public
 def write_run(
     path: str | Path, found: Found, *, query_ids: Any = None, corpus_ids: Any = None, tag: str = "naysay"
 ) -> int:
-    """Write candidates as a run, ranked from 1 by score, then by row; the number of lines.
+    """Write candidates as a TREC run, ranked from 1 by score, then by row.
 
     Args:
-        query_ids: The names of the rows; None calls them by number. A name holds no white space.
-        corpus_ids: The names of the rows; None calls them by number. A name holds no white space.
+        path: The file.
+        found: The candidates of each query.
+        query_ids: The names of the queries, without white space; row numbers by default.
+        corpus_ids: The names of the documents, likewise.
+        tag: The name of the run.
+
+    Returns:
+        The number of lines.
+
+    Raises:
+        NaysayError: If the file cannot be written, or a name has white space.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "run.trec"
+        >>> write_run(path, Found(np.array([[1, 0]]), np.array([[0.5, 0.25]], np.float32)))
+        2
+        >>> print(path.read_text(), end="")
+        0 Q0 1 1 0.5 naysay
+        0 Q0 0 2 0.25 naysay
     """
     target = Path(path)
-    whole_files.check_place(target)
+    check_place(target)
     queries = Labels("query", len(found.ids), ids=query_ids)
     size = int(found.ids.max(initial=-1)) + 1 if corpus_ids is None else len(corpus_ids)
     corpus = Labels("corpus", size, ids=corpus_ids)
@@ -105,14 +143,14 @@ def write_run(
 
 
 def write_lines(target: Path, ids: Ids, scores: NDArray[np.float32], queries: Labels, corpus: Labels, tag: str) -> int:
-    """The lines of a run, a block of queries at a time, to a draft that takes the place of `target`."""
+    """Write the lines of a run, a block of queries at a time, by way of a draft; return their number."""
     for parameter, labels in (("query_ids", queries), ("corpus_ids", corpus)):
         if labels.names is not None:
             blocks = (np.arange(start, min(start + _BLOCK, labels.n)) for start in range(0, labels.n, _BLOCK))
             check_fields(parameter, map(labels.names, blocks))
     check_fields("tag", [[tag]])
     end, lines = b" " + encoded(tag) + b"\n", 0
-    with whole_files.draft_of(target) as draft, draft.open("wb", buffering=1 << 20) as stream:
+    with draft_of(target, "path") as draft, draft.open("wb", buffering=1 << 20) as stream:
         for start in range(0, len(ids), _BLOCK):
             block, numbers = ids[start : start + _BLOCK], scores[start : start + _BLOCK]
             rows, places = np.nonzero(block >= 0)
@@ -130,14 +168,14 @@ def write_lines(target: Path, ids: Ids, scores: NDArray[np.float32], queries: La
 
 
 def check_fields(parameter: str, blocks: Iterable[Sequence[str]]) -> None:
-    """Refuse names that would be two fields, none, or no bytes."""
+    """Raise for names that would be two fields, or none."""
     for row, name in enumerate(chain.from_iterable(blocks)):
         if not isinstance(name, str) or _SPACE.search(name):
             raise_invalid(parameter, "without white space, and not empty", f"{shown(name)} at row {row}")
 
 
 def _index(parameter: str, names: Sequence[str] | Vocabulary | int) -> dict[bytes, int]:
-    """{name: row} in bytes, as the file has them."""
+    """{name: row}, in bytes as in the file."""
     if isinstance(names, int | np.integer):
         size = check_whole(parameter, names, 0)
         return {str(row).encode(): row for row in range(size)}
@@ -147,7 +185,7 @@ def _index(parameter: str, names: Sequence[str] | Vocabulary | int) -> dict[byte
 
 
 def _lines(path: Path) -> Iterator[tuple[list[int], list[tuple[bytes, ...]]]]:
-    """Blocks of (line numbers, six columns)."""
+    """Yield blocks of (line numbers, six columns)."""
     for numbers, lines in line_blocks(path):
         fields = list(map(bytes.split, lines))
         if {*map(len, fields)} != {6}:
@@ -165,16 +203,18 @@ def _check_names(parameter: str, numbers: list[int], names: Sequence[bytes], cod
     bad = np.flatnonzero(codes < 0)
     if len(bad):
         got = f"{shown(decoded(names[bad[0]]))} in line {numbers[bad[0]]}"
-        raise_invalid(parameter, "all the names in the run", f"no {got}", "unknown='drop' leaves such lines out.")
+        raise_invalid(
+            parameter, "all the names in the run", f"no {got}", "Pass 'drop' for `unknown` to leave such lines out."
+        )
 
 
 def _numbers(numbers: list[int], column: Sequence[bytes]) -> NDArray[np.float32]:
-    """Scores, rounded to float32; the first that is no finite number is refused."""
+    """Return scores as float32; raise for the first that is not a finite number."""
     try:
         exact = np.array(column).astype(np.float64)
     except ValueError:
         exact = np.array([_number(text) for text in column])
-    with np.errstate(over="ignore"):  # too large for float32 is refused below
+    with np.errstate(over="ignore"):  # too large for float32 raises below
         scores = exact.astype(np.float32)
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
@@ -191,7 +231,7 @@ def _number(text: bytes) -> float:
 
 
 def _check_once(anchors: Ids, items: Ids, lines: Ids) -> None:
-    """Refuse a document that is there twice for one query."""
+    """Raise if a document occurs twice for one query."""
     order = np.lexsort((lines, items, anchors))
     again = (np.diff(anchors[order]) == 0) & (np.diff(items[order]) == 0)
     if again.any():
@@ -202,7 +242,7 @@ def _check_once(anchors: Ids, items: Ids, lines: Ids) -> None:
 
 
 def _ranked(anchors: Ids, items: Ids, scores: NDArray[np.float32], n: int, depth: int | None) -> tuple[Found, int]:
-    """The candidates as rows in canonical order, and how many were below `depth`."""
+    """Return the candidates in canonical order, and how many were below `depth`."""
     order = np.lexsort((items, -scores, anchors))
     anchors, items, scores = anchors[order], items[order], scores[order]
     places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
@@ -210,6 +250,6 @@ def _ranked(anchors: Ids, items: Ids, scores: NDArray[np.float32], n: int, depth
     kept = places < width
     ids = np.full((n, width), -1, np.int64)
     ids[anchors[kept], places[kept]] = items[kept]
-    found = np.full((n, width), -np.inf, np.float32)
-    found[anchors[kept], places[kept]] = scores[kept]
-    return Found(ids, found), int((~kept).sum())
+    values = np.full((n, width), -np.inf, np.float32)
+    values[anchors[kept], places[kept]] = scores[kept]
+    return Found(ids, values), int((~kept).sum())

@@ -1,4 +1,4 @@
-"""What a training file says: known pairs and negatives as they come out of it, gathered into arrays."""
+"""TrainingFile: the pairs and negatives of a training file, collected into arrays."""
 
 from __future__ import annotations
 
@@ -10,33 +10,43 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid, shown
+from naysay.checks import public, raise_invalid, shown
 from naysay.positives import Positives
 
 Ids = NDArray[np.int64]
-_MANY = 1 << 24  # rows that are no trouble even if most of them are empty
+_MANY = 1 << 24  # rows that fit in memory even if most of them are empty
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingFile:
-    """What a training file says, in the terms that `write_negatives` takes.
+    """The contents of a training file, in the terms of `write_negatives`.
+
+    Documents are numbered in the order in which they occur: all positives first, then negatives.
 
     Args:
-        path: Where it was read, and as what.
-        format: Where it was read, and as what.
+        path: The file.
+        format: Its format.
         rows: The rows, or lines, of the file.
-        ids: (n, k) int64, -1 empty: the distinct negatives of each anchor, in the order in which they came.
-        scores: (n, k) float32 or None; NaN where the slot is empty, or the file gives none for it.
-        positives: The pairs that the file calls positive. A negative that is among them stays a negative here: to
-            find such is why one reads the file.
-        positive_scores: Beside the pairs of `positives`, or None.
-        query_ids: The names of rows where the file has some; None where it has row numbers or texts only. Documents
-            stand in the order in which they came: all positives first, then negatives.
-        corpus_ids: The names of rows where the file has some; None where it has row numbers or texts only.
-            Documents stand in the order in which they came: all positives first, then negatives.
-        query_texts: Their texts, where the file has them; without ids, distinct texts are distinct rows.
-        corpus_texts: Their texts, where the file has them; without ids, distinct texts are distinct rows.
+        ids: (n, k) int64, -1 empty: the distinct negatives of each anchor, in the order in which they occur.
+        scores: (n, k) float32 or None; NaN where the slot is empty, or the file has no score for it.
+        positives: The positive pairs of the file. A negative that is also a positive stays a negative here, so that
+            such contradictions can be found.
+        positive_scores: One for each pair of `positives`, or None.
+        query_ids: The names of the anchors; None if the file has row numbers or texts only.
+        query_texts: The texts of the anchors, if the file has them. Without ids, distinct texts are distinct anchors.
+        corpus_ids: The names of the documents, likewise.
+        corpus_texts: The texts of the documents, likewise.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from naysay.formats import read_negatives
+        >>> path = Path(mkdtemp()) / "train.jsonl"
+        >>> _ = path.write_text('{"query": "cat", "pos": ["a cat"], "neg": ["a dog", "a car"]}')
+        >>> training = read_negatives(path)
+        >>> training.query_texts, [training.corpus_texts[document] for document in training.ids[0]]
+        (['cat'], ['a dog', 'a car'])
     """
 
     path: Path
@@ -54,17 +64,17 @@ class TrainingFile:
 
 @final
 class Side:
-    """The queries, or the documents, of a file: names or texts in the order of their first appearance, or numbers."""
+    """The queries, or the documents, of a file: names or texts in order of first occurrence, or row numbers."""
 
     def __init__(self, what: str) -> None:
         self.what = what
         self.index: dict[Any, int] = {}
-        self.numbered: bool | None = None  # not known before the first value
+        self.numbered: bool | None = None  # unknown before the first value
         self.size = 0
         self.texts: dict[int, str] = {}
 
     def codes(self, values: Sequence[Any]) -> Ids:
-        """(m,) the row of each value; whole numbers are rows themselves."""
+        """(m,) the row of each value; integers are rows themselves."""
         kinds = {*map(type, values)}
         if not kinds:
             return np.empty(0, np.int64)
@@ -86,7 +96,7 @@ class Side:
         return rows
 
     def named(self, ids: Sequence[Any], texts: Sequence[str]) -> Ids:
-        """The rows of ids, and the texts that belong to them; an id with two texts is refused."""
+        """Return the rows of ids and store their texts; raise for an id with two texts."""
         rows = self.codes(ids)
         for place, (row, text) in enumerate(zip(rows.tolist(), texts, strict=True)):
             if self.texts.setdefault(row, text) != text:
@@ -94,12 +104,12 @@ class Side:
                 raise_invalid("path", f"a file with one text for each of its {self.what}", got)
         return rows
 
-    def in_order(self, appearances: list[Ids]) -> Ids:
-        """(size,) a new number for each row, by the order of appearances, whatever blocks it was read in."""
+    def in_order(self, occurrences: list[Ids]) -> Ids:
+        """(size,) a new number for each row, by the order of occurrence, whatever blocks it was read in."""
         order = np.arange(self.size)
         if self.index:
-            seen, first = np.unique(np.concatenate(appearances), return_index=True)
-            order[seen[np.argsort(first)]] = np.arange(len(seen))
+            used, first = np.unique(np.concatenate(occurrences), return_index=True)
+            order[used[np.argsort(first)]] = np.arange(len(used))
             names = list(self.index)
             back = np.argsort(order).tolist()
             self.texts = {place: self.texts[row] for place, row in enumerate(back) if row in self.texts}
@@ -107,12 +117,12 @@ class Side:
         return order
 
     def check_gaps(self, count: int) -> None:
-        """Refuse numbers that are keys of something else: most rows would be empty."""
+        """Raise for sparse numbers, such as database keys: most rows would be empty."""
         if self.size > _MANY and self.size > 100 * count:
             rule = f"a file with {self.what} numbered from 0 without wide gaps"
             raise_invalid("path", rule, f"{self.size - 1} among {count} of them")
 
-    def answer(self, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
+    def result(self, *, are_texts: bool) -> tuple[list[str] | None, list[str] | None]:
         """(ids, texts) of all rows; either may be None."""
         if self.texts:
             names = None if self.numbered else list(self.index)
@@ -124,7 +134,7 @@ class Side:
 
 @final
 class Collector:
-    """Pairs of rows, gathered block by block."""
+    """Pairs of rows, collected block by block."""
 
     def __init__(self) -> None:
         self.queries, self.corpus = Side("queries"), Side("documents")
@@ -134,13 +144,13 @@ class Collector:
         self.scored = {True: False, False: False}  # positives, and negatives
 
     def add(self, anchors: Ids, items: Ids, scores: Sequence[float] | None, *, positive: bool) -> None:
-        """(m,) pairs, and their scores where the file has some."""
+        """Add (m,) pairs, and their scores if the file has any."""
         self.scored[positive] |= scores is not None
         beside = np.full(len(items), np.nan, np.float32) if scores is None else np.array(scores, np.float32)
         (self.positive if positive else self.negative).append((anchors, items, beside))
 
     def finished(self, path: Path, name: str, *, are_texts: bool) -> TrainingFile:
-        """All of it as arrays; pairs that came more than once stay once, with the first score."""
+        """Return everything as arrays; a repeated pair is kept once, with its first score."""
         for side in (self.queries, self.corpus):
             side.check_gaps(sum(len(part[1]) for part in (*self.positive, *self.negative)))
         n, size = self.queries.size, self.corpus.size
@@ -148,17 +158,17 @@ class Collector:
         anchors, items, scores = _first(self.negative, order, by_item=False)
         places = np.arange(len(anchors)) - np.searchsorted(anchors, anchors)
         shape = (n, int(places.max(initial=-1)) + 1)
-        ids, found = np.full(shape, -1, np.int64), np.full(shape, np.nan, np.float32)
-        ids[anchors, places], found[anchors, places] = items, scores
+        ids, values = np.full(shape, -1, np.int64), np.full(shape, np.nan, np.float32)
+        ids[anchors, places], values[anchors, places] = items, scores
         owners, known, beside = _first(self.positive, order, by_item=True)
-        query_ids, query_texts = self.queries.answer(are_texts=are_texts)
-        corpus_ids, corpus_texts = self.corpus.answer(are_texts=are_texts)
+        query_ids, query_texts = self.queries.result(are_texts=are_texts)
+        corpus_ids, corpus_texts = self.corpus.result(are_texts=are_texts)
         return TrainingFile(
             path=path,
             format=name,
             rows=self.rows,
             ids=ids,
-            scores=found if self.scored[False] else None,
+            scores=values if self.scored[False] else None,
             positives=Positives.from_pairs(owners, known, n, size),
             positive_scores=beside if self.scored[True] else None,
             query_ids=query_ids,
@@ -171,7 +181,7 @@ class Collector:
 def _first(
     parts: list[tuple[Ids, Ids, NDArray[np.float32]]], order: Ids, *, by_item: bool
 ) -> tuple[Ids, Ids, NDArray[np.float32]]:
-    """The distinct pairs, sorted by anchor; of one anchor by item, or else in the order in which they came."""
+    """Return the distinct pairs, sorted by anchor, then by item or by order of occurrence."""
     none = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
     anchors, items, scores = (np.concatenate(column) for column in zip(none, *parts, strict=True))
     items = order[items]

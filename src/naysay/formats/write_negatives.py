@@ -1,4 +1,4 @@
-"""Writing mined negatives as the training file of a library: streamed in blocks, whole or not at all."""
+"""write_negatives: mined negatives as a training file of another library."""
 
 from __future__ import annotations
 
@@ -12,25 +12,32 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay._rows import offsets
 from naysay.arrays import to_numpy
-from naysay.checks import check_range, first_bad, raise_invalid, whole_numbers
-from naysay.formats import _whole_files as whole_files
-from naysay.formats import _write_checks as write_checks
+from naysay.checks import as_array, check_one_of, check_range, first_bad, public, raise_invalid, whole_numbers
 from naysay.formats import runs
 from naysay.formats._blocks import Ids, Job
 from naysay.formats._labels import Labels
 from naysay.formats._table import FORMATS, Format, format_called
-from naysay.formats._write_blocks import write_blocks
+from naysay.formats._whole_files import check_place, write_blocks
 from naysay.positives import POSITIVE, Positives
+
+_BLOCK = 1 << 16
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Written:
-    """What was written.
+    """What `write_negatives` wrote.
 
     Args:
+        path: The file.
+        format: Its format.
         rows: The rows, or lines, of the file.
-        dropped: {"reason": anchors}: those that the format has no row for.
+        dropped: {reason: anchors} that the format has no row for.
+
+    Example:
+        >>> Written(Path("train.jsonl"), "triplet", 3, {"no negative": 1}).dropped
+        {'no negative': 1}
     """
 
     path: Path
@@ -39,6 +46,7 @@ class Written:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
+@public
 def write_negatives(
     path: str | Path,
     format: str,
@@ -59,28 +67,34 @@ def write_negatives(
 ) -> Written:
     """Write the negatives of each anchor in a format that a trainer reads.
 
-    An anchor with several positives has a row for each of them in the formats whose row is a pair or a triple, in
-    order, and its negatives are repeated, as sentence-transformers does. O(written cells), memory of one block.
+    In the formats whose row is a pair or a triple, an anchor with several positives has a row for each of them, in
+    order, with the same negatives, as in sentence-transformers. The file appears whole or not at all. O(written cells)
+    time, memory of one block.
 
     Args:
-        path: A file in an existing folder; .parquet, .jsonl or .hf (a data set on disk) decides its kind.
+        path: A file in an existing folder. Its ending decides the kind: .parquet, .jsonl or .hf (a data set on disk).
         format: "triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "tevatron", "tevatron-ids",
             "nemo", "nemo-inline", "colbert", "colbert-nway", "ids" or "trec".
         ids: (n, k), the negatives of anchor i in row i, -1 empty.
-        positives: The known pairs; a negative that is one of them is refused, and so is one to ignore.
-        scores: (n, k): a run in "trec" needs them, the others write them if `with_scores`.
+        positives: The known pairs. No negative may be one of them, or be marked to be ignored.
+        scores: (n, k). "trec" needs them, the other formats write them if `with_scores`.
         positive_scores: One for each pair of `positives`, in the order of `positives.pairs()`.
-        query_ids: What rows are called: lists, Arrow arrays or a Vocabulary; None calls them by number.
-        corpus_ids: What rows are called: lists, Arrow arrays or a Vocabulary; None calls them by number.
-        query_texts: Their texts; without them the formats that can hold ids hold ids.
-        corpus_texts: Their texts; without them the formats that can hold ids hold ids.
-        corpus_titles: Titles of documents, which "tevatron" keeps apart.
-        with_scores: Whether scores are written beside the documents; in the formats of sentence-transformers they
-            take the place of labels.
-        short: What "n-tuple" and "colbert-nway" do with an anchor that has fewer than k negatives: "drop" it (the
-            default), which is counted, or "raise".
-        corpus_path: Where the corpus of "nemo" lies; its last part is the corpus_id.
-        tag: The name of the run in "trec"; "naysay" if none is given.
+        query_ids: Names of the anchors: a list, an Arrow array or a Vocabulary. Row numbers by default.
+        corpus_ids: Names of the documents, likewise.
+        query_texts: Texts of the anchors. Without texts, the formats that can hold ids hold ids.
+        corpus_texts: Texts of the documents, likewise.
+        corpus_titles: Titles of the documents; only for "tevatron".
+        with_scores: Whether scores are written beside the documents. In the labelled formats they replace the labels.
+        short: What "n-tuple" and "colbert-nway" do with an anchor that has fewer than k negatives: "drop" (the
+            default; counted in `Written.dropped`) or "raise".
+        corpus_path: The path of the corpus, for "nemo"; its last part is the corpus_id.
+        tag: The name of the run, for "trec"; "naysay" by default.
+
+    Returns:
+        The number of rows, and of anchors that were dropped.
+
+    Raises:
+        NaysayError: If the file cannot be written, an argument does not fit the format, or a negative is a known pair.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -92,11 +106,11 @@ def write_negatives(
         {"anchor": 1, "positive": 0, "negative": 1}
     """
     name, target = format_called(format, "trec"), Path(path)
-    whole_files.check_place(target)
+    check_place(target)
     negatives = whole_numbers("ids", to_numpy(ids), "(n, k)").astype(np.int64, copy=False)
     if not negatives.shape[1]:
         raise_invalid("ids", "of shape (n, k), k at least 1", f"shape {negatives.shape}")
-    write_checks.check_options(name, short, corpus_path, tag, titles=corpus_titles is not None)
+    check_options(name, short, corpus_path, tag, titles=corpus_titles is not None)
     if not isinstance(positives, Positives):
         raise_invalid("positives", "a Positives", type(positives).__name__)
     queries = Labels("query", len(negatives), ids=query_ids, texts=query_texts)
@@ -104,18 +118,18 @@ def write_negatives(
     size = None if sized else max(positives.n_items, int(negatives.max(initial=-1)) + 1)
     corpus = Labels("corpus", size, ids=corpus_ids, texts=corpus_texts, titles=corpus_titles)
     check_range("ids", negatives, corpus.n, "documents", least=-1)
-    write_checks.check_known(positives, negatives, corpus.n)
+    _check_known(positives, negatives, corpus.n)
     used = with_scores or name == "trec"
-    number = write_checks.score_array("scores", scores, negatives.shape, (negatives >= 0) & used)
+    number = _score_array("scores", scores, negatives.shape, (negatives >= 0) & used)
     if name == "trec":
         return _run(target, negatives, number, queries, corpus, tag)
     chosen = FORMATS[name]
     indptr, items, kept = _pairs(positives, len(negatives))
-    beside = write_checks.score_array("positive_scores", positive_scores, kept.shape, kept & used)
+    beside = _score_array("positive_scores", positive_scores, kept.shape, kept & used)
     number, beside = (number, None if beside is None else beside[kept]) if with_scores else (None, None)
-    write_checks.check_needs(chosen, target, queries, corpus)
+    _check_needs(chosen, target, queries, corpus)
     if with_scores:
-        write_checks.check_scores(chosen, number, beside)
+        _check_scores(chosen, number, beside)
     corpus_id = "" if corpus_path is None else Path(corpus_path).name
     job = Job(negatives, number, indptr, items, beside, queries, corpus, corpus_id)
     dropped = _dropped(chosen, job, short)
@@ -133,7 +147,7 @@ def _run(
 
 
 def _pairs(positives: Positives, n: int) -> tuple[Ids, Ids, NDArray[np.bool_]]:
-    """The positives of n anchors as rows, and which of the known pairs they are."""
+    """(indptr, items, kept): the positives of n anchors, and which of the known pairs they are."""
     kept = np.ones(len(positives), bool) if positives.relation is None else positives.relation == POSITIVE
     counts = np.zeros(n, np.int64)
     counts[: positives.n_anchors] = positives.count()
@@ -141,10 +155,10 @@ def _pairs(positives: Positives, n: int) -> tuple[Ids, Ids, NDArray[np.bool_]]:
 
 
 def _dropped(chosen: Format, job: Job, short: str | None) -> dict[str, int]:
-    """{"reason": anchors} that have no row; with short="raise" the first one short of negatives is refused."""
+    """{reason: anchors} that have no row; raises for an anchor short of negatives if short="raise"."""
     found, k = (job.ids >= 0).sum(axis=1), job.ids.shape[1]
     if short == "raise" and (found < k).any():
-        rule = f"{k} negatives for each anchor, because of short='raise'"
+        rule = f"{k} negatives for each anchor, because `short` is 'raise'"
         raise_invalid("ids", rule, first_bad(found, found < k))
     if chosen.keeps:
         return {}
@@ -153,3 +167,81 @@ def _dropped(chosen: Format, job: Job, short: str | None) -> dict[str, int]:
     if chosen.rectangular:
         reasons[f"fewer than {k} negatives"] = ~without & (found > 0) & (found < k)
     return {reason: int(anchors.sum()) for reason, anchors in reasons.items() if anchors.any()}
+
+
+def check_options(name: str, short: str | None, corpus_path: str | None, tag: str | None, *, titles: bool) -> None:
+    """Raise for options that have no effect on the format, and for one that is missing."""
+    if titles and name != "tevatron":
+        advice = "Join titles and texts first."
+        raise_invalid("corpus_titles", f"left out for the format {name!r}", "titles", advice)
+    if short is not None:
+        check_one_of("short", short, ("drop", "raise"))
+        if name == "trec" or not FORMATS[name].rectangular:
+            raise_invalid("short", f"left out for the format {name!r}, which holds rows of any length", repr(short))
+    if corpus_path is not None and name != "nemo":
+        raise_invalid("corpus_path", f"left out for the format {name!r}", repr(corpus_path))
+    if corpus_path is None and name == "nemo":
+        advice = "It is the folder of the corpus that the documents' ids are of."
+        raise_invalid("corpus_path", "given for the format 'nemo'", None, advice)
+    if tag is not None and name != "trec":
+        raise_invalid("tag", f"left out for the format {name!r}", repr(tag))
+
+
+def _check_needs(chosen: Format, target: Path, queries: Labels, corpus: Labels) -> None:
+    """Raise if the format has another kind of file, or needs texts that are missing."""
+    if target.suffix.lower() not in chosen.suffixes:
+        rule = f"a file that ends in {' or '.join(chosen.suffixes)} for the format {chosen.name!r}"
+        raise_invalid("path", rule, repr(str(target)))
+    for side, labels in (("query", queries), ("corpus", corpus)):
+        if side in chosen.texts and labels.texts is None:
+            raise_invalid(f"{side}_texts", f"given for the format {chosen.name!r}", None)
+        if target.suffix.lower() in (".parquet", ".hf"):
+            labels.check_utf8(side)
+
+
+def _check_scores(
+    chosen: Format, scores: NDArray[np.float32] | None, positive_scores: NDArray[np.float32] | None
+) -> None:
+    """Raise if the format cannot hold scores, or if scores that it needs are missing."""
+    if chosen.scores == "none":
+        raise_invalid("with_scores", f"False for the format {chosen.name!r}, which has no place for scores", True)
+    if scores is None:
+        raise_invalid("scores", "given for a file with scores", None)
+    if chosen.scores == "both" and positive_scores is None:
+        raise_invalid("positive_scores", f"given for a file with scores in the format {chosen.name!r}", None)
+
+
+def _check_known(positives: Positives, ids: Ids, n_items: int) -> None:
+    """Raise if a negative is a known pair."""
+    if positives.n_anchors > len(ids):
+        raise_invalid("positives", f"of at most {len(ids)} anchors, the rows of ids", positives.n_anchors)
+    if positives.n_items > n_items:
+        raise_invalid("positives", f"of at most {n_items} items, the size of the corpus", positives.n_items)
+    first, count = "", 0
+    for start in range(0, positives.n_anchors, _BLOCK):
+        stop = min(start + _BLOCK, positives.n_anchors)
+        block = np.where(ids[start:stop] < positives.n_items, ids[start:stop], -1)
+        rows, places = np.nonzero(positives.contains(np.arange(start, stop), block, relation="any"))
+        if len(rows):
+            first = first or f"item {block[rows[0], places[0]]} of anchor {start + rows[0]}"
+            count += len(rows)
+    if count:
+        rule = "negatives, none of them known to be a positive or to be ignored"
+        raise_invalid("ids", rule, f"{first} ({count} such pair{'s' if count > 1 else ''})")
+
+
+def _score_array(
+    parameter: str, given: ArrayLike | None, shape: tuple[int, ...], used: NDArray[np.bool_]
+) -> NDArray[np.float32] | None:
+    """Return scores as float32; raise unless they are finite where `used`."""
+    if given is None:
+        return None
+    scores = as_array(parameter, to_numpy(given))
+    if scores.shape != shape or scores.dtype.kind not in "fiu":
+        raise_invalid(parameter, f"numbers of shape {shape}", f"shape {scores.shape} {scores.dtype}")
+    with np.errstate(over="ignore"):  # too large for float32 raises below
+        number = scores.astype(np.float32)
+    bad = used & ~np.isfinite(number)
+    if bad.any():
+        raise_invalid(parameter, "finite", first_bad(number, bad))
+    return number

@@ -1,4 +1,4 @@
-"""Hard negatives as Arrow tables, in the four forms that sentence-transformers trains on. No row is a Python object."""
+"""Results of `mine_hard_negatives`: Arrow tables in four formats, built without Python objects, and statistics."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import offsets
+from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.integrations._hard_negatives import Picked
-from naysay.integrations._text_pairs import TextPairs
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -24,11 +24,11 @@ _ROW = 8  # bytes that a row counts for, besides its text
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """What the formats are made of.
+    """The contents of a result.
 
     Args:
-        names: [anchor, positive], the columns' names.
-        pairs: The texts and who is paired with whom.
+        names: The names of the columns: [anchor, positive].
+        pairs: The texts and the pairs.
         picked: The negatives.
     """
 
@@ -36,10 +36,10 @@ class Rows:
     pairs: TextPairs
     picked: Picked
 
-    def table(self, form: str, *, with_scores: bool) -> Any:
-        """An Arrow table of one of the four forms."""
+    def table(self, format: str, *, with_scores: bool) -> Any:
+        """Return an Arrow table in one of the four formats."""
         makers = dict(zip(FORMATS, (self._triplets, self._tuples, self._labelled_pairs, self._lists), strict=True))
-        return makers[form](with_scores=with_scores)
+        return makers[format](with_scores=with_scores)
 
     def triples(self) -> tuple[Ids, Ids, Ids]:
         """For each (anchor, positive, negative): its pair, the row of its anchor, the column of its negative."""
@@ -107,14 +107,14 @@ class Rows:
         return {anchor: texts(self.pairs.queries, anchors), positive: texts(self.pairs.corpus, items)}
 
 
-def names_of(form: str, count: int, *, with_scores: bool) -> list[str]:
-    """What the columns of a form are called besides the first two."""
-    if form == "triplet":
+def names_of(format: str, count: int, *, with_scores: bool) -> list[str]:
+    """Return the names of the columns of a format after the first two."""
+    if format == "triplet":
         return ["negative", *["scores"] * with_scores]
-    if form == "n-tuple":
+    if format == "n-tuple":
         return [*(f"negative_{place + 1}" for place in range(count)), *["scores"] * with_scores]
     singular = "score" if with_scores else "label"
-    return [singular if form == "labeled-pair" else f"{singular}s"]
+    return [singular if format == "labeled-pair" else f"{singular}s"]
 
 
 def _table(columns: dict[str, Any]) -> Any:
@@ -124,7 +124,7 @@ def _table(columns: dict[str, Any]) -> Any:
 
 
 def fingerprint(table: Any) -> str:
-    """16 hexadecimal digits of the contents of a table, read where they lie.
+    """Return a hash of the contents of a table, in 16 hexadecimal digits.
 
     `datasets` would make its own from a pickle, which takes several times the memory of the table.
     """
@@ -138,7 +138,7 @@ def fingerprint(table: Any) -> str:
 
 
 def texts(array: Any, ids: Ids) -> Any:
-    """The texts of these rows as a column of strings, in chunks that 32-bit offsets can hold."""
+    """Return the texts of these rows as a column of strings, in chunks that 32-bit offsets can hold."""
     import pyarrow as pa
 
     chunks = [_taken(array, ids[start:stop]) for start, stop in pairwise(_edges(_weights(array, ids)))]
@@ -146,7 +146,7 @@ def texts(array: Any, ids: Ids) -> Any:
 
 
 def text_lists(array: Any, ids: Ids, counts: Ids) -> Any:
-    """Lists of texts, `counts` of them in each row."""
+    """Return lists of texts, `counts` of them in each row."""
     import pyarrow as pa
 
     starts = offsets(counts)
@@ -162,7 +162,7 @@ def text_lists(array: Any, ids: Ids, counts: Ids) -> Any:
 
 
 def lists_of(values: NDArray[Any], counts: Ids) -> Any:
-    """Lists of numbers, `counts` of them in each row."""
+    """Return lists of numbers, `counts` of them in each row."""
     import pyarrow as pa
 
     starts = offsets(counts)
@@ -177,7 +177,7 @@ def lists_of(values: NDArray[Any], counts: Ids) -> Any:
 
 
 def number_lists(rows: NDArray[np.float32]) -> Any:
-    """(rows, w) numbers as lists of float64, which is what they become from Python's floats."""
+    """Return (rows, w) numbers as lists of float64, like Python's floats."""
     return lists_of(rows.astype(np.float64).reshape(-1), np.full(len(rows), rows.shape[1]))
 
 
@@ -188,7 +188,7 @@ def _taken(array: Any, ids: Ids) -> Any:
 
 
 def _weights(array: Any, ids: Ids) -> Ids:
-    """(rows,) how many bytes each of these texts takes."""
+    """(rows,) the bytes of each of these texts."""
     import pyarrow.compute as pc
 
     sizes: Ids = pc.binary_length(array).to_numpy(zero_copy_only=False)
@@ -196,6 +196,63 @@ def _weights(array: Any, ids: Ids) -> Ids:
 
 
 def _edges(weights: Ids) -> list[int]:
-    """Where chunks of rows begin, and the end of the last, so that none is much heavier than it may be."""
+    """Return where chunks of rows begin, and the end of the last, so that none is much larger than _CHUNK."""
     part = np.cumsum(weights) // _CHUNK
     return [*np.flatnonzero(np.diff(part, prepend=-1)).tolist(), len(weights)] if len(weights) else []
+
+
+def measured(scores: NDArray[np.float32]) -> dict[str, float]:
+    """Return {measure: value} of these scores; {} if there are none."""
+    if not len(scores):
+        return {}
+    wide = scores.astype(np.float64)
+    lowest, quarter, median, three, highest = np.quantile(wide, [0, 0.25, 0.5, 0.75, 1]).tolist()
+    mean, deviation = float(wide.mean()), float(wide.std())
+    return {
+        "Mean": mean,
+        "Std": deviation,
+        "Min": lowest,
+        "25%": quarter,
+        "Median": median,
+        "75%": three,
+        "Max": highest,
+    }
+
+
+def statistics(rows: Rows, values: dict[str, Any], wanted: int) -> str:
+    """Return a table of scores, and of what was skipped and what is missing, as text.
+
+    "Negative" is over (anchor, positive, negative), so an anchor with two positives has each of its negatives twice, as
+    in a file of triplets. A candidate is counted for one rule, the first that it broke. Shares are of all candidates
+    within the ranks.
+
+    Args:
+        rows: The result.
+        values: {parameter: value}, for the rules that dropped something.
+        wanted: How many negatives an anchor should have.
+    """
+    picked, pairs = rows.picked, rows.pairs
+    places, owners, columns = rows.triples()
+    positive, negative = picked.positive_scores, picked.scores[owners, columns]
+    parts = (positive, negative, positive[places] - negative)
+    lines = [f"{'':<6} {'Positive':>14} {'Negative':>14} {'Difference':>14}"]
+    lines.append(f"{'Count':<6} {len(positive):>14,} {len(negative):>14,}")
+    measures = [measured(part) for part in parts]
+    for name in measures[0]:
+        cells = [f"{of[name]:.4f}" if of else "-" for of in measures]
+        lines.append(f"{name:<6} {cells[0]:>14} {cells[1]:>14} {cells[2]:>14}")
+    for rule, count in picked.dropped.items():
+        setting = f" of {values[rule]}" if rule in values else ""
+        share = count / max(1, picked.considered)
+        lines.append(f"Skipped {count:,} of {picked.considered:,} candidates ({share:.2%}): {rule}{setting}.")
+    missing = wanted - np.count_nonzero(picked.ids >= 0, axis=1)
+    short = int(np.count_nonzero(missing))
+    if short:
+        share = short / len(pairs.queries)
+        ways = ["a larger range_max"] * picked.cut + ["looser bounds"] * bool(picked.dropped)
+        advice = f"{' or '.join(ways).capitalize()} would find more." if ways else "There are no more documents."
+        lines.append(
+            f"{short:,} of {len(pairs.queries):,} anchors ({share:.2%}) have fewer than {wanted} negatives; "
+            f"{int(missing.sum()):,} are missing. {advice}"
+        )
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""mine_hard_negatives: the function of sentence-transformers, with our mining behind it."""
+"""mine_hard_negatives with the signature of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 from naysay.checks import check_one_of, check_whole, public
 from naysay.encode.texts import encode_texts, pool_of
 from naysay.formats._whole_files import need_datasets
-from naysay.integrations import _hard_negative_checks as checks
-from naysay.integrations._hard_negative_statistics import statistics
-from naysay.integrations._hard_negative_tables import FORMATS, Rows, fingerprint, names_of
+from naysay.integrations import _hard_negative_inputs as inputs
+from naysay.integrations._hard_negative_inputs import TextPairs
+from naysay.integrations._hard_negative_tables import FORMATS, Rows, fingerprint, names_of, statistics
 from naysay.integrations._hard_negatives import Rules, pick
-from naysay.integrations._text_pairs import TextPairs, own_texts, pair_up, read_columns, twin_texts
 from naysay.mining._known import pairs_of
 from naysay.mining.rescore import ScorePairs
 from naysay.positives import IGNORE, Positives
-from naysay.search.vectors import open_vectors
+from naysay.search.vectors import Vectors, as_vectors
 
 
 @public
@@ -64,57 +63,75 @@ def mine_hard_negatives(
     temperature: float | None = None,
     seed: int = 0,
 ) -> Any:
-    """Mine hard negatives for pairs of texts: the arguments, defaults and columns of `sentence_transformers.util`.
+    """Mine hard negatives for pairs of texts, with the arguments, defaults and columns of `sentence_transformers.util`.
 
-    sampling_strategy "top" or "random", and of ours "softmax", which needs a temperature, and "spread" over the ranks
-    include_positives whether positives are ranked among the negatives, for data that a reranker is measured on: n-tuple
+    Arguments that sentence-transformers does not have are keyword-only.
 
-    What is ours comes last, by name only:
+    **The result equals that of sentence-transformers** (6.2.0), row by row, except for its defects; each has a test:
 
-    **The answer equals theirs** (6.2.0), row by row, except where theirs is wrong, and there is a test of each:
-
-    0.  vectors of another model came out of the cache: theirs goes by the name of the base model, which a local
-        checkpoint does not have; ours by the weights
-    1.  an anchor that is a document as well was mined as its own negative
-    2.  there was no seed
-    3.  candidates that one rule had dropped were counted again for the next
-    4.  models that compare by dot product or distance were mined by cosine; pass metric="cosine" to have that back
-    5.  verbose=True failed on more than 16.7 million scores, after the mining
-    6.  range_min counted what the margins had left, and skipped good negatives; here it counts ranks
-    7.  the positive in other letters was the hardest negative
-    8.  the cross-encoder was called once for each query, also about padding, and not used without a margin or a bound
-    9.  one anchor with many positives widened the search for all
-    10. "random" was the only way but "top"
-    11. with a margin or a bound, candidates beyond range_max were taken: as many as the anchor with the most positives
-        has
-    12. a misspelt column name mined the first two columns; here it is refused
+    0.  The cache returned vectors of another model: its key is the name of the base model, which a local checkpoint
+        does not have. Here the key is a hash of the weights.
+    1.  An anchor that is also a document was mined as its own negative.
+    2.  There was no seed.
+    3.  Candidates that one rule had dropped were counted again for the next.
+    4.  Models that compare by dot product or distance were mined by cosine. Pass metric="cosine" for that.
+    5.  verbose=True failed on more than 16.7 million scores, after the mining.
+    6.  range_min counted what the margins had left, and skipped good negatives. Here it counts ranks.
+    7.  The positive in other letters was the hardest negative.
+    8.  The cross-encoder was called once for each query, also for padding, and ignored without a margin or a bound.
+    9.  One anchor with many positives widened the search for all.
+    10. "random" was the only alternative to "top".
+    11. With a margin or a bound, candidates beyond range_max were taken: as many as the anchor with the most positives
+        has.
+    12. A misspelt column name mined the first two columns. Here it raises.
 
     Cost: encoding; an exact search of O(n_anchors n_documents d), in bounded memory; a sort of each row.
 
     Args:
-        dataset: A `datasets.Dataset`, and so is the answer; or an Arrow table or a dictionary of lists, and the
-            answer is an Arrow table. Equal anchors are one, with several positives.
+        dataset: A `datasets.Dataset`, and so is the result; or an Arrow table or a dictionary of lists, and the result
+            is an Arrow table. Equal anchors are one anchor with several positives.
         model: A SentenceTransformer, or any object with `encode` (see `encode_texts`).
+        anchor_column_name: The column of anchors; the first by default.
+        positive_column_name: The column of positives; the second by default.
         corpus: More documents that may become negatives, besides the positives.
-        cross_encoder: An object with predict(pairs): its scores take the place of the model's.
-        range_min: Ranks that are looked at, from range_min + 1 to range_max; see `window` for the default.
-        range_max: Ranks that are looked at, from range_min + 1 to range_max; see `window` for the default.
-        max_score: What a negative may score; with several positives the margins are to the lowest of them.
-        min_score: What a negative may score; with several positives the margins are to the lowest of them.
-        absolute_margin: What a negative may score; with several positives the margins are to the lowest of them.
-        relative_margin: What a negative may score; with several positives the margins are to the lowest of them.
+        cross_encoder: An object with predict(pairs); its scores replace those of the model.
+        range_min: Skip this many of the nearest documents.
+        range_max: The last rank that may become a negative. By default as many as are probably needed.
+        max_score: The highest score of a negative.
+        min_score: The lowest score of a negative.
+        absolute_margin: A negative scores at least this much less than the lowest positive of its anchor.
+        relative_margin: A negative scores at most p - |p| relative_margin, p the lowest positive of its anchor.
+        num_negatives: How many negatives per anchor.
+        sampling_strategy: "top" or "random"; also "softmax", which needs a temperature, and "spread" over the ranks.
+        query_prompt_name: As in sentence-transformers.
+        query_prompt: As in sentence-transformers.
+        corpus_prompt_name: As in sentence-transformers.
+        corpus_prompt: As in sentence-transformers.
+        include_positives: Whether positives are ranked among the negatives, for evaluating a reranker; makes n-tuples.
         output_format: "triplet", "n-tuple" (an anchor with fewer than num_negatives has no row), "labeled-pair" or
             "labeled-list".
-        output_scores: Adds `scores` [positive, negatives], or puts `score` or `scores` in the place of labels.
-        use_faiss: Are accepted and change nothing: the search is exact and in blocks, anyway.
-        faiss_batch_size: Are accepted and change nothing: the search is exact and in blocks, anyway.
-        cache_folder: Where vectors are kept, by a hash of the model's weights and of the texts.
-        metric: "cosine", "dot" or "l2"; by default that which the model compares by.
-        duplicates: Whether a document that reads like the anchor or a positive in other letters ("Paris." for
-            "paris") stays out.
-        judge: A detector that drops what it suspects, or "auto": `Calibrated(0.05)` on the positives, so that no
+        output_scores: Add a column `scores`, or `score` in place of the labels.
+        batch_size: Of the models.
+        faiss_batch_size: Accepted for compatibility, without effect.
+        use_faiss: Accepted for compatibility, without effect: the search is exact and in blocks anyway.
+        use_multi_process: True or a list of devices: encode in several processes.
+        verbose: Whether to print statistics.
+        cache_folder: Where vectors are cached, by a hash of the model's weights and of the texts.
+        as_triplets: Deprecated, as in sentence-transformers.
+        margin: Deprecated, as in sentence-transformers.
+        metric: "cosine", "dot" or "l2"; the model's own by default.
+        duplicates: Whether to exclude documents that equal the anchor or a positive up to case, spaces and punctuation
+            ("Paris." and "paris").
+        judge: A detector that drops likely false negatives; "auto" is `Calibrated(0.05)` on the positives, so that no
             margin has to be guessed.
-        seed: Of everything that is drawn.
+        temperature: Of "softmax".
+        seed: Of "random" and "softmax".
+
+    Returns:
+        The negatives, in the columns of `output_format`.
+
+    Raises:
+        NaysayError: If an argument is invalid; before any text is encoded.
 
     Example:
         >>> from types import SimpleNamespace
@@ -127,112 +144,112 @@ def mine_hard_negatives(
         >>> mined.column_names, mined["negative"].to_pylist()
         (['query', 'answer', 'negative'], ['a dog', 'a cat', 'a cat'])
     """
-    if as_triplets is not None:
-        output_format = "triplet" if as_triplets else "n-tuple"
-        text = f"as_triplets is deprecated: pass output_format={output_format!r}."
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
+    output_format, output_scores = _current_format(output_format, as_triplets, output_scores)
     if margin is not None:
-        warnings.warn("margin is deprecated: pass absolute_margin.", DeprecationWarning, stacklevel=2)
         absolute_margin = margin
-    if output_format == "n-tuple-scores":
-        text = "output_format='n-tuple-scores' is deprecated: pass 'n-tuple' and output_scores=True."
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        output_format, output_scores = "n-tuple", True
+        warnings.warn("margin is deprecated: pass absolute_margin.", DeprecationWarning, stacklevel=3)
     check_one_of("output_format", output_format, FORMATS)
-    for name, value in (("batch_size", batch_size), ("faiss_batch_size", faiss_batch_size)):
-        check_whole(name, value, 1)
-    check_whole("seed", seed, 0)
+    for name, value, lowest in (
+        ("batch_size", batch_size, 1),
+        ("faiss_batch_size", faiss_batch_size, 1),
+        ("seed", seed, 0),
+    ):
+        check_whole(name, value, lowest)
     bounds: dict[str, float | None] = {
         "absolute_margin": absolute_margin,
         "relative_margin": relative_margin,
         "max_score": max_score,
         "min_score": min_score,
     }
-    checks.check_bounds(bounds)
-    checks.check_strategy(sampling_strategy, temperature)
-    checks.check_model(model, cross_encoder)
-    how = checks.metric_of(model, metric)
-    columns = read_columns(dataset, anchor_column_name, positive_column_name)
+    inputs.check_bounds(bounds)
+    inputs.check_strategy(sampling_strategy, temperature)
+    inputs.check_model(model, cross_encoder)
+    search_metric = inputs.metric_of(model, metric)
+    columns = inputs.read_columns(dataset, anchor_column_name, positive_column_name)
     plain = isinstance(dataset, Mapping) or not hasattr(dataset, "select_columns")
     package = None if plain else need_datasets()
-    pairs = pair_up(columns, corpus)
-    checks.check_judge(judge, len(pairs.queries))
-    # What scores below min_score is not replaced by what lies deeper, so it alone needs no more candidates.
+    pairs = inputs.pair_up(columns, corpus)
+    inputs.check_judge(judge, len(pairs.queries))
+    # What scores below min_score is not replaced by deeper candidates, so it alone does not need more of them.
     reasons = (absolute_margin, relative_margin, max_score, cross_encoder, judge)
     more = any(value is not None for value in reasons) or sampling_strategy in ("softmax", "spread")
-    first, last = checks.window(range_min, range_max, num_negatives, pairs.largest, more=more)
+    first, last = inputs.window(range_min, range_max, num_negatives, pairs.largest, more=more)
     if include_positives and output_format != "n-tuple":
-        _say("include_positives: the format is n-tuple, so that the ranking keeps its order.", show=verbose)
+        _print("include_positives: the format is n-tuple, so that the ranking keeps its order.", show=verbose)
         output_format = "n-tuple"
-    checks.check_names(columns.names, names_of(output_format, num_negatives, with_scores=output_scores))
-    _say(_opening(pairs, first, last), show=verbose)
-    rules = Rules(
-        first=first + 1,
-        last=last,
-        absolute_margin=absolute_margin,
-        relative_margin=relative_margin,
-        max_score=max_score,
-        min_score=min_score,
-        count=num_negatives,
-        how=sampling_strategy,
-        temperature=temperature,
-        seed=seed,
-    )
-    never = pairs.known().with_ignored(*own_texts(pairs))
-    if duplicates:
-        never = never.with_ignored(*twin_texts(pairs))
-    if include_positives:
-        never = Positives.from_pairs(*pairs_of(never, IGNORE), never.n_anchors, never.n_items)
+    inputs.check_names(columns.names, names_of(output_format, num_negatives, with_scores=output_scores))
+    _print(_opening(pairs, first, last), show=verbose)
+    selection = (num_negatives, sampling_strategy, temperature, seed)
+    rules = Rules(first + 1, last, absolute_margin, relative_margin, max_score, min_score, *selection)
+    excluded = _excluded(pairs, duplicates=duplicates, include_positives=include_positives)
     with ExitStack() as stack:
         folder = cache_folder
         if folder is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="naysay-"))
-        vectors = []
-        for side, texts, prompt, prompt_name in (
-            ("document", pairs.corpus, corpus_prompt, corpus_prompt_name),
-            ("query", pairs.queries, query_prompt, query_prompt_name),
-        ):
-            file = encode_texts(
-                model,
-                texts,
-                folder=folder,
-                batch_size=batch_size,
-                prompt=prompt,
-                prompt_name=None if prompt is not None else prompt_name,
-                side=side,
-                processes=use_multi_process,
-                cache=cache_folder is not None,
-                show=verbose,
-            )
-            vectors.append(open_vectors(side, file))
+        options: dict[str, Any] = {"folder": folder, "batch_size": batch_size, "processes": use_multi_process}
+        options |= {"cache": cache_folder is not None, "show": verbose}
+        corpus_prompts, query_prompts = (corpus_prompt, corpus_prompt_name), (query_prompt, query_prompt_name)
+        documents = _encoded(model, pairs.corpus, "document", corpus_prompts, options)
+        queries = _encoded(model, pairs.queries, "query", query_prompts, options)
         score = None
         if cross_encoder is not None:
             pool = stack.enter_context(pool_of(cross_encoder, use_multi_process))
-            score = _pairs_scored(cross_encoder, pairs, batch_size, pool)
-        picked = pick(vectors[1], vectors[0], pairs, never, how, rules, rescore=score, judge=judge)
+            score = _pair_scorer(cross_encoder, pairs, batch_size, pool)
+        picked = pick(queries, documents, pairs, excluded, search_metric, rules, rescore=score, judge=judge)
     rows = Rows(columns.names, pairs, picked)
     table = rows.table(output_format, with_scores=output_scores)
     if verbose:
-        _say(statistics(rows, bounds, num_negatives), show=True)
+        _print(statistics(rows, bounds, num_negatives), show=True)
     return table if package is None else package.Dataset(table, fingerprint=fingerprint(table))
 
 
-def _say(text: str, *, show: bool) -> None:
+def _current_format(output_format: str, as_triplets: bool | None, output_scores: bool) -> tuple[str, bool]:  # noqa: FBT001
+    """Translate the deprecated ways to choose the format."""
+    text = ""
+    if as_triplets is not None:
+        output_format = "triplet" if as_triplets else "n-tuple"
+        text = f"as_triplets is deprecated: pass output_format={output_format!r}."
+    if output_format == "n-tuple-scores":
+        text = "output_format='n-tuple-scores' is deprecated: pass 'n-tuple' and output_scores=True."
+        output_format, output_scores = "n-tuple", True
+    if text:
+        warnings.warn(text, DeprecationWarning, stacklevel=4)  # past this function and the decorator
+    return output_format, output_scores
+
+
+def _excluded(pairs: TextPairs, *, duplicates: bool, include_positives: bool) -> Positives:
+    """Return the pairs that are never negatives: positives, the anchor's own text, and duplicates."""
+    excluded = pairs.known().with_ignored(*inputs.own_texts(pairs))
+    if duplicates:
+        excluded = excluded.with_ignored(*inputs.duplicate_texts(pairs))
+    if include_positives:
+        excluded = Positives.from_pairs(*pairs_of(excluded, IGNORE), excluded.n_anchors, excluded.n_items)
+    return excluded
+
+
+def _encoded(model: Any, texts: Any, side: str, prompts: tuple[str | None, str | None], options: Any) -> Vectors:
+    """Return the vectors of the texts; a prompt goes before the name of one."""
+    prompt, name = prompts
+    prompt_name = None if prompt is not None else name
+    return as_vectors(side, encode_texts(model, texts, side=side, prompt=prompt, prompt_name=prompt_name, **options))
+
+
+def _print(text: str, *, show: bool) -> None:
     if show:
         sys.stdout.write(f"{text}\n")
 
 
 def _opening(pairs: TextPairs, first: int, last: int) -> str:
-    """What there is, and where it is looked."""
+    """Describe the data and the ranks."""
     n, several = len(pairs.queries), len(pairs.anchors) / len(pairs.queries)
     return (
         f"{n:,} anchors with {several:.3f} positives on average, in {pairs.rows:,} rows; "
-        f"{len(pairs.corpus):,} documents. Ranks {first + 1} to {last} are looked at."
+        f"{len(pairs.corpus):,} documents. Ranks {first + 1} to {last} are considered."
     )
 
 
-def _pairs_scored(cross_encoder: Any, pairs: TextPairs, batch_size: int, pool: dict[str, Any]) -> ScorePairs:
-    """The scores of a cross-encoder, for pairs of rows."""
+def _pair_scorer(cross_encoder: Any, pairs: TextPairs, batch_size: int, pool: dict[str, Any]) -> ScorePairs:
+    """Return the function that scores pairs of rows by a cross-encoder."""
     import pyarrow as pa
 
     def score(anchors: NDArray[np.int64], ids: NDArray[np.int64]) -> Any:

@@ -1,6 +1,6 @@
-"""How far a fast product can be from the score of a pair: the certificate that nothing was missed.
+"""Error bounds of fast products: the certificate that an exact search missed nothing.
 
-A vector x is written x = s (x^ + e) with a scale s, a code x^ on a coarse grid and what the rounding took, e. For a
+A vector x is written x = s (x^ + e) with a scale s, a code x^ on a coarse grid and a rounding error e. For a
 query q and a corpus row c, with s and t their scales,
 
     q.c = s t (q^.c^ + q^.e_c + e_q.(c / t)),   so   |q.c - s t q^.c^| <= s |q^| t |e_c| + s |e_q| |c|
@@ -9,15 +9,15 @@ by Cauchy and Schwarz. The product itself is exact for int8 (32-bit sums of whol
 by at most P |q^| |c^|, for any order of summation, fused or not, with P = d u / (1 - d u):
 
     float32    u = 2^-24
-    bfloat16   u = 2^-22, for units that round odd or twice, and the answer rounded to bfloat16 once more, 2^-9
+    bfloat16   u = 2^-22, for units that round odd or twice, and the result rounded to bfloat16 once more, 2^-9
 
 A score is the float64 sum rounded to float32; that, the float64 sums, and the float32 arithmetic of the bound itself
 are within SLACK |q| |c|, SLACK = 2^-18 (each is a few times 2^-24 at most). Numbers below the range of float32 get a
 slack of their own. L2 ranks by 2 q.c - |c|^2 = |q|^2 - distance^2, with the bound doubled and SLACK (|q|^2 + |c|^2) on
 top.
 
-Everything is in units that float32 holds whatever the norms are: cosine by both norms, the dot product by the
-query's norm and the corpus's largest, L2 by the largest of all.
+Bounds are scaled so that float32 holds them whatever the norms are: cosine by both norms, the dot product by the
+query's norm and the largest of the corpus, L2 by the largest of all.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.kernels.dots import COSINE, DOT, L2
+from naysay.kernels.dots import DOT, L2
 from naysay.search._engines import Engine
 
 SLACK = 2.0**-18
 _UP = 1 + 2.0**-20  # a float64 number times this, rounded to float32, is not below it
 _UNDERFLOW, _DENORMAL = 2.0**-100, 2.0**-147  # of float32 arithmetic in our units; of a score rounded to float32
-_MOST = 1e30
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
+_HUGE = 1e30
 Sides = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
 
@@ -58,7 +57,7 @@ class Rounded:
 
     @classmethod
     def empty(cls, engine: Engine, rows: int, width: int) -> Rounded:
-        """Room for rows. A width of 1 becomes 2, with zeros: torch's int8 product is wrong for one column."""
+        """Return buffers for rows. A width of 1 becomes 2, with zeros: torch's int8 product is wrong for one column."""
         numbers = (np.empty(rows), np.empty(rows), np.empty(rows))
         return cls(np.zeros((rows, max(2, width)), engine.codes), *numbers)
 
@@ -71,13 +70,13 @@ class Rounded:
 @final
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What scores are measured in.
+    """The scale of bounds.
 
     Args:
         metric: DOT, COSINE or L2.
         corpus: The largest norm of a corpus row, for DOT.
         both: The largest norm of all, for L2.
-        raw: Whether bounds are scores as they are: where nothing is rounded.
+        raw: Whether bounds are plain scores, because nothing is rounded.
     """
 
     metric: int
@@ -86,7 +85,7 @@ class Units:
     raw: bool = False
 
     def of_scores(self, scores: NDArray[np.float32], norms: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Scores (n, m) of queries with these norms (n, 1), as the bounds measure them."""
+        """Scores (n, m) of queries with these norms (n, 1), in the scale of the bounds."""
         if self.raw:
             return scores
         exact = scores.astype(np.float64)
@@ -98,20 +97,20 @@ class Units:
 
 
 def cap_sides(units: Units, caps: NDArray[np.float32], norms: NDArray[np.float64]) -> NDArray[np.float32]:
-    """(n, 2) what is certainly not above a cap (n,) of scores, and what certainly is, as the bounds measure it.
+    """(n, 2) bounds certainly not above a cap (n,) of scores, and certainly above it, in the scale of the bounds.
 
-    Both stand off by 2^-21 of it, more than the conversion rounds; without a cap both are infinite.
+    Both differ from it by 2^-21 of it, more than the conversion rounds. Without a cap both are infinite.
     """
-    found = units.of_scores(caps[:, None], norms[:, None]).astype(np.float64)
+    exact = units.of_scores(caps[:, None], norms[:, None]).astype(np.float64)
     if units.metric == L2 and not units.raw:
-        found[caps >= 0] = np.inf  # minus a distance is never above it; its square would forget the sign
+        exact[caps >= 0] = np.inf  # minus a distance is never above it; its square would lose the sign
     with np.errstate(invalid="ignore"):
-        apart = np.where(np.isfinite(found), 2.0**-21 * np.abs(found) + 1e-40, 0.0)
-    return np.concatenate([found - apart, found + apart], axis=1).astype(np.float32)
+        apart = np.where(np.isfinite(exact), 2.0**-21 * np.abs(exact) + 1e-40, 0.0)
+    return np.concatenate([exact - apart, exact + apart], axis=1).astype(np.float32)
 
 
 def row_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
-    """What a query brings to its bounds: scale, the part that goes with |c|, the part that goes with c's error, slack.
+    """The terms of the bounds that depend on the query: scale, factor of |c|, factor of c's error, slack.
 
     upper = product a scale + b size + c error + offset + slack, with (a, b, c, slack) from here and the rest from
     `column_sides`.
@@ -130,11 +129,11 @@ def row_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
     scales = rounded.scales / units_of_rows
     near = scales * (rounded.sizes + rounded.errors)
     lost = scales * rounded.errors + SLACK * norms / units_of_rows
-    return scales.astype(np.float32), _up(lost), _up(near), _up(np.minimum(slack, _MOST))
+    return scales.astype(np.float32), _up(lost), _up(near), _up(np.minimum(slack, _HUGE))
 
 
 def column_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
-    """What a corpus row brings to its bounds: scale, size, error and offset."""
+    """The terms of the bounds that depend on the corpus row: scale, size, error and offset."""
     if not engine.rounds:
         return _plain(len(rounded.scales))
     sizes, errors = rounded.sizes, rounded.errors
@@ -158,18 +157,8 @@ def _plain(count: int) -> Sides:
 
 def product_error(engine: Engine, width: int) -> float:
     """P: the error of a product of codes, in units of |q^| |c^|."""
-    summed = width * engine.roundoff
-    return (summed / (1 - summed) if summed < 1 else np.inf) + engine.answer
-
-
-def largest_score(metric: int, query: float, corpus: float) -> float:
-    """What no score of vectors up to these norms passes."""
-    return {DOT: query * corpus, COSINE: 1.0, L2: query + corpus}[metric]
-
-
-def fits_float32(score: float) -> bool:
-    """Whether scores up to this one stay finite in float32."""
-    return score < _FLOAT32_MAX
+    summed = width * engine.sum_error
+    return (summed / (1 - summed) if summed < 1 else np.inf) + engine.result_error
 
 
 def _up(values: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -1,6 +1,6 @@
-"""The products that a search can be fast with. Whichever is chosen, the answer is the same bytes.
+"""The engines of an exact search: which matrix product it uses. The result is the same bytes with any of them.
 
-int8       8-bit whole numbers by torch; exact sums, the widest grid: the most pairs stay open, and each is cheap
+int8       8-bit integers by torch: exact sums and the coarsest grid, so the most pairs stay unresolved
 bfloat16   8 significant bits by torch
 float32    torch's product, or NumPy's where torch is absent
 float64    no product: the exact score of every pair
@@ -25,7 +25,7 @@ NAMES = ("auto", "int8", "bfloat16", "float32", "float64")
 _SMALL = 1 << 27  # products of numbers up to which all pairs are scored exactly
 _WIDEST_INT8 = (2**31 - 1) // 127**2  # coordinates whose products a 32-bit sum holds
 _WIDEST_FLOAT = 1 << 18
-_COARSE = 0.5  # of the spread of scores: how wide a bound may be before a finer engine is the better one
+_COARSE = 0.5  # the widest bound, in standard deviations of the scores, for which a coarse engine is worthwhile
 Product = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 
@@ -35,24 +35,24 @@ class Engine:
     """One kind of product.
 
     Args:
-        name: As users write it.
-        codes: The dtype of rounded rows; bfloat16 is kept as uint16.
-        answer: The relative rounding of a product after it was summed.
-        roundoff: U, the relative rounding of each step of a sum.
-        bytes: Per product of a block, all buffers counted.
+        name: Its name as an option.
+        codes: The dtype of rounded rows; bfloat16 is stored as uint16.
+        sum_error: u, the relative rounding of each step of a sum.
+        result_error: The relative rounding of a product after it was summed.
+        bytes: Memory for each product of a block, all buffers included.
         round: The kernel that rounds rows, None where nothing is rounded.
     """
 
     name: str
     codes: Any
-    roundoff: float
-    answer: float
+    sum_error: float
+    result_error: float
     bytes: int
     round: Any
 
     @property
     def rounds(self) -> bool:
-        """Whether its products are anything but the exact scores."""
+        """Whether its products differ from the exact scores."""
         return self.round is not None
 
 
@@ -65,7 +65,7 @@ _ENGINES = {
 
 
 def choose(name: str, rows: int, corpus: int, width: int, sample: NDArray[Any]) -> Engine:
-    """The engine of that name, or by the rule of "auto".
+    """Return the engine of that name, or by the rule of "auto".
 
     auto    float64 where there are at most 2^27 products of numbers; else the first of int8 and bfloat16 that torch
             and the processor have (VNNI, AMX, AVX512-BF16) and whose bound is at most half the standard deviation of
@@ -90,12 +90,12 @@ def _automatic(rows: int, corpus: int, width: int, sample: NDArray[Any]) -> str:
     if not has_torch():
         return "float32"
     torch = need_torch()
-    has = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    vnni = any(has.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
+    features = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    vnni = any(features.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
     spread = _COARSE * _spread(sample)
     if vnni and _bound(_ENGINES["int8"], sample) <= spread and _int8_is_exact(torch, width):
         return "int8"
-    half = any(has.get(name) for name in ("avx512_bf16", "amx_bf16"))
+    half = any(features.get(name) for name in ("avx512_bf16", "amx_bf16"))
     return "bfloat16" if half and _bound(_ENGINES["bfloat16"], sample) <= spread else "float32"
 
 
@@ -107,32 +107,32 @@ def _spread(sample: NDArray[Any]) -> float:
 
 
 def _bound(engine: Engine, sample: NDArray[Any]) -> float:
-    """How far an engine's product of two usual rows of norm 1 may be from their cosine."""
+    """The mean error bound of an engine's product of two rows of norm 1."""
     scales, sizes, errors = (np.empty(len(sample)) for _ in range(3))
     codes = np.empty(sample.shape, engine.codes)
     engine.round(0, len(sample), frozen(sample), codes, scales, sizes, errors)
-    return 2 * float(np.mean(errors / np.maximum(sizes, 1e-300))) + engine.answer
+    return 2 * float(np.mean(errors / np.maximum(sizes, 1e-300))) + engine.result_error
 
 
 def _int8_is_exact(torch: Any, width: int) -> bool:
     """Whether torch has the product and does not saturate: a processor without VNNI may add in 16 bits."""
     if not hasattr(torch, "_int_mm"):
         return False
-    width = max(2, width)  # as in bounds
+    width = max(2, width)  # as in `_bounds.Rounded`
     codes = np.where(np.arange(40 * width).reshape(40, width) % 7 < 5, 127, -127).astype(np.int8)
     codes[:8] = 127
     given = torch.from_numpy(codes)
     try:
-        found = torch._int_mm(given, given.T).numpy()
+        products = torch._int_mm(given, given.T).numpy()
     except RuntimeError:
         return False
-    return bool((found == codes.astype(np.int64) @ codes.astype(np.int64).T).all())
+    return bool((products == codes.astype(np.int64) @ codes.astype(np.int64).T).all())
 
 
 def product(engine: Engine, rows: int, columns: int) -> Product:
-    """The function (codes of queries, codes of corpus rows) -> products, with buffers of its own that it uses again.
+    """Return a function (query codes, corpus codes) -> products that reuses its buffers.
 
-    One for each thread: an answer is valid until the next call.
+    Make one for each thread: a result is valid until the next call.
     """
     size = rows * columns
     if engine.name == "float32" and not has_torch():

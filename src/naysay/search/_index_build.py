@@ -1,24 +1,32 @@
-"""How an index is filled: centres from a sample, then the corpus block by block."""
+"""Building an index and searching its codes: k-means by exact searches, lists and graphs by faiss.
+
+Each call runs where faiss has one thread, in threads of ours. With threads of its own a graph would differ each time,
+and sums would be rounded differently.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.rng import rng_for
-from naysay.search import _index_faiss as faiss_parts
 from naysay.search import _index_rules as rules
-from naysay.search._index_centres import centres, nearest
-from naysay.search._index_euclid import Euclid
-from naysay.search._unresolved_pairs import floats
+from naysay.search._index_rules import Block, Euclid
+from naysay.search._pair_scores import floats
+from naysay.search.exact import search
 from naysay.search.vectors import Vectors
 
+Ids = NDArray[np.int64]
 _ROUNDS = 10  # of k-means
+_SMALL, _WIDE = 1 << 27, 1 << 14  # products of numbers, and row widths, up to which float32 is the fastest engine
 
 
-def built(corpus: Vectors, space: Euclid, kind: str, *, seed: int, budget: int, threads: int) -> Any:
-    """The index, faiss's own, of a corpus that was surveyed, within a budget that was checked.
+def build_index(corpus: Vectors, space: Euclid, kind: str, *, seed: int, budget: int, threads: int) -> Any:
+    """Build the faiss index of a corpus that was surveyed, within a budget that was checked.
 
     Blocks are of one size whatever the budget and the threads: a graph depends on them.
     """
@@ -29,7 +37,7 @@ def built(corpus: Vectors, space: Euclid, kind: str, *, seed: int, budget: int, 
         working = max(rules.WORK // 2, budget // 2 - sample.nbytes)
         lists = rules.lists_for(corpus.n)
         means = centres(sample, lists, rounds=_ROUNDS, seed=seed, budget=working, threads=threads)
-    index = faiss_parts.empty_graph(sample, seed) if means is None else faiss_parts.empty_lists(means, sample)
+    index = empty_graph(sample, seed) if means is None else empty_lists(means, sample)
     del sample
     step = max(1, rules.BLOCK // corpus.width)
     for start in range(0, corpus.n, step):
@@ -37,5 +45,109 @@ def built(corpus: Vectors, space: Euclid, kind: str, *, seed: int, budget: int, 
         own = None
         if means is not None:
             own = nearest(rows, means, 1, budget=rules.WORK // 2, threads=threads)[:, 0]
-        faiss_parts.add(index, rows, own)
+        add(index, rows, own)
     return index
+
+
+def nearest(rows: Block, means: Block, count: int, *, budget: int, threads: int) -> NDArray[np.int64]:
+    """(n, count) the nearest centres of each row, in order, by an exact search: the same for many rows or few."""
+    small = rows.size * len(means) <= _SMALL and rows.shape[1] <= _WIDE
+    engine = "float32" if small else "auto"
+    return search(rows, means, count, metric="l2", engine=engine, budget=budget, threads=threads).ids
+
+
+def centres(sample: Block, count: int, *, rounds: int, seed: int, budget: int, threads: int) -> Block:
+    """(count, d) centres of Lloyd's Euclidean k-means, from `count` different rows of the sample.
+
+    The nearest centre of each row is found by `search`, and a mean is a float64 sum in the order of rows: nothing
+    depends on threads. A centre without rows starts again at a row of the sample.
+
+    Cost: rounds s count d.
+
+    Args:
+        sample: (s, d), s at least `count`.
+        count: How many centres.
+        rounds: Rounds of k-means.
+        seed: Of the first centres.
+        budget: Bytes of each search.
+        threads: Of each search.
+    """
+    rng = rng_for(seed)
+    means = sample[np.sort(rng.choice(len(sample), count, replace=False))]
+    for _ in range(rounds):
+        own = nearest(sample, means, 1, budget=budget, threads=threads)[:, 0]
+        order = np.argsort(own, kind="stable")
+        sizes = np.bincount(own, minlength=count)
+        full = sizes > 0
+        starts = (np.cumsum(sizes) - sizes)[full]
+        means = np.empty_like(means)
+        means[full] = np.add.reduceat(sample[order], starts, axis=0, dtype=np.float64) / sizes[full, None]
+        means[~full] = sample[rng.integers(0, len(sample), int((~full).sum()))]
+    return means
+
+
+def in_threads(count: int, function: Callable[..., Any], *items: Iterable[Any]) -> list[Any]:
+    """[function(item), ...] in new threads that end with the call, so that no setting of faiss changes elsewhere."""
+    import faiss
+
+    with ThreadPoolExecutor(count, initializer=faiss.omp_set_num_threads, initargs=(1,)) as pool:
+        return list(pool.map(function, *items))
+
+
+def empty_lists(centres: Block, sample: Block) -> Any:
+    """Return empty inverted lists of 8-bit codes around these centres; the sample sets the ranges of codes."""
+    import faiss
+
+    lists, width = centres.shape
+    coarse = faiss.IndexFlatL2(width)
+    coarse.add(centres)
+    index = faiss.IndexIVFScalarQuantizer(coarse, width, lists, faiss.ScalarQuantizer.QT_8bit)
+    in_threads(1, index.train, [sample[: rules.ENCODER]])
+    return index
+
+
+def empty_graph(sample: Block, seed: int) -> Any:
+    """Return an empty graph over 8-bit codes; the seed draws the levels of rows."""
+    import faiss
+
+    library: Any = faiss
+    index = library.IndexHNSWSQ(sample.shape[1], faiss.ScalarQuantizer.QT_8bit, rules.LINKS)
+    graph: Any = index.hnsw
+    graph.efConstruction, graph.rng = rules.BUILD_REACH, library.RandomGenerator(seed & 0x7FFFFFFF)
+    in_threads(1, index.train, [sample])
+    return index
+
+
+def add(index: Any, rows: Block, lists: Ids | None) -> None:
+    """Add rows, to these lists if the index has lists."""
+    import faiss
+
+    if lists is None:
+        in_threads(1, index.add, [rows])
+        return
+    nearest = np.ascontiguousarray(lists)
+    in_threads(
+        1, lambda given: index.add_core(len(given), faiss.swig_ptr(given), None, faiss.swig_ptr(nearest)), [rows]
+    )
+
+
+def fetch_lists(index: Any, queries: Block, count: int, lists: Ids) -> Ids:
+    """(n, count) the best codes in these lists (n, nprobe), -1 where there are fewer."""
+    import faiss
+
+    library: Any = faiss
+    n, probes = lists.shape
+    nearest, unused = np.ascontiguousarray(lists), np.zeros(lists.shape, np.float32)
+    distances, ids = np.empty((n, count), np.float32), np.empty((n, count), np.int64)
+    given = (n, faiss.swig_ptr(queries), count, faiss.swig_ptr(nearest), faiss.swig_ptr(unused))
+    outputs = (faiss.swig_ptr(distances), faiss.swig_ptr(ids), False, library.SearchParametersIVF(nprobe=probes))
+    index.search_preassigned_c(*given, *outputs)
+    return ids
+
+
+def fetch_graph(index: Any, queries: Block, count: int, reach: int) -> Ids:
+    """(n, count) the best codes of a walk with max(reach, count) candidates, -1 where there are fewer."""
+    import faiss
+
+    library: Any = faiss
+    return np.asarray(index.search(queries, count, params=library.SearchParametersHNSW(efSearch=max(reach, count)))[1])

@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
 from naysay.checks import raise_invalid
-from naysay.formats._whole_files import draft_of
+from naysay.files import HEADER, digest_of, draft_of, read_header, sync
 from naysay.search._index_rules import KINDS
-from naysay.search._unresolved_pairs import floats
+from naysay.search._pair_scores import METRICS, floats
 from naysay.search.vectors import Vectors
 
 _KIND, _FORMAT = "approximate index", 1
-_HEADER, _FILE = "header.json", "index.faiss"
+_FILE = "index.faiss"
 _SAMPLE = 1024  # rows of the corpus that are compared
-_METRICS = ("dot", "cosine", "l2")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class About:
-    """What an index is of.
+    """How an index was built, and of what.
 
     Args:
         kind: "ivf" or "hnsw".
         metric: "cosine", "dot" or "l2".
-        n: The shape of the corpus.
-        width: The shape of the corpus.
+        n: Rows of the corpus.
+        width: Coordinates of a row.
         largest: The largest norm of its rows.
-        effort: Nprobe or efSearch.
-        seed: That it was built with.
+        effort: nprobe or efSearch.
+        seed: The seed of the build.
     """
 
     kind: str
@@ -46,40 +44,36 @@ class About:
     effort: int
     seed: int
 
-    def at(self, effort: int) -> About:
-        """The same with another effort."""
-        return replace(self, effort=effort)
-
 
 def save(path: Path, index: Any, about: About, corpus: Vectors) -> None:
     """Write the folder, by way of a draft beside it."""
     import faiss
 
-    if path.exists() and not _is_ours(path):
+    if path.exists() and _header(path) is None:
         raise_invalid("path", "new, or an index that naysay wrote", repr(str(path)))
     if not path.parent.is_dir():
         raise_invalid("path", "in an existing folder", repr(str(path)))
     content = content_of(corpus)
-    with draft_of(path) as draft:
+    with draft_of(path, "path") as draft:
         draft.mkdir()
         try:
             faiss.write_index(index, str(draft / _FILE))
         except RuntimeError as error:
             raise_invalid("path", "a place that can be written to", repr(str(path)), str(error).splitlines()[-1])
-        header = {"kind": _KIND, "format": _FORMAT, "corpus": content, "file": _digest(draft / _FILE)}
-        (draft / _HEADER).write_text(json.dumps({**header, "about": asdict(about)}, indent=1) + "\n")
-        for name in (_FILE, _HEADER):
-            _to_disk(draft / name)
+        header = {"kind": _KIND, "format": _FORMAT, "corpus": content, "file": digest_of(draft / _FILE)}
+        (draft / HEADER).write_text(json.dumps({**header, "about": asdict(about)}, indent=1) + "\n")
+        for name in (_FILE, HEADER):
+            sync(draft / name)
 
 
 def about(path: Path, corpus: Vectors) -> About:
-    """What the folder at `path` holds; refused if it is none of ours, or of another corpus."""
+    """Return how the index at `path` was built; raise if naysay did not write it, or if it is of another corpus."""
     header = _header(path)
     if header is None:
         raise_invalid("path", "an index that naysay wrote", repr(str(path)))
     found = _about(header)
     if found is None or header["format"] != _FORMAT:
-        raise_invalid("path", f"an index with a sound header of format {_FORMAT}", repr(str(path / _HEADER)))
+        raise_invalid("path", f"an index with a sound header of format {_FORMAT}", repr(str(path / HEADER)))
     if (corpus.n, corpus.width) != (found.n, found.width):
         got = f"{corpus.n} x {corpus.width}"
         raise_invalid("corpus", f"the one of the index, {found.n} x {found.width}", got)
@@ -89,12 +83,12 @@ def about(path: Path, corpus: Vectors) -> About:
 
 
 def read(path: Path, found: About, corpus: Vectors) -> Any:
-    """The index, faiss's own; a file that changed since it was written is refused before faiss reads it."""
+    """Read the faiss index; raise before faiss reads it if the file has changed since it was written."""
     import faiss
 
     header = _header(path) or {}
     file = path / _FILE
-    if not file.is_file() or _digest(file) != header.get("file"):
+    if not file.is_file() or digest_of(file) != header.get("file"):
         raise_invalid("path", "a folder as it was written", f"{_FILE}, missing or changed")
     index = faiss.read_index(str(file))
     width = found.width + (found.metric == "dot")
@@ -112,36 +106,18 @@ def content_of(corpus: Vectors) -> str:
 
 
 def _header(path: Path) -> dict[str, Any] | None:
-    """The header of an index of ours, or None."""
-    try:
-        found = json.loads((path / _HEADER).read_text())
-    except (OSError, ValueError):
-        return None
-    sound = isinstance(found, dict) and {"kind", "format", "corpus", "file", "about"} <= found.keys()
-    return found if sound and found["kind"] == _KIND else None
-
-
-def _is_ours(path: Path) -> bool:
-    return _header(path) is not None
+    """The header of an index that naysay wrote, or None."""
+    header = read_header(path, ("kind", "format", "corpus", "file", "about"))
+    return header if header is not None and header["kind"] == _KIND else None
 
 
 def _about(header: dict[str, Any]) -> About | None:
-    """What the header says, or None where it says it wrongly."""
+    """The entry `about` of the header, or None if it is damaged."""
     try:
         found = About(**header["about"])
     except TypeError:
         return None
     whole = (found.n, found.width, found.effort, found.seed)
     numbers = all(type(number) is int and number >= 0 for number in whole) and type(found.largest) is float
-    names = found.kind in KINDS[1:] and found.metric in _METRICS
+    names = found.kind in KINDS[1:] and found.metric in METRICS
     return found if names and numbers and found.effort > 0 and 0 <= found.largest < np.inf else None
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _to_disk(file: Path) -> None:
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())

@@ -1,22 +1,26 @@
-"""Files that hold vectors as raw bytes: .npy, .safetensors, and the copies made of columns."""
+"""Sources of vectors: .npy and .safetensors files, read in place; Arrow columns; Parquet, copied once to raw bytes."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+import tempfile
 import weakref
 from pathlib import Path
-from typing import Any, NoReturn, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, raise_invalid
+from naysay.files import raise_unreadable
 
 DTYPES = ("float16", "float32", "float64")
 _STORED = {"F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16"}
 WINDOW = 1 << 22  # bytes of a file that are mapped at once
-_MOST_HEADER = 100_000_000  # bytes: what the safetensors format itself allows
+_MAX_HEADER = 100_000_000  # bytes, the limit of the safetensors format
+_BATCH = 4096  # rows of a column that are decoded at a time
 
 
 @final
@@ -26,7 +30,7 @@ class RawFile:
     def __init__(
         self, parameter: str, path: Path, shape: tuple[int, int], kind: str, offset: int, *, ours: bool
     ) -> None:
-        """Refuse a file too short for its shape. A file that is `ours` is deleted with this object."""
+        """Raise if the file is too short for its shape. A file that is `ours` is deleted with this object."""
         self.parameter, self.path, self.offset = parameter, path, offset
         self.n, self.width = shape
         self.half = kind == "bfloat16"
@@ -40,7 +44,7 @@ class RawFile:
             raise_invalid(parameter, rule, f"{there} in {str(path)!r}", "It seems cut off: write it again.")
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows from start to stop, freshly read."""
+        """Read the rows from start to stop."""
         stop = min(stop, self.n)
         array = np.empty((max(0, stop - start), self.width), self.stored)
         with self.path.open("rb", buffering=0) as file:
@@ -54,7 +58,7 @@ class RawFile:
         return self._floats(array)
 
     def take(self, ids: NDArray[np.int64]) -> NDArray[Any]:
-        """The rows of ascending ids, by maps of parts of the file that are let go again: few pages are held at once."""
+        """Read the rows of ascending ids, by maps of one part of the file at a time."""
         out = np.empty((len(ids), self.width), self.stored)
         size = self.width * self.stored.itemsize
         step = max(1, WINDOW // size)
@@ -76,7 +80,7 @@ def _remove(path: str) -> None:
 
 
 def npy(parameter: str, path: Path) -> RawFile:
-    """An .npy file of shape (n, d), in C order and this machine's byte order."""
+    """Open an .npy file of shape (n, d), in C order and native byte order."""
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
@@ -84,7 +88,7 @@ def npy(parameter: str, path: Path) -> RawFile:
             shape, fortran, dtype = reader(file)
             offset = file.tell()
     except Exception as error:  # of many kinds: NumPy parses a damaged header with Python's own tokeniser
-        unreadable(parameter, path, error)
+        raise_unreadable(parameter, f"a readable {path.suffix.lower()} file", path, error)
     if len(shape) != 2 or shape[1] == 0:
         raise_invalid(parameter, "of shape (n, d), a vector per row", f"shape {shape} in {str(path)!r}")
     if str(dtype) not in DTYPES:
@@ -97,19 +101,19 @@ def npy(parameter: str, path: Path) -> RawFile:
 
 
 def safetensors(parameter: str, path: Path, name: str | None) -> RawFile:
-    """A two-dimensional tensor of a .safetensors file: 8 bytes of length, a header in JSON, then raw bytes."""
+    """Open a two-dimensional tensor of a .safetensors file: 8 bytes of length, a header in JSON, then raw bytes."""
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(min(length, _MOST_HEADER)))
+            header = json.loads(file.read(min(length, _MAX_HEADER)))
         tensors = {key: _tensor(entry) for key, entry in header.items() if key != "__metadata__"}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        unreadable(parameter, path, error)
+        raise_unreadable(parameter, f"a readable {path.suffix.lower()} file", path, error)
     fitting = {key: entry for key, entry in tensors.items() if len(entry[1]) == 2 and entry[0] in _STORED}
     if name is None:
         if len(fitting) != 1:
             got = f"{len(fitting)} in {str(path)!r}: " + ", ".join(map(repr, sorted(fitting)))
-            raise_invalid(parameter, "a file with one matrix of floats", got.rstrip(": "), "Choose with column.")
+            raise_invalid(parameter, "a file with one matrix of floats", got.rstrip(": "), "Choose with `column`.")
         name = next(iter(fitting))
     check_one_of("column", name, sorted(tensors))
     kind, shape, begin, end = tensors[name]
@@ -122,7 +126,7 @@ def safetensors(parameter: str, path: Path, name: str | None) -> RawFile:
 
 
 def _tensor(entry: Any) -> tuple[str, tuple[int, ...], int, int]:
-    """Kind, shape and the two ends of one entry of the header; what does not fit is a ValueError."""
+    """Kind, shape, begin and end of one entry of the header; raises ValueError if it is damaged."""
     damaged = "an entry of its header is damaged"
     shape, ends = entry["shape"], entry["data_offsets"]
     if len(ends) != 2 or not all(type(size) is int and size >= 0 for size in [*shape, *ends]) or ends[1] < ends[0]:
@@ -130,7 +134,99 @@ def _tensor(entry: Any) -> tuple[str, tuple[int, ...], int, int]:
     return str(entry["dtype"]), tuple(shape), ends[0], ends[1]
 
 
-def unreadable(parameter: str, path: Path, error: Exception) -> NoReturn:
-    """Refuse a file in one sentence, with the first line of what its reader said."""
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
-    raise_invalid(parameter, f"a readable {path.suffix.lower()} file", f"{str(path)!r} ({reason})")
+def is_arrow(given: object) -> bool:
+    """Whether `given` is an Arrow table or column, without importing pyarrow."""
+    module = sys.modules.get("pyarrow")
+    return module is not None and isinstance(given, module.Table | module.Array | module.ChunkedArray)
+
+
+def arrow(parameter: str, given: Any, column: str | None) -> NDArray[Any]:
+    """Return a column of lists of one length as an array (n, d), without a copy if it is in one chunk."""
+    import pyarrow as pa
+
+    if isinstance(given, pa.Table):
+        given = given.column(_column(parameter, given.schema, column))
+    elif column is not None:
+        raise_invalid("column", "left out where the vectors are no table", repr(column))
+    if _float_type(given.type) is None:
+        raise_invalid(parameter, "a column of lists of floats", f"{given.type}")
+    if isinstance(given, pa.ChunkedArray):
+        given = given.combine_chunks()
+    return _matrix(parameter, given, 0, 0)
+
+
+def parquet(parameter: str, path: Path, column: str | None) -> RawFile:
+    """Copy a column of lists of one length, batch by batch, to a temporary file of raw rows, deleted after use."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            schema = file.schema_arrow
+    except (pa.ArrowException, OSError) as error:
+        raise_unreadable(parameter, f"a readable {path.suffix.lower()} file", path, error)
+    name = _column(parameter, schema, column)
+    handle, copy = tempfile.mkstemp(prefix="naysay-", suffix=".rows")
+    rows, width = 0, 0
+    try:
+        with os.fdopen(handle, "wb") as out, pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for batch in file.iter_batches(batch_size=_BATCH, columns=[name]):
+                block = _matrix(parameter, batch.column(0), rows, width)
+                out.write(np.ascontiguousarray(block).data)
+                rows, width = rows + len(block), block.shape[1] if len(block) else width
+        kind = str(np.dtype(_float_type(schema.field(name).type).to_pandas_dtype()))
+        shape = (rows, int(width or getattr(schema.field(name).type, "list_size", 1)))
+        return RawFile(parameter, Path(copy), shape, kind, 0, ours=True)
+    except BaseException as error:
+        os.unlink(copy)
+        if isinstance(error, pa.ArrowException | OSError):  # a damaged page is found only when it is read
+            raise_unreadable(parameter, f"a readable {path.suffix.lower()} file", path, error)
+        raise
+
+
+def _float_type(kind: Any) -> Any:
+    """The type inside a list of floats, or None."""
+    import pyarrow as pa
+
+    if not (pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return None
+    return kind.value_type if pa.types.is_floating(kind.value_type) else None
+
+
+def _column(parameter: str, schema: Any, wanted: str | None) -> str:
+    """Return the named column, or else the only one of lists of floats."""
+    if wanted is not None:
+        check_one_of("column", wanted, schema.names)
+        if schema.names.count(wanted) > 1 or _float_type(schema.field(wanted).type) is None:
+            kind = "several columns" if schema.names.count(wanted) > 1 else schema.field(wanted).type
+            raise_invalid("column", "one column of lists of floats", f"{wanted!r}: {kind}")
+        return wanted
+    fitting = [field.name for field in schema if _float_type(field.type) is not None]
+    if len(fitting) != 1:
+        got = "columns " + ", ".join(map(repr, schema.names)) if schema.names else "no columns"
+        advice = "Choose with `column`." if fitting else ""
+        raise_invalid(parameter, "a table with one column of lists of floats", got, advice)
+    return str(fitting[0])
+
+
+def _matrix(parameter: str, column: Any, start: int, width: int) -> NDArray[Any]:
+    """Return a part of a column as (n, d); raise for nulls and for rows of another length than the first."""
+    values = column.flatten()
+    if column.null_count:
+        first = start + int(np.flatnonzero(np.asarray(column.is_null()))[0])
+        raise_invalid(parameter, "without nulls", f"null at row {first} ({column.null_count} such rows there)")
+    if values.null_count:
+        raise_invalid(parameter, "without nulls", f"{values.null_count} in rows {start} to {start + len(column) - 1}")
+    array: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    if str(array.dtype) not in DTYPES:
+        raise_invalid(parameter, "float16, float32 or float64", f"dtype {array.dtype}")
+    fixed = getattr(column.type, "list_size", None)
+    lengths = np.diff(np.asarray(column.offsets)) if fixed is None else np.full(len(column), fixed)
+    expected = width or (int(lengths[0]) if len(lengths) else fixed or 1)
+    wrong = np.flatnonzero(lengths != expected)
+    if len(wrong):
+        got = f"{lengths[wrong[0]]} at row {start + wrong[0]}"
+        raise_invalid(parameter, f"vectors of one width, {expected} like the first", got)
+    if expected == 0:
+        raise_invalid(parameter, "of shape (n, d), a vector per row", f"width 0 at row {start}")
+    return array.reshape(len(column), expected)

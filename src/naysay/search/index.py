@@ -1,11 +1,12 @@
-"""Index: an approximate search for corpora that are searched often or are too large for an exact one.
+"""Approximate nearest-neighbour search with measured recall.
 
-Its recall is a measurement, not a property: the same index with the same setting finds nearly all on one corpus and a
-fifth on another. So it is measured against `search`, on a sample of the queries at hand.
+The same index with the same setting finds nearly all neighbours in one corpus and a fifth in another. So recall is
+measured against the exact `search`, on a sample of the queries.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -13,25 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
-from naysay.kernels import bounds_scan as opens
-from naysay.kernels.threads import threads as usual_threads
+from naysay.kernels import bounds_scan
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.search import _index_faiss as faiss_parts
-from naysay.search import _index_files as files
+from naysay.search import _index_build as building
+from naysay.search import _index_files as index_files
 from naysay.search import _index_rules as rules
-from naysay.search._bounds import Units, fits_float32, largest_score
-from naysay.search._index_build import built
-from naysay.search._index_centres import nearest
-from naysay.search._index_euclid import Euclid
-from naysay.search._index_excluded import excluded_counts, is_excluded
-from naysay.search._survey import Survey, survey
-from naysay.search._unresolved_pairs import Exact, norms_of
-from naysay.search._workers import Workers
-from naysay.search.exact import METRICS, search
-from naysay.search.found import Found
-from naysay.search.recall import Recall, recall_of
-from naysay.search.vectors import Vectors, open_vectors
+from naysay.search._pair_scores import METRICS, ExactScores, norms_of
+from naysay.search._resources import thread_count
+from naysay.search._survey import Survey, check_score_range, survey
+from naysay.search.exact import excluded_rows, search
+from naysay.search.found import Found, Recall, recall_of
+from naysay.search.vectors import Vectors, as_vectors
 
 _STRIP, _STRIPS = 64, 64  # queries of one call of faiss; calls of a block
 
@@ -39,26 +33,28 @@ _STRIP, _STRIPS = 64, 64  # queries of one call of faiss; calls of a block
 @final
 @public
 class Index:
-    """Rows of a corpus in lists or in a graph, as 8-bit codes; answers are scored by the corpus itself.
+    """An approximate index: inverted lists or a graph of 8-bit codes, whose candidates are scored exactly.
 
-    kind     "ivf"   4 sqrt(n) lists by k-means (40 rows a list, 10 rounds); a query reads the `effort` nearest lists,
-                     nprobe. A byte a number, the quickest to build, on all threads
-             "hnsw"  a graph with 16 links; a query walks it with `effort` candidates, efSearch. Larger, and slow to
-                     build: on one thread, because with more it is another graph each time
-             "auto"  "ivf": mining goes 100 deep and more, where a graph has to walk far
-    effort   the setting in use. 8 lists, or 32 candidates, until `tune` finds a better one
+    **When it pays.** An exact `search` needs no building. An index pays where a large corpus gets so many queries that
+    they outweigh the building, or where it is saved and used again. On vectors without clusters it may never pay.
 
-    **When it pays.** An exact `search` needs no building. An index pays where a large corpus is asked more queries than
-    building it takes, or where it is saved and used again. On vectors without clusters it may never pay.
-
-    **What is promised.** Scores are those of `search`, to the byte, and so is the order: score falling, id rising.
-    What is excluded never comes back. Rows can be missing; `measure` says how many. An answer depends on the index and
-    the query alone: not on threads, blocks or the other queries. An index depends on the corpus and the seed alone,
-    on one kind of processor; one that was saved gives the same answers after it was opened.
+    **What is guaranteed.** Scores are those of `search`, to the byte, and so is the order: score descending, id
+    ascending. Excluded pairs are never returned. Rows can be missing; `measure` reports how many. A result depends on
+    the index and the query alone: not on threads, blocks or the other queries. An index depends on the corpus and the
+    seed alone, on one type of processor. A saved index gives the same results after it was opened.
 
     Jégou, Douze, Schmid. Product Quantization for Nearest Neighbor Search. PAMI 2011 (inverted lists).
     Malkov, Yashunin. Efficient and Robust Approximate Nearest Neighbor Search Using Hierarchical Navigable Small World
     Graphs. PAMI 2020.
+
+    Attributes:
+        kind: "ivf": 4 sqrt(n) lists by k-means (40 rows per list, 10 rounds); a query reads the `effort` nearest
+            lists (nprobe). One byte per number, the fastest to build, on all threads. "hnsw": a graph with 16 links; a
+            query walks it with `effort` candidates (efSearch). Larger, and slow to build: on one thread, because with
+            more it would be another graph each time.
+        effort: The setting in use: 8 lists, or 32 candidates, until `tune` finds a better one.
+        corpus: The corpus, as `Vectors`.
+        metric: "cosine", "dot" or "l2".
 
     Example:
         >>> import numpy as np
@@ -69,13 +65,13 @@ class Index:
     """
 
     def __init__(
-        self, index: Any, corpus: Vectors, about: files.About, seen: Survey, budget: int | None, threads: int
+        self, index: Any, corpus: Vectors, about: index_files.About, norms: Survey, budget: int | None, threads: int
     ) -> None:
-        """Made by `build` and `open`."""
+        """Use `Index.build` or `Index.open`."""
         self.index, self.corpus, self.about, self.budget, self.threads = index, corpus, about, budget, threads
         self.kind, self.metric, self.effort = about.kind, about.metric, about.effort
-        self.space = Euclid(METRICS[about.metric], about.largest)
-        self.exact = Exact(Units(METRICS[about.metric], 1.0, 1.0), corpus, seen.norms)
+        self.space = rules.Euclid(METRICS[about.metric], about.largest)
+        self.exact = ExactScores(METRICS[about.metric], corpus, norms.norms)
         self.centres = index.quantizer.reconstruct_n(0, index.nlist) if self.kind == "ivf" else None
 
     @classmethod
@@ -89,150 +85,169 @@ class Index:
         budget: int | None = None,
         threads: int | None = None,
     ) -> Self:
-        """An index of a corpus.
+        """Build an index of a corpus.
 
-        Rows are added in blocks, in order; the corpus is never held as a whole. Two looks at all of it.
+        Rows are added in blocks, in order; the corpus is never held as a whole. It is read twice.
 
-        Cost: ivf O(n sqrt(n) d), of the kind that `search` does; hnsw O(n log(n) d), of a slower kind.
+        Cost: ivf O(n sqrt(n) d) in matrix products; hnsw O(n log(n) d) in slower steps.
 
         Args:
-            corpus: (n, d), `Vectors` or what `open_vectors` takes; 1,000 rows at least.
-            metric: "cosine", "dot" or "l2"; inside, each is a Euclidean distance (`euclid`).
-            kind: "auto", "ivf" or "hnsw", see above.
-            seed: Of the k-means and of the rows it looks at, or of the levels of the graph.
-            budget: Bytes that the index may take, and each search by it; 1 GiB if not given. While it is built,
-                lists take up to twice their size. A smaller budget than that is refused with what it takes.
-            threads: Of building and searching; as `naysay.kernels.threads` says if not given.
+            corpus: (n, d) `Vectors` or anything that `open_vectors` takes; at least 1,000 rows.
+            metric: "cosine", "dot" or "l2". Inside, each is a Euclidean distance.
+            kind: "ivf", "hnsw", or "auto", which is "ivf": a graph has to walk far for 100 rows and more.
+            seed: Of the k-means and its sample of rows, or of the levels of the graph.
+            budget: Bytes for the index and for each search with it. 1 GiB by default. While it is built, lists take up
+                to twice their size.
+            threads: Threads of building and searching. `naysay.kernels.threads` by default.
+
+        Returns:
+            The index, with the lowest effort.
+
+        Raises:
+            NaysayError: If the corpus is too small or has invalid rows, or if the budget is too small.
         """
         check_one_of("metric", metric, tuple(METRICS))
         check_whole("seed", seed, 0)
-        count = _threads(threads)
-        given = _opened("corpus", corpus)
-        chosen = rules.check_kind(kind, given.n)
-        if given.n >= 1 << 31:
-            raise_invalid("corpus", "of fewer than 2^31 rows", given.n, "Index its parts and merge.")
-        width = given.width + (metric == "dot")
-        room = rules.room_for(chosen, given, width, budget, building=True)
-        seen = _seen("corpus", given, metric, count)
-        space = Euclid(METRICS[metric], seen.largest)
-        index = built(given, space, chosen, seed=seed, budget=room.total, threads=count)
-        lowest = rules.ladder(chosen, given.n)[0]
-        about = files.About(chosen, metric, given.n, given.width, seen.largest, lowest, seed)
-        return cls(index, given, about, seen, budget, count)
+        count = thread_count(threads)
+        vectors = as_vectors("corpus", corpus)
+        chosen = rules.check_kind(kind, vectors.n)
+        if vectors.n >= 1 << 31:
+            raise_invalid("corpus", "of fewer than 2^31 rows", vectors.n, "Index its parts and merge.")
+        memory = rules.memory_for(chosen, vectors, vectors.width + (metric == "dot"), budget, building=True)
+        norms = survey("corpus", vectors, METRICS[metric], count)
+        space = rules.Euclid(METRICS[metric], norms.largest)
+        index = building.build_index(vectors, space, chosen, seed=seed, budget=memory.total, threads=count)
+        lowest = rules.efforts(chosen, vectors.n)[0]
+        about = index_files.About(chosen, metric, vectors.n, vectors.width, norms.largest, lowest, seed)
+        return cls(index, vectors, about, norms, budget, count)
 
     def search(self, queries: Any, depth: int, *, exclude: Positives | None = None) -> Found:
-        """About the `depth` best corpus rows of each query.
+        """Find about the `depth` best corpus rows of each query.
 
-        The index gives a quarter more than `depth` for each query, 16 at least. They are scored by the fixed float64
-        kernel and the best are kept. Slots that stay empty are -1. Cost: that of the lists or the walk, and O(depth d).
+        The index returns a quarter more candidates than `depth`, at least 16 more, which are scored exactly. Cost: that
+        of the lists or the walk, and O(depth d) for each query.
 
         Args:
-            queries: (n, d), `Vectors` or what `open_vectors` takes.
-            exclude: Pairs (query row, corpus row) that never come back, ignored ones included; a query asks the
-                index for as many more as it excludes.
+            queries: (n, d) `Vectors` or anything that `open_vectors` takes.
+            depth: How many corpus rows to find for each query.
+            exclude: Pairs (query row, corpus row) that are never returned. A query fetches as many more candidates as
+                it excludes.
+
+        Returns:
+            Ids and scores, (n, depth) each.
+
+        Raises:
+            NaysayError: If queries have invalid rows or another width, or do not fit the budget.
         """
         depth = check_whole("depth", depth, 1)
-        asked = _opened("queries", queries)
-        if asked.width != self.corpus.width:
-            raise_invalid("queries", f"of width {self.corpus.width}, like the corpus", asked.width)
-        excluded = excluded_counts(exclude, asked.n, self.corpus.n)
-        seen = _seen("queries", asked, self.metric, self.threads)
-        most = largest_score(METRICS[self.metric], seen.largest, self.about.largest)
-        if not fits_float32(most):
-            advice = "Scale the vectors down."
-            raise_invalid("queries", "of norms whose scores float32 holds", f"scores up to {most:.3g}", advice)
-        self.space.check_queries(seen.largest)
+        vectors = as_vectors("queries", queries)
+        if vectors.width != self.corpus.width:
+            raise_invalid("queries", f"of width {self.corpus.width}, like the corpus", vectors.width)
+        excluded = np.diff(excluded_rows(exclude, vectors.n, self.corpus.n)[0])
+        norms = survey("queries", vectors, METRICS[self.metric], self.threads)
+        check_score_range(METRICS[self.metric], norms.largest, self.about.largest)
+        self.space.check_queries(norms.largest)
         counts = np.minimum(rules.fetched(depth, excluded), self.corpus.n)
-        left = self._left(asked, depth, int(counts.max(initial=0)))
-        found = Found(np.full((asked.n, depth), -1, np.int64), np.full((asked.n, depth), -np.inf, np.float32))
+        left = self._bytes_left(vectors, depth, int(counts.max(initial=0)))
+        found = Found.empty(vectors.n, depth)
         for count in np.unique(counts):
             rows = np.flatnonzero(counts == count)
-            size = self._strip(int(count), left)
+            size = max(1, min(_STRIP, left // (2 * self.threads * self._query_bytes(int(count)))))
             for start in range(0, len(rows), size * _STRIPS):
-                self._block(asked, rows[start : start + size * _STRIPS], int(count), size, exclude, found)
+                self._block(vectors, rows[start : start + size * _STRIPS], int(count), size, exclude, found)
         return found
 
-    def _left(self, asked: Vectors, depth: int, deepest: int) -> int:
-        """The bytes of a step of a search; too few are refused, with what it takes."""
-        room = rules.room_for(self.kind, self.corpus, self.space.width(self.corpus.width), self.budget, building=False)
-        answer, least = 12 * asked.n * depth, self.threads * self._query_bytes(deepest) * 2
-        if room.left < rules.WORK + answer + least:
-            needed = room.held + rules.WORK + answer + least
-            advice = f"Open the index with budget={needed} or more, or ask in parts."
-            raise_invalid("queries", f"few enough for the budget of {room.total} bytes", asked.n, advice)
-        return room.left - rules.WORK - answer
+    def _bytes_left(self, queries: Vectors, depth: int, deepest: int) -> int:
+        """The bytes for the steps of a search; raise with the bytes needed if they are too few."""
+        width = self.space.width(self.corpus.width)
+        memory = rules.memory_for(self.kind, self.corpus, width, self.budget, building=False)
+        result, one_step = 12 * queries.n * depth, self.threads * self._query_bytes(deepest) * 2
+        if memory.left < rules.WORK + result + one_step:
+            needed = memory.index + rules.WORK + result + one_step
+            advice = f"Open the index with a `budget` of {needed} or more, or search in parts."
+            raise_invalid("queries", f"few enough for the budget of {memory.total} bytes", queries.n, advice)
+        return memory.left - rules.WORK - result
 
     def _query_bytes(self, count: int) -> int:
-        """What a query takes while it is answered: its vector, lists, candidates; their rows if those are in a file."""
+        """The memory of one query: its vector, lists, candidates, and their rows if those are in a file."""
         probes = rules.probes_for(self.effort, rules.lists_for(self.corpus.n), self.corpus.n, count)
         rows = 0 if self.corpus.whole is not None else 24 * self.corpus.width
         return 32 * self.corpus.width + 32 * probes + count * (48 + rows)
 
-    def _strip(self, count: int, left: int) -> int:
-        """Queries of one call of faiss: what all threads hold at once fits in half of what is left."""
-        return max(1, min(_STRIP, left // (2 * self.threads * self._query_bytes(count))))
-
     def _block(
-        self, asked: Vectors, rows: NDArray[np.int64], count: int, size: int, exclude: Positives | None, found: Found
+        self, vectors: Vectors, rows: NDArray[np.int64], count: int, size: int, exclude: Positives | None, found: Found
     ) -> None:
-        """Answer some queries, that fetch `count` each, in strips."""
-        queries = np.ascontiguousarray(asked.take(rows), np.float64)
+        """Search for some queries, that fetch `count` candidates each, in strips of `size`."""
+        queries = np.ascontiguousarray(vectors.take(rows), np.float64)
         norms = norms_of(queries)
         near = self.space.queries(queries, norms)
         lists = np.empty((len(rows), 0), np.int64)
         if self.centres is not None:
             probes = rules.probes_for(self.effort, len(self.centres), self.corpus.n, count)
             budget = rules.WORK // 2 + 64 * probes * len(rows)
-            lists = nearest(near, self.centres, probes, budget=budget, threads=self.threads)
+            lists = building.nearest(near, self.centres, probes, budget=budget, threads=self.threads)
 
-        def answer(start: int) -> None:
+        def fill(start: int) -> None:
             part = slice(start, start + size)
             if self.centres is not None:
-                ids = faiss_parts.fetch_lists(self.index, near[part], count, lists[part])
+                ids = building.fetch_lists(self.index, near[part], count, lists[part])
             else:
-                ids = faiss_parts.fetch_graph(self.index, near[part], count, self.effort)
-            away = ids < 0
+                ids = building.fetch_graph(self.index, near[part], count, self.effort)
+            gone = ids < 0
             if exclude is not None:
-                away |= is_excluded(exclude, rows[part], ids)
-            left = np.sort(np.where(away, np.iinfo(np.int32).max, ids).astype(np.int32), axis=1)
-            counts = count - away.sum(axis=1)
-            scores = self.exact.gathered(queries[part], norms[part], counts, left)
+                gone |= _is_excluded(exclude, rows[part], ids)
+            left = np.sort(np.where(gone, np.iinfo(np.int32).max, ids).astype(np.int32), axis=1)
+            counts = count - gone.sum(axis=1)
+            scores = self.exact.of(queries[part], norms[part], counts, left)
             best, best_scores = (np.empty((len(ids), found.ids.shape[1]), kind) for kind in (np.int64, np.float32))
-            opens.best(0, len(ids), counts, left, scores, best, best_scores)
+            bounds_scan.best(0, len(ids), counts, left, scores, best, best_scores)
             found.ids[rows[part]], found.scores[rows[part]] = best, best_scores
 
-        faiss_parts.in_threads(self.threads, answer, range(0, len(rows), size))
+        building.in_threads(self.threads, fill, range(0, len(rows), size))
 
     def measure(self, queries: Any, depth: int, *, sample: int = 500, seed: int = 0) -> Recall:
-        """The recall at `depth`, on a seeded sample of the queries, against the exact `search` of the same.
+        """Measure recall@depth on a sample of the queries, against the exact `search`.
 
         Cost: an exact search of `sample` queries.
+
+        Args:
+            queries: (n, d) `Vectors` or anything that `open_vectors` takes.
+            depth: How many corpus rows are needed for each query.
+            sample: How many of the queries to use.
+            seed: Of the sample.
         """
         some, exact = self._sampled(queries, depth, sample, seed)
         return recall_of(self.search(some, depth), exact, self.setting)
 
-    def tune(self, queries: Any, depth: int, *, wanted: float = 0.95, sample: int = 500, seed: int = 0) -> Recall:
-        """Set `effort` to the lowest rung of the ladder whose recall on the sample is `wanted`; its recall comes back.
+    def tune(self, queries: Any, depth: int, *, min_recall: float = 0.95, sample: int = 500, seed: int = 0) -> Recall:
+        """Set `effort` to the lowest value whose recall on a sample of the queries is at least `min_recall`.
 
-        Rungs double: nprobe from 8 to a 32nd of the lists, efSearch from 32 to n / 512. Beyond the last a search
-        costs as much as an exact one. If that is not enough, `effort` is the last rung, and `Recall.note` says so. No
-        clock is looked at, so the choice is the same on a busy machine.
+        Values double: nprobe from 8 to a 32nd of the lists, efSearch from 32 to n / 512. Beyond the last one a search
+        costs as much as an exact one. If that is not enough, `effort` is the last value and `Recall.note` explains it.
+        No time is measured, so the choice is the same on a busy machine.
+
+        Args:
+            queries: As for `measure`.
+            depth: As for `measure`.
+            min_recall: The target, above 0 and at most 1.
+            sample: As for `measure`.
+            seed: As for `measure`.
+
+        Returns:
+            The recall with the chosen effort.
         """
-        target = check_number("wanted", wanted)
-        if not 0 < target <= 1:
-            raise_invalid("wanted", "above 0, at most 1", target)
+        target = check_number("min_recall", min_recall, above=0, at_most=1)
         some, exact = self._sampled(queries, depth, sample, seed)
-        for effort in rules.ladder(self.kind, self.corpus.n):
+        for effort in rules.efforts(self.kind, self.corpus.n):
             self.effort = effort
             recall = recall_of(self.search(some, depth), exact, self.setting)
             if recall.value >= target:
                 return recall
-        note = f"Less than {target:g}, and more effort would cost as much as an exact search"
-        return recall_of(self.search(some, depth), exact, self.setting, note)
+        return replace(recall, note=f"Less than {target:g}, and more effort would cost as much as an exact search")
 
     @property
     def setting(self) -> str:
-        """The effort by the name that faiss has for it."""
+        """The effort by faiss's name for it."""
         return f"{'nprobe' if self.kind == 'ivf' else 'efSearch'} {self.effort}"
 
     def __repr__(self) -> str:
@@ -240,43 +255,44 @@ class Index:
         return f"Index({self.kind}, {self.corpus.n} x {self.corpus.width}, {self.metric}, {self.setting})"
 
     def _sampled(self, queries: Any, depth: int, sample: int, seed: int) -> tuple[NDArray[Any], Found]:
-        """Some queries, and their exact answers."""
+        """Some queries, and their exact results."""
         depth, sample = check_whole("depth", depth, 1), check_whole("sample", sample, 1)
         check_whole("seed", seed, 0)
-        asked = _opened("queries", queries)
-        if asked.n == 0:
+        vectors = as_vectors("queries", queries)
+        if vectors.n == 0:
             raise_invalid("queries", "of at least one row", 0)
-        some = np.sort(rng_for(seed).choice(asked.n, min(sample, asked.n), replace=False))
-        rows = asked.take(some)
+        some = np.sort(rng_for(seed).choice(vectors.n, min(sample, vectors.n), replace=False))
+        rows = vectors.take(some)
         return rows, search(rows, self.corpus, depth, metric=self.metric, budget=self.budget, threads=self.threads)
 
     def save(self, path: str | Path) -> None:
-        """Write the index to the folder `path`, whole or not at all; the corpus is not in it."""
-        files.save(Path(path), self.index, self.about.at(self.effort), self.corpus)
+        """Write the index, without the corpus, to the folder `path`, whole or not at all."""
+        index_files.save(Path(path), self.index, replace(self.about, effort=self.effort), self.corpus)
 
     @classmethod
     def open(cls, path: str | Path, corpus: Any, *, budget: int | None = None, threads: int | None = None) -> Self:
-        """The index that `save` wrote, for the corpus that it was built of.
+        """Open an index that `save` wrote, with the corpus that it was built of. Reads the corpus once.
 
-        A corpus of another shape or type, or with other values in a sample of its rows, is refused. One look at all
-        of it.
+        Args:
+            path: The folder.
+            corpus: The same corpus as for `build`.
+            budget: As for `build`.
+            threads: As for `build`.
+
+        Raises:
+            NaysayError: If the folder is damaged, or if the corpus has another shape, another dtype, or other values in
+                a sample of its rows.
         """
-        count = _threads(threads)
-        given = _opened("corpus", corpus)
-        about = files.about(Path(path), given)
-        rules.room_for(about.kind, given, given.width + (about.metric == "dot"), budget, building=False)
-        seen = _seen("corpus", given, about.metric, count)
-        return cls(files.read(Path(path), about, given), given, about, seen, budget, count)
+        count = thread_count(threads)
+        vectors = as_vectors("corpus", corpus)
+        about = index_files.about(Path(path), vectors)
+        rules.memory_for(about.kind, vectors, vectors.width + (about.metric == "dot"), budget, building=False)
+        norms = survey("corpus", vectors, METRICS[about.metric], count)
+        return cls(index_files.read(Path(path), about, vectors), vectors, about, norms, budget, count)
 
 
-def _threads(threads: int | None) -> int:
-    return usual_threads() if threads is None else check_whole("threads", threads, 1)
-
-
-def _opened(parameter: str, given: Any) -> Vectors:
-    return given if isinstance(given, Vectors) else open_vectors(parameter, given)
-
-
-def _seen(parameter: str, vectors: Vectors, metric: str, threads: int) -> Survey:
-    with Workers(threads, torch=False) as workers:
-        return survey(parameter, vectors, METRICS[metric], workers)
+def _is_excluded(exclude: Positives, rows: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(n, m) which of these pairs are excluded; -1, and ids past the last item, are not."""
+    inside = np.where(ids < exclude.n_items, ids, -1)
+    inside[rows >= exclude.n_anchors] = -1
+    return exclude.contains(np.minimum(rows, max(0, exclude.n_anchors - 1)), inside, relation="any")

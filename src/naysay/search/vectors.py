@@ -1,4 +1,4 @@
-"""Vectors wherever they are: in memory or in a file, read a block of rows at a time."""
+"""Vectors in memory or in a file, read a block of rows at a time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy
-from naysay.checks import as_array, raise_invalid, shown
-from naysay.search import _vector_columns as vector_columns
+from naysay.checks import as_array, public, raise_invalid, shown
 from naysay.search import _vector_files as vector_files
 
 Rows = NDArray[Any]
@@ -20,17 +19,23 @@ _KINDS = "NumPy arrays, torch tensors, Arrow columns and the files .npy, .safete
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """n vectors of one width.
+    """n vectors of one width, made by `open_vectors`.
 
     Args:
-        n: The shape.
-        width: The shape.
-        dtype: Float16, float32 or float64, as stored; bfloat16 is read as float32.
-        read: Rows from start to stop.
-        take: The rows of ascending ids, copied.
-        whole: All of them, where they are in memory as float32 or float64, else None.
+        n: How many vectors.
+        width: d, the coordinates of each.
+        dtype: float16, float32 or float64, as stored; bfloat16 is read as float32.
+        read: Function (start, stop) -> rows.
+        take: Function of ascending ids -> rows, copied.
+        whole: All of them, if they are in memory as float32 or float64, else None.
+
+    Example:
+        >>> vectors = open_vectors(np.eye(3))
+        >>> vectors.n, vectors.width, vectors.rows(1, 2).tolist()
+        (3, 3, [[0.0, 1.0, 0.0]])
     """
 
     n: int
@@ -45,34 +50,53 @@ class Vectors:
         return self.read(start, stop)
 
 
-def open_vectors(parameter: str, given: Any, column: str | None = None) -> Vectors:
-    """Vectors (n, d) from what a user hands in; nothing but their shape is looked at yet.
+@public
+def open_vectors(vectors: Any, column: str | None = None) -> Vectors:
+    """Open vectors (n, d) of any source. Only the shape and the type are checked here; a search checks the values.
 
-    A .npy or .safetensors file is read where it lies. Of a Parquet file the column is copied once, a batch at a time,
-    to an unnamed place on disk that lives as long as the Vectors: row groups can be larger than any memory, and a
-    search reads rows more than once.
+    A .npy or .safetensors file is read in place. The column of a Parquet file is copied once, a batch at a time, to a
+    temporary file that exists as long as the Vectors: row groups can be larger than the memory, and a search reads rows
+    more than once.
 
     Args:
-        given: A NumPy array, nested lists, a torch tensor, an Arrow table or column, or the path of a .npy,
-            .safetensors or .parquet file.
-        column: The column of a table, or the tensor of a .safetensors file; needed where several fit.
+        vectors: A NumPy array, nested lists, a torch tensor, an Arrow table or column, or the path of a .npy,
+            .safetensors or .parquet file. `Vectors` are returned as they are.
+        column: The column of a table, or the tensor of a .safetensors file. Needed if there are several of the right
+            type.
+
+    Returns:
+        The vectors.
+
+    Raises:
+        NaysayError: If the source cannot be read, is not (n, d), or does not hold floats.
+
+    Example:
+        >>> open_vectors([[1.0, 0.0], [0.5, 0.5]]).n
+        2
     """
+    return as_vectors("vectors", vectors, column)
+
+
+def as_vectors(parameter: str, given: Any, column: str | None = None) -> Vectors:
+    """Do what `open_vectors` does, with the caller's name of the parameter in errors."""
+    if isinstance(given, Vectors):
+        return given
     if isinstance(given, str | Path):
         path = Path(given)
         if not path.is_file():
             raise_invalid(parameter, "an existing file", repr(str(path)), _KINDS)
         kind = path.suffix.lower()
         if kind == ".npy":
-            _no_column(column)
+            _check_no_column(column)
             return _of_file(vector_files.npy(parameter, path))
         if kind == ".safetensors":
             return _of_file(vector_files.safetensors(parameter, path, column))
         if kind == ".parquet":
-            return _of_file(vector_columns.parquet(parameter, path, column))
+            return _of_file(vector_files.parquet(parameter, path, column))
         raise_invalid(parameter, "a file of vectors", repr(str(path)), _KINDS)
-    if vector_columns.is_arrow(given):
-        return _of_array(vector_columns.arrow(parameter, given, column))
-    _no_column(column)
+    if vector_files.is_arrow(given):
+        return _of_array(vector_files.arrow(parameter, given, column))
+    _check_no_column(column)
     if is_torch(given):
         return _of_tensor(parameter, given)
     array = as_array(parameter, given)
@@ -82,13 +106,13 @@ def open_vectors(parameter: str, given: Any, column: str | None = None) -> Vecto
     return _of_array(array)
 
 
-def _no_column(column: str | None) -> None:
+def _check_no_column(column: str | None) -> None:
     if column is not None:
-        raise_invalid("column", "None where the vectors are no table", shown(column))
+        raise_invalid("column", "left out where the vectors are no table", shown(column))
 
 
 def _check(parameter: str, shape: tuple[int, ...], dtype: Any) -> None:
-    """Refuse what is not (n, d) with d of at least 1, or not a float."""
+    """Raise unless the shape is (n, d) with d at least 1, and the type a float."""
     if len(shape) != 2 or shape[1] == 0:
         raise_invalid(parameter, "of shape (n, d), a vector per row", f"shape {tuple(shape)}")
     if str(dtype) not in vector_files.DTYPES:
@@ -103,7 +127,7 @@ def _of_array(array: Rows) -> Vectors:
 
 
 def _of_tensor(parameter: str, tensor: Any) -> Vectors:
-    """A tensor on any device; bfloat16 becomes float32 block by block."""
+    """Open a tensor on any device; bfloat16 becomes float32 block by block."""
     kind = str(tensor.dtype).removeprefix("torch.")
     _check(parameter, tuple(tensor.shape), "float32" if kind == "bfloat16" else kind)
     if kind != "bfloat16" and tensor.device.type == "cpu":

@@ -1,6 +1,5 @@
 """search: the bytes of a plain loop, for every engine, block, budget and number of threads."""
 
-import math
 import subprocess
 import sys
 
@@ -9,65 +8,20 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from index_world import same
+from search_world import plain, positives, world
 
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.search import _engines as engines
-from naysay.search import _memory_plan as plan
-from naysay.search import _unresolved_pairs as open_pairs
+from naysay.search import _resources as plan
+from naysay.search import _scan as scan
 from naysay.search.exact import search
 from naysay.search.found import Found
 
 METRICS = ("dot", "cosine", "l2")
 FAST = ("int8", "bfloat16", "float32")
 ENGINES = (*FAST, "float64")
-
-
-def plain_score(metric, query, row):
-    """Rule 3 in plain numbers: float64, in index order, rounded to float32 once."""
-    if metric == "l2":
-        total = 0.0
-        for a, b in zip(query, row, strict=True):
-            total += (a - b) * (a - b)
-        return np.float32(-math.sqrt(total) + 0.0)
-    dot, one, two = 0.0, 0.0, 0.0
-    for a, b in zip(query, row, strict=True):
-        dot += a * b
-        one += a * a
-        two += b * b
-    return np.float32((dot / (math.sqrt(one) * math.sqrt(two)) if metric == "cosine" else dot) + 0.0)
-
-
-def plain(queries, corpus, depth, metric, known=frozenset()):
-    ids = np.full((len(queries), depth), -1, np.int64)
-    scores = np.full((len(queries), depth), -np.inf, np.float32)
-    corpus = np.asarray(corpus, np.float64).tolist()
-    for q, query in enumerate(np.asarray(queries, np.float64).tolist()):
-        rows = [(-plain_score(metric, query, row), i) for i, row in enumerate(corpus) if (q, i) not in known]
-        for place, (score, i) in enumerate(sorted(rows)[:depth]):
-            ids[q, place], scores[q, place] = i, -score + np.float32(0)
-    return Found(ids, scores)
-
-
-def same(one, other):
-    assert one.ids.tolist() == other.ids.tolist()
-    assert one.scores.tobytes() == other.scores.tobytes()
-
-
-def world(seed, n_queries, n_corpus, width, dtype=np.float32):
-    rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(5, width))
-    queries = centres[rng.integers(0, 5, n_queries)] + 0.3 * rng.normal(size=(n_queries, width))
-    corpus = centres[rng.integers(0, 5, n_corpus)] + 0.3 * rng.normal(size=(n_corpus, width))
-    return queries.astype(dtype), corpus.astype(dtype)
-
-
-def positives(seed, n_queries, n_corpus, each=4):
-    rng = np.random.default_rng(seed)
-    anchors, items = np.repeat(np.arange(n_queries), each), rng.integers(0, n_corpus, n_queries * each)
-    return ns.Positives.from_pairs(anchors, items, n_queries, n_corpus), set(
-        zip(anchors.tolist(), items.tolist(), strict=True)
-    )
 
 
 # ---- the oracle -----------------------------------------------------------------------------------------
@@ -129,9 +83,9 @@ def test_a_small_budget_takes_the_queries_in_parts(engine, tmp_path, monkeypatch
     np.save(tmp_path / "corpus.npy", corpus)
     right = search(queries, corpus, 8, engine="float64")
     rows = []
-    made = open_pairs.OpenPairs.__init__
+    made = scan.UnresolvedPairs.__init__
     monkeypatch.setattr(
-        open_pairs.OpenPairs, "__init__", lambda self, n, *rest: (rows.append(n), made(self, n, *rest))[1]
+        scan.UnresolvedPairs, "__init__", lambda self, n, *rest: (rows.append(n), made(self, n, *rest))[1]
     )
     for budget in (17_700_000, 30_000_000, None):
         same(search(queries, tmp_path / "corpus.npy", 8, engine=engine, budget=budget, threads=2), right)
@@ -186,7 +140,7 @@ def test_vectors_that_differ_in_the_last_bit(metric, engine):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_thousands_of_equal_rows_fit_a_small_room(metric, engine, on_disk, tmp_path):
+def test_thousands_of_equal_rows_fit_a_small_capacity(metric, engine, on_disk, tmp_path):
     """The smallest ids of equal rows come back, and the room of a query stays far below their number."""
     queries, corpus = world(10, 5, 3000, 7)
     corpus[200:] = corpus[200]
@@ -269,35 +223,35 @@ def test_a_query_with_many_positives_costs_the_others_nothing():
         same(search(queries, corpus, 5, exclude=exclude, engine=engine), plain(queries, corpus, 5, "cosine", known))
 
 
-# ---- refusals -------------------------------------------------------------------------------------------
+# ---- errors ---------------------------------------------------------------------------------------------
 
 
-def refused(sentence, *args, **options):
+def raises(sentence, *args, **options):
     with pytest.raises(NaysayError, match=sentence):
         search(*args, **options)
 
 
-def test_refusals():
+def test_errors():
     eye = np.eye(3)
-    refused("search: `depth` must be at least 1, got 0", eye, eye, 0)
-    refused("search: `depth` must be a whole number, got 2.5", eye, eye, 2.5)
-    refused(
+    raises("search: `depth` must be at least 1, got 0", eye, eye, 0)
+    raises("search: `depth` must be a whole number, got 2.5", eye, eye, 2.5)
+    raises(
         "`metric` must be one of 'dot', 'cosine', 'l2', got 'cosin'. Did you mean 'cosine'", eye, eye, 1, metric="cosin"
     )
-    refused("`engine` must be one of 'auto', .*got 'int4'. Did you mean 'int8'", eye, eye, 1, engine="int4")
-    refused("`threads` must be at least 1, got 0", eye, eye, 1, threads=0)
-    refused("`queries` must be of width 2, like the corpus, got 3", eye, np.eye(2), 1)
-    refused("`exclude` must be a Positives, or None, got list", eye, eye, 1, exclude=[(0, 1)])
+    raises("`engine` must be one of 'auto', .*got 'int4'. Did you mean 'int8'", eye, eye, 1, engine="int4")
+    raises("`threads` must be at least 1, got 0", eye, eye, 1, threads=0)
+    raises("`queries` must be of width 2, like the corpus, got 3", eye, np.eye(2), 1)
+    raises("`exclude` must be a Positives, or None, got list", eye, eye, 1, exclude=[(0, 1)])
     wide = ns.Positives.from_pairs([0], [0], 3, 4)
-    refused("`exclude` must be of at most 3 anchors and 3 items.*got 3 x 4", eye, eye, 1, exclude=wide)
-    refused(
-        r"`budget` must be at least \d+ bytes for this search, got 1000. Pass budget=\d+ or more",
+    raises("`exclude` must be of at most 3 anchors and 3 items.*got 3 x 4", eye, eye, 1, exclude=wide)
+    raises(
+        r"`budget` must be at least \d+ bytes for this search, got 1000. Pass a `budget` of \d+ or more",
         eye,
         eye,
         1,
         budget=1000,
     )
-    refused(
+    raises(
         "`engine` must be 'float64' for vectors wider than",
         np.ones((1, 140_000)),
         np.ones((1, 140_000)),
@@ -306,47 +260,36 @@ def test_refusals():
     )
 
 
-def test_the_budget_that_a_refusal_names_is_enough():
+def test_the_budget_that_an_error_names_is_enough():
     queries, corpus = world(16, 20, 500, 5)
     with pytest.raises(NaysayError) as error:
         search(queries, corpus, 4, budget=1, engine="int8")
-    enough = int(str(error.value).split("budget=")[1].split()[0])
+    enough = int(str(error.value).split("a `budget` of ")[1].split()[0])
     same(search(queries, corpus, 4, budget=enough, engine="int8"), search(queries, corpus, 4))
-    refused("`budget`", queries, corpus, 4, budget=enough - 1, engine="int8")
+    raises("`budget`", queries, corpus, 4, budget=enough - 1, engine="int8")
 
 
-def test_vectors_without_a_score_are_refused_before_any_work():
+def test_vectors_without_a_score_raise_before_any_work():
     queries, corpus = world(17, 5, 40, 3)
     bad = corpus.copy()
     bad[[7, 9], 1] = np.nan
-    refused(r"`corpus` must be finite, got nan at row 7 \(2 such rows\)", queries, bad, 2)
+    raises(r"`corpus` must be finite, got nan at row 7 \(2 such rows\)", queries, bad, 2)
     bad = queries.copy()
     bad[4, 0] = -np.inf
-    refused(r"`queries` must be finite, got -inf at row 4 \(1 such row\)", bad, corpus, 2, metric="dot")
+    raises(r"`queries` must be finite, got -inf at row 4 \(1 such row\)", bad, corpus, 2, metric="dot")
     bad = corpus.copy()
     bad[3:5] = 0
-    refused(r"`corpus` must be without zero vectors.*got a zero vector at row 3 \(2 such rows\)", queries, bad, 2)
+    raises(r"`corpus` must be without zero vectors.*got a zero vector at row 3 \(2 such rows\)", queries, bad, 2)
     same(search(queries, bad, 2, metric="dot"), plain(queries, bad, 2, "dot"))
     same(search(queries, bad, 2, metric="l2"), plain(queries, bad, 2, "l2"))
-    refused(
+    raises(
         "`queries` must be of norms whose scores float32 holds, got scores up to",
         queries * 1e20,
         corpus * 1e20,
         2,
         metric="dot",
     )
-    refused(
+    raises(
         "`corpus` must be of norms between 1e-140 and 1e.140, got a largest", queries, corpus.astype(float) * 1e200, 2
     )
-    refused("`corpus` must be of norms between 1e-140", queries, corpus.astype(float) * 1e-160, 2)
-
-
-def test_found_refuses_arrays_that_do_not_fit():
-    ids, scores = np.zeros((2, 3), np.int64), np.zeros((2, 3), np.float32)
-    assert len(Found(ids, scores)) == 2
-    with pytest.raises(NaysayError, match=r"Found: `ids` must be \(n, m\) int64, got \(2, 3\) int32"):
-        Found(ids.astype(np.int32), scores)
-    with pytest.raises(NaysayError, match=r"Found: `scores` must be \(n, m\) float32, got list"):
-        Found(ids, scores.tolist())
-    with pytest.raises(NaysayError, match=r"`scores` must be of shape \(2, 3\), like ids, got shape \(2, 2\)"):
-        Found(ids, scores[:, :2])
+    raises("`corpus` must be of norms between 1e-140", queries, corpus.astype(float) * 1e-160, 2)

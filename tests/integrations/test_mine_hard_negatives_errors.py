@@ -1,4 +1,4 @@
-"""What mine_hard_negatives refuses, before any text is encoded."""
+"""Errors of mine_hard_negatives, before any text is encoded."""
 
 import sys
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ ROWS = {"q": ["q"], "d": ["d"]}
         ),
         ({"range_max": 0}, r"`range_max` must be at least 1, got 0\.$"),
         ({"max_score": float("nan")}, r"`max_score` must be "),
-        ({"min_score": float("inf")}, r"`min_score` must be a finite number, or None, got inf\.$"),
+        ({"min_score": float("inf")}, r"`min_score` must be a finite number, got inf\.$"),
         ({"absolute_margin": "0.1"}, r"`absolute_margin` must be "),
         ({"relative_margin": True}, r"`relative_margin` must be "),
         (
@@ -38,16 +38,19 @@ ROWS = {"q": ["q"], "d": ["d"]}
         ({"faiss_batch_size": 0}, r"`faiss_batch_size` must be at least 1, got 0\.$"),
         ({"seed": -1}, r"`seed` must be at least 0, got -1\.$"),
         ({"metric": "cos"}, r"`metric` must be one of 'dot', 'cosine', 'l2', got 'cos'\."),
-        ({"temperature": 0.1}, r"`temperature` must be None for 'top', got 0\.1\. It is for 'softmax'\.$"),
+        ({"temperature": 0.1}, r"`temperature` must be left out for 'top', got 0\.1\. It is for 'softmax'\.$"),
         ({"sampling_strategy": "softmax"}, r"`temperature` must be given for 'softmax', got None\.$"),
-        ({"sampling_strategy": "softmax", "temperature": 0}, r"`temperature` must be a number above 0, got 0\.$"),
-        ({"judge": "auto"}, r"`judge` must be None or a detector for fewer than 19 anchors, got 'auto'\.$"),
+        (
+            {"sampling_strategy": "softmax", "temperature": 0},
+            r"`temperature` must be a finite number above 0, got 0\.$",
+        ),
+        ({"judge": "auto"}, r"`judge` must be left out, or a detector, for fewer than 19 anchors, got 'auto'\.$"),
         ({"judge": "atuo"}, r"`judge` must be one of 'auto', got 'atuo'\. Did you mean 'auto'\?$"),
         (
             {"judge": Calibrated(0.05)},
             r"`judge` must be fitted, got a Calibrated that is not\. judge='auto' fits one\.$",
         ),
-        ({"judge": RankWindow(3)}, r"`judge` must be a detector that does not rank what is left over, got RankWindow"),
+        ({"judge": RankWindow(3)}, r"`judge` must be a detector that does not rank"),
         ({"judge": 3}, r"`judge` must be a detector with a method suspicion\(query, negatives\), got int"),
         ({"cross_encoder": 3}, r"`cross_encoder` must be an object with a method predict\(pairs\), got int\.$"),
         ({"corpus": "text"}, r"`corpus` must be a sequence of strings, got 'text'\.$"),
@@ -85,7 +88,7 @@ def test_options(options, message):
         ),
         (
             {"q": ["q"], "negative": ["d"]},
-            r"`positive_column_name` must be another name than 'negative', got 'negative'\. Rename it: the answer",
+            r"`positive_column_name` must be another name than 'negative', got 'negative'\. Rename it: the result",
         ),
     ],
 )
@@ -125,9 +128,7 @@ def test_a_name_is_no_model():
 def test_equal_scores_hold_no_bound():
     names = [f"q{i}" for i in range(19)]
     table = dict.fromkeys([*names, "d", "e"], (1.0, 0.0))
-    message = (
-        r"`judge` must be None or a detector where all positives score the same, got 'auto' with 19 equal scores\.$"
-    )
+    message = r"`judge` must be left out, or a detector, where all positives score the same, got .auto. with 19 equal"
     with pytest.raises(NaysayError, match=message):
         mine_hard_negatives({"q": names, "d": ["d"] * 19}, Encoder(table), corpus=["e"], judge="auto", verbose=False)
 

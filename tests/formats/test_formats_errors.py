@@ -1,4 +1,4 @@
-"""What is refused, by its sentence; and nothing half-written is left behind."""
+"""Errors of write_negatives and read_negatives, by their sentence; nothing half-written is left behind."""
 
 import sys
 
@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from naysay.errors import MissingExtraError, NaysayError
-from naysay.formats import _whole_files as whole_files
 from naysay.formats.read_negatives import read_negatives
 from naysay.formats.write_negatives import write_negatives
 from naysay.positives import Positives
@@ -74,7 +73,7 @@ TEXTS = {"query_texts": ["a", "b"], "corpus_texts": ["c", "d", "e", "f"]}
         (
             "n-tuple",
             {"short": "raise"},
-            r"`ids` must be 2 negatives for each anchor, because of short='raise', got 1 at row 1 \(1 such row\)",
+            r"`ids` must be 2 negatives for each anchor, because `short` is 'raise', got 1 at row 1 \(1 such row\)",
         ),
         ("triplet", {"tag": "x"}, "`tag` must be left out for the format 'triplet', got 'x'"),
         ("triplet", {"corpus_path": "x"}, "`corpus_path` must be left out for the format 'triplet', got 'x'"),
@@ -125,14 +124,14 @@ TEXTS = {"query_texts": ["a", "b"], "corpus_texts": ["c", "d", "e", "f"]}
         ("trec", {"scores": np.ones((2, 2)), "tag": ""}, "`tag` must be without white space, and not empty, got ''"),
     ],
 )
-def test_refused_before_anything_is_written(name, changed, message, tmp_path):
+def test_errors_before_anything_is_written(name, changed, message, tmp_path):
     path = tmp_path / "train.jsonl"
     with pytest.raises(NaysayError, match=f"^write_negatives: .*{message}"):
         write_negatives(path, name, **GIVEN | changed)
     assert not list(tmp_path.iterdir())
 
 
-def test_places_that_cannot_be_written_are_refused(tmp_path):
+def test_places_that_cannot_be_written_raise(tmp_path):
     with pytest.raises(NaysayError, match="write_negatives: `path` must be in an existing folder, got"):
         write_negatives(tmp_path / "no" / "train.jsonl", "triplet", **GIVEN)
     with pytest.raises(NaysayError, match="write_negatives: `path` must be a file, got the folder"):
@@ -150,7 +149,7 @@ def test_places_that_cannot_be_written_are_refused(tmp_path):
     assert (tmp_path / "mine.hf" / "thesis.txt").exists()
 
 
-def test_parquet_refuses_what_utf8_cannot_hold(tmp_path):
+def test_parquet_raises_what_utf8_cannot_hold(tmp_path):
     texts = {"query_texts": ["a", "b"], "corpus_texts": ["c", "d", "e\udc80", "f"]}
     message = (
         r"`corpus_texts` must be text that UTF-8 can hold, got 'e\\udc80' at row 2. Parquet holds UTF-8 only; .jsonl"
@@ -171,7 +170,7 @@ def test_a_failure_in_the_middle_leaves_the_old_file_and_nothing_else(name, tmp_
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(whole_files.os, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     message = r"`path` must be a file that can be written, got .* \(No space left on device\)"
     with pytest.raises(NaysayError, match=message):
         write_negatives(path, kind, **GIVEN, **given)

@@ -1,60 +1,20 @@
 """encode_texts: the vectors of texts in a file, kept, resumed, and never those of another model."""
 
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_model import DISTINCT, TEXTS, Model, expected, names
 
 from naysay.encode import texts as encode
 from naysay.encode.texts import encode_texts
 from naysay.errors import NaysayError
 
 
-class Model:
-    """The vector of a text: its length, its first and its last character, times a weight."""
-
-    def __init__(self, weight=1.0):
-        self.weight = np.full(2, weight)
-        self.asked, self.options, self.fail_at = [], [], None
-
-    def state_dict(self):
-        return {"weight": self.weight}
-
-    def encode(self, texts, prompt="", **options):
-        if self.fail_at is not None and len(self.asked) >= self.fail_at:
-            raise RuntimeError("out of memory")
-        self.asked.append(list(texts))
-        self.options.append(options | ({"prompt": prompt} if prompt else {}))
-        return np.stack([self.vector(prompt + text) for text in texts])
-
-    def vector(self, text):
-        return (
-            np.array([len(text), *(ord(c) for c in (text or " ")[:: max(1, len(text) - 1)][:2])][:2]) * self.weight[0]
-        )
-
-
-TEXTS = ["one", "two", "three", "one", "", "five", "six", "seven", "two", "naïve 漢字"]
-DISTINCT = [*dict.fromkeys(TEXTS)]
-
-
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(encode, "BLOCK", 3)
-
-
-def expected(texts, model, prompt=""):
-    return np.stack([model.vector(prompt + text) for text in texts]).astype(np.float32)
-
-
-def names(folder):
-    return sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("*"))
 
 
 # ---- the vectors ----------------------------------------------------------------------------------------
@@ -209,144 +169,7 @@ def test_without_a_cache_nothing_is_found(tmp_path):
     assert len(names(tmp_path)) == 2
 
 
-# ---- killed, cut off, damaged ----------------------------------------------------------------------------------
-
-
-def test_a_failed_run_is_resumed(tmp_path):
-    whole = encode_texts(Model(), TEXTS, folder=tmp_path / "whole")
-    model = Model()
-    model.fail_at = 2
-    with pytest.raises(RuntimeError, match="out of memory"):
-        encode_texts(model, TEXTS, folder=tmp_path / "parts")
-    assert not list((tmp_path / "parts").glob("*.npy"))  # nothing half made has the name of an answer
-    model.fail_at, model.asked = None, []
-    path = encode_texts(model, TEXTS, folder=tmp_path / "parts")
-    assert model.asked == [DISTINCT[6:]]
-    assert path.name == whole.name
-    assert path.read_bytes() == whole.read_bytes()
-    assert names(tmp_path / "parts") == [path.name]
-
-
-def test_without_a_cache_a_failed_run_leaves_nothing(tmp_path):
-    model = Model()
-    model.fail_at = 2
-    with pytest.raises(RuntimeError, match="out of memory"):
-        encode_texts(model, TEXTS, folder=tmp_path, cache=False)
-    assert names(tmp_path) == []
-
-
-KILLED = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[2])
-import test_encode
-from naysay.mining.encode import encode_texts as encode
-encode.BLOCK = 3
-model = test_encode.Model()
-answer = model.encode
-def once(texts, **options):
-    if len(model.asked) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return answer(texts, **options)
-model.encode = once
-encode.encode_texts(model, test_encode.TEXTS, folder=sys.argv[1])
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs signals")
-def test_a_killed_run_is_resumed(tmp_path):
-    arguments = [sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parent)]
-    finished = subprocess.run(arguments, capture_output=True, timeout=120, check=False)
-    assert finished.returncode == -signal.SIGKILL, finished.stderr.decode()
-    assert not list(tmp_path.glob("*.npy"))
-    model = Model()
-    path = encode_texts(model, TEXTS, folder=tmp_path)
-    assert model.asked == [DISTINCT[6:]]
-    assert (np.load(path) == expected(TEXTS, model)).all()
-    assert names(tmp_path) == [path.name]
-
-
-def flipped(path):
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-5])
-
-
-def emptied(path):
-    path.write_bytes(b"")
-
-
-@pytest.mark.parametrize("damage", [flipped, cut, emptied])
-def test_a_damaged_answer_is_made_again(tmp_path, damage):
-    path = encode_texts(Model(), TEXTS, folder=tmp_path)
-    good = path.read_bytes()
-    damage(path)
-    model = Model()
-    assert encode_texts(model, TEXTS, folder=tmp_path) == path
-    assert len(model.asked) == 3
-    assert path.read_bytes() == good
-    assert names(tmp_path) == [path.name]
-
-
-@pytest.mark.parametrize("damage", [flipped, cut, emptied])
-def test_a_damaged_block_is_made_again(tmp_path, damage):
-    model = Model()
-    model.fail_at = 2
-    with pytest.raises(RuntimeError, match="out of memory"):
-        encode_texts(model, TEXTS, folder=tmp_path)
-    blocks = sorted(tmp_path.rglob("*.npy"))
-    assert len(blocks) == 2
-    damage(blocks[0])
-    model.fail_at, model.asked = None, []
-    path = encode_texts(model, TEXTS, folder=tmp_path)
-    assert model.asked == [DISTINCT[:3], DISTINCT[6:]]
-    assert (np.load(path) == expected(TEXTS, model)).all()
-
-
-# ---- the bar, and processes ----------------------------------------------------------------------------------------
-
-
-def test_a_bar_on_a_terminal(tmp_path, monkeypatch, capsys):
-    encode_texts(Model(), TEXTS, folder=tmp_path / "file")
-    assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr("rich.console.Console.is_terminal", property(lambda self: True))
-    monkeypatch.setenv("TERM", "xterm")
-    encode_texts(Model(), TEXTS, folder=tmp_path / "terminal")
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "Encoding" in shown.err
-    assert "8/8" in shown.err
-    encode_texts(Model(), TEXTS, folder=tmp_path / "quiet", show=False)
-    assert capsys.readouterr() == ("", "")
-
-
-def test_processes_are_started_and_stopped(tmp_path):
-    class Many(Model):
-        log = ()
-
-        def start_multi_process_pool(self, target_devices=None):
-            self.log = (*self.log, ("start", target_devices))
-            return {"input": 1}
-
-        def stop_multi_process_pool(self, pool):
-            self.log = (*self.log, ("stop", pool))
-
-    model = Many()
-    encode_texts(model, TEXTS, folder=tmp_path, processes=["cpu", "cpu"])
-    assert model.log == (("start", ["cpu", "cpu"]), ("stop", {"input": 1}))
-    assert {str(options["pool"]) for options in model.options} == {"{'input': 1}"}
-    encode_texts(model, TEXTS, folder=tmp_path, processes=True)
-    assert len(model.log) == 2  # what is kept needs none
-    model.fail_at = 0
-    with pytest.raises(RuntimeError, match="out of memory"):
-        encode_texts(model, ["other"], folder=tmp_path, processes=True)
-    assert model.log[2:] == (("start", None), ("stop", {"input": 1}))
-
-
-# ---- refusals ------------------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -373,14 +196,14 @@ def test_texts_that_are_none(tmp_path, texts, message):
     [
         (
             np.ones(3),
-            r"^encode_texts: `model` must be a model that answers with \(3, d\) numbers for 3 texts, got shape \(3,\)",
+            r"^encode_texts: `model` must be a model that returns \(3, d\) numbers for 3 texts, got shape \(3,\)",
         ),
         (np.ones((2, 4)), r"got shape \(2, 4\)\.$"),
         (np.ones((3, 0)), r"got shape \(3, 0\)\.$"),
         (np.full((3, 2), "a"), r"got dtype <U1\.$"),
         (
             np.array([[0, 0], [0, np.nan], [np.inf, 0]]),
-            r"must be a model that answers with finite numbers, got NaN or infinity for 'two', distinct text 1, and",
+            r"must be a model that returns finite numbers, got NaN or infinity for 'two', distinct text 1, and",
         ),
     ],
 )
@@ -395,11 +218,11 @@ def test_answers_that_are_no_vectors(tmp_path, answer, message):
 def test_a_width_that_changes(tmp_path):
     model = Model()
     model.encode = lambda texts, **options: np.ones((len(texts), 2 if "one" in texts else 3))
-    with pytest.raises(NaysayError, match=r"answers with \(3, 2\) numbers for 3 texts, got shape \(3, 3\)\.$"):
+    with pytest.raises(NaysayError, match=r"returns \(3, 2\) numbers for 3 texts, got shape \(3, 3\)\.$"):
         encode_texts(model, TEXTS, folder=tmp_path)
 
 
-def test_other_refusals(tmp_path):
+def test_other_errors(tmp_path):
     with pytest.raises(NaysayError, match=r"^encode_texts: `batch_size` must be at least 1, got 0\.$"):
         encode_texts(Model(), TEXTS, folder=tmp_path, batch_size=0)
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Folders of plain arrays: whole or not at all, no pickle, and one sentence for every kind of damage."""
+"""Folders of arrays: whole or not at all, no pickle, and one sentence for every kind of damage."""
 
 import contextlib
 import json
@@ -10,21 +10,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from naysay import files as storage
+from naysay import files
 from naysay.errors import NaysayError
 
 ARRAYS = {"one": np.arange(5), "two": np.array([[1.5, 2.5]], np.float32), "none": np.empty(0, np.int8)}
 
 
 def save(path, arrays=ARRAYS, kind="rows", **header):
-    storage.save_folder(path, kind, header, arrays)
+    files.save_folder(path, kind, header, arrays)
 
 
 def load(path, **named):
-    return storage.load_folder(path, "rows", **{"mmap": True} | named)
+    return files.load_folder(path, "rows", **{"mmap": True} | named)
 
 
-def refusal(call, *arguments, **named):
+def message_of(call, *arguments, **named):
     with pytest.raises(NaysayError) as caught:
         call(*arguments, **named)
     assert "\n" not in str(caught.value)
@@ -89,14 +89,14 @@ def test_a_foreign_folder_is_left_alone(tmp_path, header):
         (mine / "header.json").write_text(header)
     before = contents(mine)
     message = f"`path` must be new, or a folder that naysay wrote, got {str(mine)!r}."
-    assert refusal(save, mine) == message
+    assert message_of(save, mine) == message
     assert contents(mine) == before
     assert os.listdir(tmp_path) == ["mine"]
 
 
 def test_a_file_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("years of work")
-    assert "must be new, or a folder that naysay wrote" in refusal(save, tmp_path / "mine")
+    assert "must be new, or a folder that naysay wrote" in message_of(save, tmp_path / "mine")
     assert (tmp_path / "mine").read_text() == "years of work"
 
 
@@ -105,7 +105,7 @@ def test_nothing_is_written_below_a_file(tmp_path, below):
     (tmp_path / "mine").write_text("years of work")
     target = tmp_path / "mine" / below
     message = f"`path` must be below folders only, got {str(target)!r}, which is below a file."
-    assert refusal(save, target) == message
+    assert message_of(save, target) == message
     assert (tmp_path / "mine").read_text() == "years of work"
 
 
@@ -150,45 +150,56 @@ def test_an_array_of_objects_is_not_written(tmp_path):
 
 def test_a_folder_that_is_not_there_or_not_ours(tmp_path):
     for path in (tmp_path / "nowhere", tmp_path):
-        assert refusal(load, path) == f"`path` must be a folder that naysay wrote, got {str(path)!r}."
+        assert message_of(load, path) == f"`path` must be a folder that naysay wrote, got {str(path)!r}."
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "7", "null", '{"kind": "rows"}', '{"kind": "rows", "format": 1, "arrays": 5}', "\udcff"]
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "7",
+        "null",
+        '{"kind": "rows"}',
+        '{"kind": "rows", "format": 1, "arrays": 5}',
+        '{"kind": "rows", "format": 1, "arrays": [[]]}',
+        "\udcff",
+    ],
 )
 def test_a_damaged_header(tmp_path, text):
     save(tmp_path / "rows")
     header = tmp_path / "rows" / "header.json"
     header.write_bytes(text.encode(errors="surrogateescape"))
     message = f"`path` must be a folder with a sound header, got {str(header)!r}."
-    assert refusal(load, tmp_path / "rows") == message
+    assert message_of(load, tmp_path / "rows") == message
 
 
 @pytest.mark.parametrize("value", [None, "3", 2.5, -1, True, [1]])
 def test_numbers_of_the_header_are_whole(tmp_path, value):
     save(tmp_path / "rows", n=value)
-    assert "a folder with a sound header" in refusal(load, tmp_path / "rows", numbers=("n",))
+    assert "a folder with a sound header" in message_of(load, tmp_path / "rows", numbers=("n",))
 
 
 def test_what_must_be_there(tmp_path):
     save(tmp_path / "rows", n=3)
     load(tmp_path / "rows", numbers=("n",), needed=("one", "two"))
-    assert "a folder with a sound header" in refusal(load, tmp_path / "rows", numbers=("m",))
-    assert "a folder with a sound header" in refusal(load, tmp_path / "rows", needed=("three",))
+    assert "a folder with a sound header" in message_of(load, tmp_path / "rows", numbers=("m",))
+    assert "a folder with a sound header" in message_of(load, tmp_path / "rows", needed=("three",))
 
 
 def test_another_kind_or_format(tmp_path):
     save(tmp_path / "rows", kind="triples")
-    assert refusal(load, tmp_path / "rows") == "`path` must be rows of format 1, got triples of format 1."
+    assert message_of(load, tmp_path / "rows") == "`path` must be rows of format 1, got triples of format 1."
     save(tmp_path / "later", format=2)
-    assert refusal(load, tmp_path / "later") == "`path` must be rows of format 1, got rows of format 2."
+    assert message_of(load, tmp_path / "later") == "`path` must be rows of format 1, got rows of format 2."
 
 
 @pytest.mark.parametrize("mmap", [True, False])
 def test_a_missing_file(tmp_path, mmap):
     save(tmp_path / "rows")
     (tmp_path / "rows" / "one.npy").unlink()
-    assert refusal(load, tmp_path / "rows", mmap=mmap).startswith(
+    assert message_of(load, tmp_path / "rows", mmap=mmap).startswith(
         "`path` must be a complete folder, got one.npy: [Errno 2] No such file or directory"
     )
 
@@ -200,30 +211,28 @@ def test_a_file_that_ends_early_anywhere(tmp_path, mmap):
     whole = file.read_bytes()
     for length in [*range(0, 140, 3), len(whole) - 1]:
         file.write_bytes(whole[:length])
-        message = refusal(load, tmp_path / "rows", mmap=mmap)
+        message = message_of(load, tmp_path / "rows", mmap=mmap)
         assert message.startswith("`path` must be a complete folder, got one.npy: ")
 
 
 @pytest.mark.parametrize("mmap", [True, False])
-def test_pickles_are_refused(tmp_path, mmap):
+def test_pickles_raise(tmp_path, mmap):
     save(tmp_path / "rows")
     np.save(tmp_path / "rows" / "one.npy", np.array([{"run": "me"}], object), allow_pickle=True)
-    assert refusal(load, tmp_path / "rows", mmap=mmap).startswith(
-        "`path` must be a complete folder, got one"
-    )
+    assert message_of(load, tmp_path / "rows", mmap=mmap).startswith("`path` must be a complete folder, got one")
 
 
 def test_an_archive_is_not_an_array(tmp_path):
     save(tmp_path / "rows")
     with open(tmp_path / "rows" / "one.npy", "wb") as file:
         np.savez(file, one=np.arange(5))
-    assert refusal(load, tmp_path / "rows").startswith("`path` must be a complete folder, got one.npy: ")
+    assert message_of(load, tmp_path / "rows").startswith("`path` must be a complete folder, got one.npy: ")
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.integers(0, 127), st.integers(0, 255), min_size=1, max_size=4), st.booleans())
 @pytest.mark.filterwarnings("ignore")
-def test_a_scribbled_array_header_is_refused_or_harmless(tmp_path, changes, mmap):
+def test_a_scribbled_array_header_raises_or_harmless(tmp_path, changes, mmap):
     save(tmp_path / "rows", {"one": np.arange(5)})
     file = tmp_path / "rows" / "one.npy"
     scribbled = bytearray(file.read_bytes())

@@ -82,7 +82,7 @@ def test_keys():
     assert len({*named, GOLDEN, weights_hash(with_state(STATE, cache_key="a"))}) == 4
 
 
-def test_refusals():
+def test_errors():
     advice = r"Give the model a cache_key that changes with its weights, and no state_dict\.$"
     with pytest.raises(
         NaysayError, match=r"^weights_hash: `model` must be with a state_dict.* got dict in 'x'\. " + advice
@@ -97,7 +97,7 @@ def test_refusals():
             weights_hash(SimpleNamespace(cache_key=key))
 
 
-def test_a_sparse_tensor_is_refused():
+def test_a_sparse_tensor_raises():
     torch = pytest.importorskip("torch")
     sparse = torch.sparse_coo_tensor([[0], [1]], [1.0], (2, 2), check_invariants=True)
     with pytest.raises(
@@ -198,7 +198,7 @@ def test_a_folder_is_loaded_without_the_network(tmp_path, package):
 def test_a_name_is_fetched_only_if_asked(package):
     message = (
         r"^load_model: `name` must be a folder on this machine, got 'all-MiniLM-L6-v2'\. "
-        r"Pass download=True to fetch it by its name\.$"
+        r"Pass the folder that it was saved in; in Python, download=True fetches it by its name\.$"
     )
     with pytest.raises(NaysayError, match=message):
         load_model("all-MiniLM-L6-v2")
