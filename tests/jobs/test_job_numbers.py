@@ -223,11 +223,11 @@ def test_an_index(world, monkeypatch):
     found = world.run(approximate="auto", resume=True)
     assert built == [("build", "auto"), ("tune", 0.95), "open"]
     assert found.recall == 0.97
-    assert ", recall 0.970: " in str(found)
+    assert ", recall 0.970\n" in str(found)
     assert found.notes[0] == note
     Index.recall = 0.8
     rule = (
-        r"^mine: `approximate` must be an index that finds at least 90\.0% of the nearest, got 80\.0% of 24 queries' ne"
+        r"^mine: `approximate` must be an index with a recall of at least 90\.0%, got 80\.0% on 24 queri"
     )
     with pytest.raises(NaysayError, match=rule):
         mine(world.queries, world.corpus, world.known, 5, approximate="auto")
