@@ -91,9 +91,7 @@ def test_one_k_for_each_anchor_and_raise():
     assert backfill(taken, counts, "raise") is taken
     with pytest.raises(NaysayError, match=r"^backfill: anchor 0 has 2 of 3 negatives \(2 such anchors\)\."):
         backfill(select(found, 3), 3, "raise")
-    with pytest.raises(
-        NaysayError, match=r"anchor 1 has 1 of 2 negatives \(1 such anchor\)\. Pass a smaller"
-    ):
+    with pytest.raises(NaysayError, match=r"anchor 1 has 1 of 2 negatives \(1 such anchor\)\. Pass a smaller"):
         backfill(select(found, 2), 2, "raise")
 
 

@@ -16,8 +16,15 @@ from numpy.typing import NDArray
 from naysay.checks import check_whole, public, raise_invalid
 from naysay.detectors.share import Share
 from naysay.files import check_page
-from naysay.mining._report_examples import Labels, examples_of, one_positive_each, positive_scores
-from naysay.mining._report_parts import charts_of, fates, thresholds_of
+from naysay.mining._report_parts import (
+    Labels,
+    charts_of,
+    examples_of,
+    fates,
+    one_positive_each,
+    positive_scores,
+    thresholds_of,
+)
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious
