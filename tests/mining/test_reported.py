@@ -155,8 +155,8 @@ def test_a_moved_line_is_found_again(tmp_path, monkeypatch):
 def test_nothing_suspected_is_said_first(tmp_path, monkeypatch):
     mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge=None)
     contents = told(mined, tmp_path, monkeypatch)
-    assert contents.advice[0].startswith("Do not train on these yet: nothing was suspected")
-    assert re.search(r"Up to [\d.]+ % of them may be positives that nobody labelled\.", contents.advice[0])
+    assert contents.advice[0].startswith("Do not train on these yet: no candidate was judged")
+    assert re.search(r"Up to [\d.]+ % of them may be unlabelled positives\.", contents.advice[0])
     assert [one.kind for one in contents.examples] == ["hardest", "dropped"][:1]
 
 
@@ -188,7 +188,7 @@ def test_few_anchors(tmp_path, monkeypatch, n):
     mined = mine(QUERIES[:n], CORPUS, None, 3)
     text = write_to_page(mined, tmp_path, monkeypatch)
     assert ("Move the line</h2>" in text) == bool(n)
-    assert ("The line cannot be moved in this page" in text) == (not n)
+    assert ("The threshold cannot be moved in this page" in text) == (not n)
 
 
 def test_no_positives_and_equal_scores(tmp_path, monkeypatch):
@@ -206,7 +206,9 @@ def test_anchors_that_were_searched_past_their_suspects_are_left_out_and_counted
     contents = told(mined, tmp_path, monkeypatch)
     assert len(contents.scores.sample.k) == (~past).sum()
     assert contents.scores.sample.of_anchors == 150
-    assert any(note.startswith(f"{past.sum():,} anchors were searched past their suspects") for note in contents.notes)
+    assert any(
+        note.startswith(f"The search skipped suspected candidates of {past.sum():,} anchors") for note in contents.notes
+    )
 
 
 def test_rescored_positives_are_those_that_were_scored(tmp_path, monkeypatch):
@@ -312,14 +314,14 @@ def test_the_tables_add_up(tmp_path, monkeypatch):
     fates, high, low = contents.tables
     rows = {name: count for name, count, _ in fates.rows}
     assert rows == {"kept: top": 750} | {f"dropped: {why}": int(each.sum()) for why, each in AUTO.dropped.items()}
-    assert "Of the 15,000 candidates that the search found, which are the nearest: not of all pairs." in high.caption
+    assert "Of the 15,000 candidates that the search found, the nearest: not of all pairs." in high.caption
     assert sum(high.rows[0][1:5]) == 15_000
     assert sum(low.rows[0][1:5]) == 15_000
     (difficulty,) = contents.charts
     assert difficulty.title == "Difficulty by percentile"
     kept = [row[3] for row in difficulty.table.rows]
     assert sum(kept) * 15_000 / len(kept) == pytest.approx(750)
-    assert contents.notes[-1].startswith("How many negatives are best is not estimated here")
+    assert contents.notes[-1].startswith("The best number of negatives is not estimated")
 
 
 def test_random_pairs_tell_how_many_and_where(tmp_path, monkeypatch):
@@ -358,7 +360,7 @@ def test_many_anchors_are_sampled_and_it_is_said(tmp_path, monkeypatch):
     assert len(contents.scores.sample.k) == 50
     assert contents.scores.sample.of_anchors == 150
     assert len(contents.scores.dropped) < 50 * 100
-    assert "Distributions, difficulty and examples are of 50 anchors, drawn by chance." in contents.notes
+    assert "Distributions, difficulty and examples are of 50 random anchors." in contents.notes
     assert figures(contents).negatives == 750
     assert contents.tables[0].rows == told(AUTO, tmp_path, monkeypatch, seed=1).tables[0].rows
 
@@ -385,7 +387,7 @@ def test_numbers_provenance_and_a_part_of_the_anchors(tmp_path, monkeypatch):
     assert figures(contents).negatives == 15_000
     assert contents.advice[0].startswith("Train on these 9 negatives: ")
     assert "empty slots" not in contents.numbers  # of a part they say nothing
-    assert contents.notes[0].startswith("This page looks at 150 of 3,000 anchors")
+    assert contents.notes[0].startswith("This page shows 150 of 3,000 anchors")
     assert "false negatives, upper estimate" in contents.numbers
     theirs = told(AUTO, tmp_path, monkeypatch, numbers={"estimated false negatives": "1 %"}, of_anchors=3000)
     assert "false negatives, upper estimate" not in theirs.numbers
