@@ -18,14 +18,15 @@ COMMAND = [sys.executable, "-W", "error", "-m", "naysay.cli", "mine"]
 FILES = ["pairs.parquet", "--corpus", "docs.parquet", "--query-vectors", "q.npy", "--corpus-vectors", "c.npy"]
 
 
+SERIAL = {"OMP_NUM_THREADS": "1", "NAYSAY_THREADS": "1"}
 DEEP = ["-k", "8", "--depth", "800", "--budget", "160MB", "--select", "softmax", "--temperature", "0.1"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A world whose job takes four parts in the smallest budget, because it is searched deep."""
+    """A world whose job takes three parts in the smallest budget, because it is searched deep."""
     made = tmp_path_factory.mktemp("mine")
-    world = ns.planted_world(900, 900, per_anchor=6, noise=0.2, seed=0)
+    world = ns.planted_world(500, 900, per_anchor=6, noise=0.2, seed=0)
     np.save(made / "q.npy", world.anchor_vectors)
     np.save(made / "c.npy", world.item_vectors)
     anchors, items = world.known.pairs()
@@ -45,33 +46,46 @@ def whole(folder):
 
 
 def run(folder, *arguments, **given):
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "NAYSAY_THREADS": "1"}
-    return subprocess.run([*COMMAND, *arguments], cwd=folder, env=environment, capture_output=True, text=True, **given)
+    command = [*COMMAND, *arguments]
+    return subprocess.run(command, cwd=folder, env=os.environ | SERIAL, capture_output=True, text=True, **given)
 
 
-def stop(folder, name, parts, sign, *options):
-    """Run the job until it has so many finished parts (none: until it has a folder), and send it a signal."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "NAYSAY_THREADS": "1"}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    command = [*COMMAND, *FILES, *DEEP, "-o", name, *options]
-    job = folder / f".{name}.naysay-job"
-    with subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes) as process:
-        while process.poll() is None and not (len(list(job.glob("part-*"))) >= parts and (job / "job.json").exists()):
-            pass
-        process.send_signal(sign)
-        out, errors = process.communicate()
-    return process.returncode, out, errors
+STOP = """
+import os, signal, sys
+name, count, sign, *arguments = sys.argv[1:]
+own, left = os.replace, int(count)
+def replace(draft, target):
+    global left
+    left -= os.path.basename(target).startswith(name)
+    if left == 0:
+        os.kill(os.getpid(), int(sign))
+    return own(draft, target)
+os.replace, sys.argv = replace, ["naysay", "mine", *arguments]
+from naysay.cli import main
+main()
+"""
 
 
-def test_the_same_bytes_after_kills(folder, whole):
-    job, output, parts = folder / ".out.parquet.naysay-job", folder / "out.parquet", []
-    for wanted in (0, 1, 2, 3):
-        code, _, errors = stop(folder, "out.parquet", wanted, signal.SIGKILL, "--resume")
-        assert code == -signal.SIGKILL, errors
+def stop(folder, output, name, count, sign, *options):
+    """Run the job, and send it a signal when it is about to finish a file of this name for the count-th time."""
+    command = [sys.executable, "-c", STOP, name, str(count), str(int(sign)), *FILES, *DEEP, "-o", output, *options]
+    return subprocess.run(command, cwd=folder, env=os.environ | SERIAL, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "kills", [[("", 1), ("part-", 1), ("part-", 2), ("", 4)], [("known", 1), ("", 9), ("out.parquet", 1)]]
+)
+def test_the_same_bytes_after_kills(folder, whole, kills):
+    job, output = folder / ".out.parquet.naysay-job", folder / "out.parquet"
+    output.unlink(missing_ok=True)
+    parts = []
+    for name, count in kills:
+        stopped = stop(folder, "out.parquet", name, count, signal.SIGKILL, "--resume")
+        assert stopped.returncode == -signal.SIGKILL, stopped.stderr
         parts.append(len(list(job.glob("part-*"))))
-        assert not output.exists() or output.read_bytes() == whole[1]
+        assert not output.exists()
     assert parts == sorted(parts)
-    assert parts[0] < parts[-1]  # killed with few and with many of the parts done
+    assert parts[0] == 0 < parts[-1]
     last = run(folder, *FILES, *DEEP, "-o", "out.parquet", "--resume")
     assert last.returncode == 0, last.stderr
     assert (last.stdout.replace("out.parquet", "OUTPUT"), output.read_bytes()) == whole
@@ -82,7 +96,7 @@ def test_a_line_of_numbers_and_one_of_advice(folder):
     done = run(folder, *FILES, "-k", "4", "-o", "out.jsonl")
     assert done.returncode == 0
     numbers, advice = done.stdout.splitlines()
-    assert numbers.startswith("out.jsonl: 900 anchors, 3,600 negatives, false negatives ")
+    assert numbers.startswith("out.jsonl: 500 anchors, 2,000 negatives, false negatives ")
     assert re.search(r"% \(at most [\d.]+ % at 95% confidence\), hardness 0\.9\d\d, no anchor short$", numbers)
     assert advice.startswith("Next: ")
     assert done.stderr.count("\n") == 1  # the rule; no progress where nobody is at a terminal
@@ -93,8 +107,9 @@ def test_a_line_of_numbers_and_one_of_advice(folder):
 
 
 def test_ctrl_c_leaves_a_job_that_can_be_resumed(folder, whole):
-    stopped = stop(folder, "stopped.parquet", 1, signal.SIGINT)
-    assert stopped == (130, "", "naysay: mine: stopped; run again with --resume\n")
+    stopped = stop(folder, "stopped.parquet", "part-", 2, signal.SIGINT)
+    assert (stopped.returncode, stopped.stdout) == (130, "")
+    assert stopped.stderr == "naysay: mine: stopped; run again with --resume\n"
     assert not (folder / "stopped.parquet").exists()
     again = run(folder, *FILES, *DEEP, "-o", "stopped.parquet")
     assert again.returncode == 2

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from inspect import CO_NEWLOCALS
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -30,9 +31,9 @@ def crossed(run: Callable[[], Any]) -> list[str]:
 
     def watch(frame: FrameType, event: str, _: object) -> None:
         name = frame.f_code.co_filename
-        if event == "call" and frame.f_code.co_flags & 2 and name.startswith(str(SOURCE)):  # 2: CO_NEWLOCALS
-            if not _at_import(frame):
-                files.add(str(Path(name).relative_to(SOURCE)))
+        inside = event == "call" and frame.f_code.co_flags & CO_NEWLOCALS and name.startswith(str(SOURCE))
+        if inside and not _at_import(frame):
+            files.add(str(Path(name).relative_to(SOURCE)))
 
     sys.setprofile(watch)
     try:

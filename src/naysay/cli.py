@@ -20,7 +20,7 @@ from naysay.errors import MissingExtraError, NaysayError
 
 
 class _Commands(TyperGroup):
-    """The commands. `mine` gets its options when it is run: they are declared in naysay.mining, which imports slowly."""
+    """The commands. `mine` gets its options when it runs: they are declared in naysay.mining, which is slow to load."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
@@ -214,7 +214,7 @@ def audit(
     json: Annotated[Path | None, typer.Option(help="Write all results to this file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write the results as one .html file.")] = None,
 ) -> None:
-    """Measure how good the negatives of a training set are: false, too easy, duplicates, repeated, k, and what to do."""
+    """Measure how good the negatives of a training set are: false, too easy, duplicates, k, and what to do."""
     from naysay.auditing.command import audit_command as run
 
     passes = run(

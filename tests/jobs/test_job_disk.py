@@ -13,7 +13,7 @@ from naysay.errors import NaysayError
 from naysay.formats import _whole_files as whole_files
 from naysay.jobs import _files as job_files
 
-FULL = r"^mine: the disk of .* is full: '{}' takes [\d,]+ bytes\. Nothing is lost: free some space, and run again with --res"
+FULL = r"^mine: the disk of .* is full: '{}' takes [\d,]+ bytes\. Nothing is lost: free some space, and run"
 
 
 @pytest.fixture

@@ -49,10 +49,10 @@ def test_columns_by_name(world):
     with pytest.raises(
         NaysayError, match=r"`--anchor-column` must be one of 'left', 'right', 'date', got 'lft'\. Did you"
     ):
-        world.run(pairs="named.parquet", **{"anchor_column": "lft"})
+        world.run(pairs="named.parquet", anchor_column="lft")
     with pytest.raises(NaysayError, match=r"`--positive-column` must be another than --anchor-column, got 'left'"):
-        world.run(pairs="named.parquet", **{"anchor_column": "left", "positive_column": "left"})
-    world.run(pairs="named.parquet", **{"anchor_column": "left", "positive_column": "right"})
+        world.run(pairs="named.parquet", anchor_column="left", positive_column="left")
+    world.run(pairs="named.parquet", anchor_column="left", positive_column="right")
     assert negatives(world) == expected(world)
     documents = pq.read_table(world.folder / "docs.parquet").rename_columns(["key", "body"])
     titles = documents.append_column("head", pa.array([f"T{row}" for row in range(60)]))

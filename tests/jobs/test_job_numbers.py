@@ -18,7 +18,7 @@ from naysay.detectors.share import Share
 from naysay.errors import NaysayError
 from naysay.jobs import _parts as job_run
 from naysay.jobs import _whole as job_whole
-from naysay.jobs._sample import sampled_rows
+from naysay.jobs._parts import sampled_rows
 from naysay.jobs._summary import MinedFile, above, next_step
 from naysay.mining import mine
 from naysay.mining.options import INDEX_KINDS
@@ -68,7 +68,7 @@ def test_a_rate_that_cannot_be_told(world):
     pq.write_table(pa.table(first | {"positive": pairs.column("positive")}), world.folder / "few.parquet")
     told = world.run(pairs="few.parquet")
     assert "anchors have a known positive within the depth, 20 are needed" in told.false_negatives
-    assert str(told).endswith("before you train; their rate is unknown.")
+    assert str(told).endswith("the false-negative rate is unknown.")
 
 
 def test_the_summary():
@@ -92,12 +92,13 @@ def test_the_summary():
         ({"negatives": 9, "short": 3}, 0.01, {}, "Next: train on o.jsonl."),
         ({"negatives": 9, "short": 0}, 0.2, {}, "a stricter --judge"),
         ({"negatives": 9, "short": 0}, 0.2, {"judged": False}, "with --judge auto"),
-        ({"negatives": 9, "short": 0}, "unknown (why)", {}, "their rate is unknown"),
+        ({"negatives": 9, "short": 0}, 0.01, {"high": 0.4}, "rate is uncertain"),
+        ({"negatives": 9, "short": 0}, "unknown (why)", {}, "the false-negative rate is unknown"),
     ],
 )
 def test_what_to_do_next(tally, rate, given, words):
-    rate = rate if isinstance(rate, str) else Share("", rate, 0.0, 0.4, 0.95, 30, ())
-    advice = next_step(Path("o.jsonl"), tally, rate, **{"depth": 0, "judged": True} | given)
+    rate = rate if isinstance(rate, str) else Share("", rate, 0.0, given.pop("high", 0.2), 0.95, 30, ())
+    advice = next_step(Path("o.jsonl"), tally, rate, **{"depth": 0, "judged": True, **given})
     assert advice.startswith("Next: ")
     assert words in advice
 
@@ -223,12 +224,10 @@ def test_an_index(world, monkeypatch):
     found = world.run(approximate="auto", resume=True)
     assert built == [("build", "auto"), ("tune", 0.95), "open"]
     assert found.recall == 0.97
-    assert ", recall 0.970: " in str(found)
+    assert ", recall 0.970\n" in str(found)
     assert found.notes[0] == note
     Index.recall = 0.8
-    rule = (
-        r"^mine: `approximate` must be an index that finds at least 90\.0% of the nearest, got 80\.0% of 24 queries' ne"
-    )
+    rule = r"^mine: `approximate` must be an index with a recall of at least 90\.0%, got 80\.0% on 24 queri"
     with pytest.raises(NaysayError, match=rule):
         mine(world.queries, world.corpus, world.known, 5, approximate="auto")
     assert mine(world.queries, world.corpus, world.known, 5, approximate="auto", min_recall=0.5).ids.shape == (24, 5)
@@ -236,7 +235,7 @@ def test_an_index(world, monkeypatch):
         NaysayError, match=r"^mine: `approximate` must be one of 'auto', 'ivf', 'hnsw', got 'ifv'\. Did you"
     ):
         mine(world.queries, world.corpus, world.known, 5, approximate="ifv")
-    with pytest.raises(NaysayError, match=r"^mine: `min_recall` must be from 0 to 1, got 90"):
+    with pytest.raises(NaysayError, match=r"^mine: `min_recall` must be a number at least 0 and at most 1, got 90"):
         mine(world.queries, world.corpus, world.known, 5, min_recall=90)
     assert INDEX_KINDS == ("auto", "ivf", "hnsw")
 

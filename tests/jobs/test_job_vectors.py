@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from naysay.errors import NaysayError
-from naysay.jobs import _vectors as job_vectors
-from naysay.jobs._vectors import open_steady, within
+from naysay.jobs import _prepare as job_vectors
+from naysay.jobs._prepare import open_steady, within
 from naysay.mining._task import Task
 from naysay.mining.options import MiningOptions
 

@@ -13,7 +13,7 @@ from naysay.mining import _report as reported
 from naysay.mining import mine
 from naysay.mining._report import report_mined
 from naysay.quantity import estimate
-from naysay.report import Contents, at_threshold, html
+from naysay.report import Contents, html, moved
 
 WORLD = ns.planted_world(150, 600, per_anchor=10, noise=0.2, seed=2)
 QUERIES, CORPUS = WORLD.anchor_vectors, WORLD.item_vectors
@@ -40,7 +40,7 @@ def told(mined, tmp_path, monkeypatch, **options):
 
 def figures(contents):
     given = contents.scores.sample
-    return at_threshold(given, given.threshold)
+    return moved(given, given.line)
 
 
 def check_job(mined, contents):
@@ -50,7 +50,7 @@ def check_job(mined, contents):
     assert now.suspected == suspected
     assert now.negatives == mined.mask.sum()
     assert now.empty == mined.short.sum()
-    assert now.mean_score == pytest.approx(mined.scores[mined.mask].mean(dtype=float), rel=1e-6)
+    assert now.score == pytest.approx(mined.scores[mined.mask].mean(dtype=float), rel=1e-6)
     return now
 
 
@@ -58,8 +58,8 @@ def test_the_figures_are_those_of_the_job(tmp_path, monkeypatch):
     contents = told(AUTO, tmp_path, monkeypatch)
     now = check_job(AUTO, contents)
     given = contents.scores.sample
-    assert (given.by, given.threshold, given.of_anchors, len(given.k)) == ("score", AUTO.judge.high, 150, 150)
-    assert now.miss_rate == (AUTO.judge.rank - 1) / 150  # those below the line that the same positives set
+    assert (given.by, given.line, given.of_anchors, len(given.k)) == ("score", AUTO.judge.high, 150, 150)
+    assert now.let_through == (AUTO.judge.rank - 1) / 150  # those below the line that the same positives set
     assert contents.scores.high == AUTO.judge.high
     assert set(contents.scores.reasons) == REASONS - {"positive"}  # known ones were never found
     assert contents.numbers["negatives"] == f"{AUTO.mask.sum():,}"
@@ -78,8 +78,8 @@ def test_the_rate_is_that_of_the_detectors_and_holds(tmp_path, monkeypatch):
     assert np.array_equal(table, whole.scores)
     kept = np.isin(np.arange(100) + 100 * np.arange(150)[:, None], np.flatnonzero(_taken(given)))
     lowest = np.where(kept, table, np.inf).min(axis=1)
-    known = given.positives[given.retrieved]
-    passed = (known < given.threshold) & (known >= lowest[given.positive_anchors[given.retrieved]])
+    known = given.positives[given.listed]
+    passed = (known < given.line) & (known >= lowest[given.positive_anchors[given.listed]])
     found = false_negative_rate(table, known, kept, kept_positives=passed)
     assert now.false_rate == pytest.approx(found.estimate, rel=1e-12)
     true = WORLD.false_negative_rate(np.arange(150), AUTO.ids)
@@ -90,7 +90,7 @@ def test_the_rate_is_that_of_the_detectors_and_holds(tmp_path, monkeypatch):
 def _taken(given):
     marks, seen = [], {}
     for anchor, value in zip(given.anchors.tolist(), given.values.tolist(), strict=True):
-        take = value < given.threshold and seen.get(anchor, 0) < given.k[anchor]
+        take = value < given.line and seen.get(anchor, 0) < given.k[anchor]
         seen[anchor] = seen.get(anchor, 0) + take
         marks.append(bool(take))
     return np.array(marks)
@@ -101,8 +101,8 @@ def test_positives_that_the_search_would_not_find_are_set_apart(tmp_path, monkey
     given = told(mined, tmp_path, monkeypatch).scores.sample
     assert given.positive_anchors.tolist() == list(range(150))
     for row in range(150):
-        assert given.retrieved[row] == (given.positives[row] >= mined.candidates.scores[row].min())
-    assert 20 < given.retrieved.sum() < 130
+        assert given.listed[row] == (given.positives[row] >= mined.candidates.scores[row].min())
+    assert 20 < given.listed.sum() < 130
 
 
 def test_positives_that_were_drawn_before_are_taken(tmp_path, monkeypatch):
@@ -115,12 +115,12 @@ def test_positives_that_were_drawn_before_are_taken(tmp_path, monkeypatch):
 @pytest.mark.parametrize("line", [0.3, 0.4, 0.6])
 def test_the_command_that_the_page_shows_gives_what_it_promises(tmp_path, monkeypatch, line):
     given = told(AUTO, tmp_path, monkeypatch).scores.sample
-    promised = at_threshold(given, line)
+    promised = moved(given, line)
     names = {"mined": AUTO, "naysay": ns}
-    done = eval(given.command.replace("THRESHOLD", repr(line)), names)
+    done = eval(given.command.replace("LINE", repr(line)), names)
     assert promised.negatives == done.mask.sum()
     assert promised.suspected == done.dropped.get("suspicious", np.zeros(1)).sum()
-    assert promised.mean_score == pytest.approx(done.scores[done.mask].mean(dtype=float), rel=1e-6)
+    assert promised.score == pytest.approx(done.scores[done.mask].mean(dtype=float), rel=1e-6)
     check_job(done, told(done, tmp_path, monkeypatch))
 
 
@@ -155,8 +155,8 @@ def test_a_moved_line_is_found_again(tmp_path, monkeypatch):
 def test_nothing_suspected_is_said_first(tmp_path, monkeypatch):
     mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge=None)
     contents = told(mined, tmp_path, monkeypatch)
-    assert contents.advice[0].startswith("Do not train on these yet: nothing was suspected")
-    assert re.search(r"Up to [\d.]+ % of them may be positives that nobody labelled\.", contents.advice[0])
+    assert contents.advice[0].startswith("Do not train on these yet: no candidate was judged")
+    assert re.search(r"Up to [\d.]+ % of them may be unlabelled positives\.", contents.advice[0])
     assert [one.kind for one in contents.examples] == ["hardest", "dropped"][:1]
 
 
@@ -187,8 +187,8 @@ def write_to_page(mined, tmp_path, monkeypatch, **options):
 def test_few_anchors(tmp_path, monkeypatch, n):
     mined = mine(QUERIES[:n], CORPUS, None, 3)
     text = write_to_page(mined, tmp_path, monkeypatch)
-    assert ("Move the threshold</h2>" in text) == bool(n)
-    assert ("The line cannot be moved in this page" in text) == (not n)
+    assert ("Move the line</h2>" in text) == bool(n)
+    assert ("The threshold cannot be moved in this page" in text) == (not n)
 
 
 def test_no_positives_and_equal_scores(tmp_path, monkeypatch):
@@ -206,7 +206,9 @@ def test_anchors_that_were_searched_past_their_suspects_are_left_out_and_counted
     contents = told(mined, tmp_path, monkeypatch)
     assert len(contents.scores.sample.k) == (~past).sum()
     assert contents.scores.sample.of_anchors == 150
-    assert any(note.startswith(f"{past.sum():,} anchors were searched past their suspects") for note in contents.notes)
+    assert any(
+        note.startswith(f"The search skipped suspected candidates of {past.sum():,} anchors") for note in contents.notes
+    )
 
 
 def test_rescored_positives_are_those_that_were_scored(tmp_path, monkeypatch):
@@ -232,7 +234,7 @@ def test_examples_are_what_explain_says(tmp_path, monkeypatch):
             (fate,) = [
                 one for one in (*why.negatives, *why.candidates) if one.id == item and one.source in row.explanation
             ]
-            assert row.outcome == f"{'kept' if fate.kept else 'dropped'}: {fate.by}"
+            assert row.fate == f"{'kept' if fate.kept else 'dropped'}: {fate.by}"
             assert (row.rank, row.score, row.suspicion) == (fate.rank, fate.score, fate.suspicion)
             assert f"Found by {fate.source} at rank {fate.rank}." in row.explanation
             assert f"positives scores {why.positive_score:.4f}." in row.explanation
@@ -242,9 +244,9 @@ def test_examples_are_what_explain_says(tmp_path, monkeypatch):
     hardest, suspect, dropped = (shelf.rows for shelf in contents.examples)
     assert hardest[0].score == mined.scores[mined.mask].max()
     assert suspect[0].suspicion == mined.candidates.suspicion.max()
-    assert {row.outcome.split(":")[0] for row in dropped} == {"dropped"}
-    assert "dropped: not selected" not in {row.outcome for row in dropped}
-    assert len({row.outcome for row in dropped}) == 3  # suspicious, and of the second list known or repeated
+    assert {row.fate.split(":")[0] for row in dropped} == {"dropped"}
+    assert "dropped: not selected" not in {row.fate for row in dropped}
+    assert len({row.fate for row in dropped}) == 3  # suspicious, and of the second list known or repeated
     assert [row[0] for row in contents.tables[1].rows] == ["search", "words"]
 
 
@@ -255,7 +257,7 @@ def test_another_selection_is_said(tmp_path, monkeypatch):
         note.startswith("Some negatives were taken by other rules than the highest score: random.")
         for note in contents.notes
     )
-    assert figures(contents).mean_score > mined.scores[mined.mask].mean() + 0.05
+    assert figures(contents).score > mined.scores[mined.mask].mean() + 0.05
     assert not any("other rules" in note for note in told(AUTO, tmp_path, monkeypatch).notes)
 
 
@@ -312,14 +314,14 @@ def test_the_tables_add_up(tmp_path, monkeypatch):
     fates, high, low = contents.tables
     rows = {name: count for name, count, _ in fates.rows}
     assert rows == {"kept: top": 750} | {f"dropped: {why}": int(each.sum()) for why, each in AUTO.dropped.items()}
-    assert "Of the 15,000 candidates that the search found, which are the nearest: not of all pairs." in high.caption
+    assert "Of the 15,000 candidates that the search found, the nearest: not of all pairs." in high.caption
     assert sum(high.rows[0][1:5]) == 15_000
     assert sum(low.rows[0][1:5]) == 15_000
     (difficulty,) = contents.charts
     assert difficulty.title == "Difficulty by percentile"
     kept = [row[3] for row in difficulty.table.rows]
     assert sum(kept) * 15_000 / len(kept) == pytest.approx(750)
-    assert contents.notes[-1].startswith("How many negatives are best is not estimated here")
+    assert contents.notes[-1].startswith("The best number of negatives is not estimated")
 
 
 def test_random_pairs_tell_how_many_and_where(tmp_path, monkeypatch):
@@ -328,7 +330,7 @@ def test_random_pairs_tell_how_many_and_where(tmp_path, monkeypatch):
     random = np.einsum("pd,pd->p", QUERIES[anchors[free]], CORPUS[items[free]])
     contents = told(AUTO, tmp_path, monkeypatch, background=random)
     assert contents.tables[1].caption.startswith(
-        f"Pairs by the upper threshold high, counted at low = 0. Of {len(random):,} random"
+        f"Pairs by the upper line high, counted at low = 0. Of {len(random):,} random"
     )
     chart = contents.charts[0]
     assert chart.title == "How many negatives"
@@ -358,7 +360,7 @@ def test_many_anchors_are_sampled_and_it_is_said(tmp_path, monkeypatch):
     assert len(contents.scores.sample.k) == 50
     assert contents.scores.sample.of_anchors == 150
     assert len(contents.scores.dropped) < 50 * 100
-    assert "Distributions, difficulty and examples are of 50 anchors, drawn by chance." in contents.notes
+    assert "Distributions, difficulty and examples are of 50 random anchors." in contents.notes
     assert figures(contents).negatives == 750
     assert contents.tables[0].rows == told(AUTO, tmp_path, monkeypatch, seed=1).tables[0].rows
 
@@ -385,7 +387,7 @@ def test_numbers_provenance_and_a_part_of_the_anchors(tmp_path, monkeypatch):
     assert figures(contents).negatives == 15_000
     assert contents.advice[0].startswith("Train on these 9 negatives: ")
     assert "empty slots" not in contents.numbers  # of a part they say nothing
-    assert contents.notes[0].startswith("This page looks at 150 of 3,000 anchors")
+    assert contents.notes[0].startswith("This page shows 150 of 3,000 anchors")
     assert "false negatives, upper estimate" in contents.numbers
     theirs = told(AUTO, tmp_path, monkeypatch, numbers={"estimated false negatives": "1 %"}, of_anchors=3000)
     assert "false negatives, upper estimate" not in theirs.numbers

@@ -87,7 +87,7 @@ def finalize(
     summary = _summarised(ready, whole, sample, job, rows)
     if job.report is not None:
         with disk_errors(job.report, lambda: 1 << 24):
-            _report(job, record, ready, whole, sample, summary)
+            _report(job.report, job, record, ready, whole, sample, summary)
     return summary
 
 
@@ -153,12 +153,17 @@ def _one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32
 
 
 def _report(
-    job: JobOptions, record: Mapping[str, Any], ready: Ready, whole: Whole, sample: Mined, summary: MinedFile
+    path: Path,
+    job: JobOptions,
+    record: Mapping[str, Any],
+    ready: Ready,
+    whole: Whole,
+    sample: Mined,
+    summary: MinedFile,
 ) -> None:
     queries, corpus, rows = ready.queries, ready.corpus, whole.rows
-    assert job.report is not None
     sample.report(
-        job.report,
+        path,
         title=f"Negatives of {job.pairs.name}",
         numbers=as_numbers(summary),
         query_texts=None if queries.texts is None else queries.texts.gather(rows),
@@ -168,7 +173,7 @@ def _report(
         provenance={
             name: str(value["sha256"]) if isinstance(value, dict) and "sha256" in value else str(value)
             for name, value in record.items()
-        },  # fmt: skip
+        },
         background=ready.background,
         one_positive=_one_positive(ready.task, ready.known_scores)[rows],
         of_anchors=ready.task.queries.n,

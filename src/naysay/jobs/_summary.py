@@ -21,6 +21,7 @@ from naysay.text import percent
 
 MIN_POSITIVES = 20  # to estimate a false-negative rate
 _HIGH_RATE = 0.05  # a false-negative rate to look into before training
+_UNSURE = 0.25  # an upper limit of the rate that says too little
 Floats = NDArray[np.float32]
 
 
@@ -90,8 +91,9 @@ def next_step(output: Path, tally: Mapping[str, int], rate: Share | str, *, dept
     if isinstance(rate, Share) and rate.estimate > _HIGH_RATE:
         how = "a stricter --judge" if judged else "--judge auto"
         return f"Next: mine again with {how} (see --report for the scores); too many negatives may be false."
-    if isinstance(rate, str):
-        return "Next: read some negatives (--report shows the most suspect) before you train; their rate is unknown."
+    if isinstance(rate, str) or rate.high > _UNSURE:
+        reason = "is unknown" if isinstance(rate, str) else "is uncertain"
+        return f"Next: read some negatives before you train (see --report); the false-negative rate {reason}."
     return f"Next: train on {output}."
 
 
@@ -111,7 +113,7 @@ def rate_of(
     """Estimate the share of false negatives by `false_negative_rate` on the sampled anchors; or say why not.
 
     Candidates are all that was searched, known pairs left out; positives are those that the same search would have
-    summary. Anchors whose search skipped suspected candidates are left out: their list has a gap. With "top", a positive
+    found. Anchors whose search skipped suspected candidates are left out: their list has a gap. With "top", a positive
     would have been kept if it is below the threshold and not below the last one kept.
 
     Args:

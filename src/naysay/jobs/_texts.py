@@ -205,7 +205,7 @@ def places_of(wanted: Keys, blocks: Iterable[Keys]) -> Ids:
     ordered = wanted[order]
     found, start = np.full(len(wanted), -1, np.int64), 0
     for keys in blocks if len(wanted) else ():
-        # Of two wanted keys with the same first half, one would not be found: that raises an error, and is no wrong result.
+        # Of two wanted keys with the same first half, one would not be found: an error, not a wrong result.
         at = np.minimum(np.searchsorted(ordered[:, 0], keys[:, 0]), len(ordered) - 1)
         hits = np.flatnonzero((ordered[at] == keys).all(axis=1))
         which, first = np.unique(order[at[hits]], return_index=True)

@@ -15,9 +15,8 @@ from naysay._rows import offsets
 from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.errors import NaysayError
 from naysay.jobs._files import whole_file
-from naysay.jobs._parts import parts
+from naysay.jobs._parts import parts, sampled_rows, unpacked
 from naysay.jobs._prepare import Ready
-from naysay.jobs._sample import sampled_rows, unpacked
 from naysay.mining._task import Task
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import added

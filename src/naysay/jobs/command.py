@@ -16,9 +16,8 @@ from naysay.files import check_apart, check_page
 from naysay.jobs._finalize import check_output, finalize
 from naysay.jobs._folder import FORMAT, begun, check_unfinished, digest, folder_of, opened
 from naysay.jobs._parts import mine_parts
-from naysay.jobs._prepare import prepare, read_tables
+from naysay.jobs._prepare import check_size, prepare, read_tables
 from naysay.jobs._summary import MinedFile
-from naysay.jobs._vectors import check_size
 from naysay.jobs.options import JobOptions, recorded
 from naysay.mining._threshold import is_detector
 from naysay.mining.options import MiningOptions, check_keywords, command_fields, from_command, option_names

@@ -1,4 +1,4 @@
-"""What is known of the anchors, in any of the forms that users have it in, as one `Positives` of the right size."""
+"""Known pairs and k in any of the forms that users have them in, as `Positives` and (n,) numbers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ def read_known(parameter: str, given: Any, n_anchors: int, n_items: int) -> Posi
     """Known pairs as `Positives` of n_anchors x n_items.
 
     Args:
+        parameter: The name for errors.
         given: Positives; (anchors, items), two arrays of one length; (n_anchors,) the one item of each anchor, -1
             none; or None.
+        n_anchors: The number of queries.
+        n_items: The number of corpus rows.
     """
     empty = Positives.from_pairs(np.empty(0, np.int64), np.empty(0, np.int64), n_anchors, n_items)
     if given is None:
         return empty
     if isinstance(given, Positives):
         sizes = (("anchors", "queries", given.n_anchors, n_anchors), ("items", "corpus", given.n_items, n_items))
-        for what, like, size, most in sizes:
-            if size > most:
-                raise_invalid(parameter, f"of at most {most} {what}, like {like}", size)
+        for what, like, size, limit in sizes:
+            if size > limit:
+                raise_invalid(parameter, f"of at most {limit} {what}, like {like}", size)
         return given if (given.n_anchors, given.n_items) == (n_anchors, n_items) else given.union(empty)
     if isinstance(given, tuple | list) and len(given) == 2 and all(np.ndim(to_numpy(part)) == 1 for part in given):
         anchors, items = (whole_numbers(parameter, to_numpy(part)) for part in given)

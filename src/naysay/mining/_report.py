@@ -1,4 +1,4 @@
-"""Mined negatives as a report: what to do, where the scores lie, a line to move, counts, and examples."""
+"""Mined negatives as a report: what to do, the scores, a threshold to move, counts, and examples."""
 
 from __future__ import annotations
 
@@ -16,22 +16,29 @@ from numpy.typing import NDArray
 from naysay.checks import check_whole, public, raise_invalid
 from naysay.detectors.share import Share
 from naysay.files import check_page
-from naysay.mining._report_examples import Labels, examples_of, one_positive_each, positive_scores
-from naysay.mining._report_parts import charts_of, fates, thresholds_of
+from naysay.mining._report_parts import (
+    Labels,
+    charts_of,
+    examples_of,
+    one_positive_each,
+    outcomes,
+    positive_scores,
+    thresholds_of,
+)
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious
 from naysay.mining.select import NOT_SELECTED
 from naysay.quantity.estimate import Estimate
+from naysay.report._plain_text import share
+from naysay.report._sampled import Decided, rate_of, sample_of, share_of
 from naysay.report.contents import Contents
 from naysay.report.html import write_report
 from naysay.report.scores import Sample, Scores
-from naysay.report.threshold import Decided, rate_of, sample_of, share_of
 from naysay.rng import rng_for
-from naysay.text import percent as share
 
-_SLOTS = 1 << 22  # candidates that are looked at, in whole anchors
-_MUCH = 0.05  # false negatives from which on a reader is told to look first
+_SLOTS = 1 << 22  # candidates in the report, in whole anchors
+_HIGH_RATE = 0.05  # a false-negative rate to look into before training
 
 
 @public
@@ -54,23 +61,33 @@ def report_mined(
 ) -> Path:
     """Write what was mined as one HTML file; see `write_report`.
 
-    Of more than 4,194,304 candidates a sample of anchors is looked at, which a note says; counts are of all.
+    With more than 4,194,304 candidates, distributions and examples are of a sample of anchors, as a note
+    says. Counts are of all.
 
     Args:
         mined: A `Mined`.
+        path: The file, which ends in .html.
+        title: The title of the page.
         numbers: {what: figure} for the headline, beside the report's own; the same name replaces it.
-        query_texts: Anything with len() and [row]; only the rows that are shown are asked for. None: ids.
-        corpus_texts: Anything with len() and [row]; only the rows that are shown are asked for. None: ids.
-        query_ids: The same, of names.
-        corpus_ids: The same, of names.
+        query_texts: The texts of queries: an object with len() and [row]; only rows that are shown are read.
+        corpus_texts: The texts of the corpus, the same.
+        query_ids: The ids of queries, the same.
+        corpus_ids: The ids of the corpus, the same.
         provenance: {what: value} beside versions and settings: arguments, seed, hashes of the input.
-        background: (s,) scores of random pairs that are not known. With them the tables of thresholds are about all
-            pairs, and the number of negatives can be estimated; without, the tables are about what was found.
-        run: Of `quantity.estimate`, by the AUCs of a run: its k is shown in place of one from the background.
-        one_positive: (n,) the score of one known positive of each anchor, NaN without one, where they were drawn
-            before; None: drawn by the seed. All estimates of false negatives rest on them.
+        background: (s,) scores of random pairs that are not known. With them the threshold tables are about all pairs,
+            and the number of negatives can be estimated; without, the tables are about what was found.
+        run: What `quantity.estimate` returned for the AUCs of a run: its k is shown in place of one from the
+            background.
+        one_positive: (n,) the score of one known positive of each anchor, NaN without one. By default it is drawn by
+            the seed. All estimates of false negatives rest on it.
         of_anchors: How many anchors there are, if `mined` holds a part of them.
-        seed: Of what is drawn: anchors, if there are many, and examples.
+        seed: Seed of the anchors, if there are many, and of the examples.
+
+    Returns:
+        The path.
+
+    Raises:
+        NaysayError: If the file cannot be written, or an argument does not fit `mined`.
     """
     if not isinstance(mined, MinedArrays):
         raise_invalid("mined", "a Mined", type(mined).__name__)
@@ -89,19 +106,19 @@ def report_mined(
     part = _rows(mined.candidates, rows)
     sample, rate, notes = _sample(mined, part, rows, positives, total, rng_for(seed, 1))
     if len(rows) < n:
-        notes += (f"Distributions, difficulty and examples are of {len(rows):,} anchors, drawn by chance.",)
+        notes += (f"Distributions, difficulty and examples are of {len(rows):,} random anchors.",)
     random_scores = None if background is None else np.asarray(getattr(background, "scores", background), np.float64)
     charts, told = charts_of(mined, part, positives, random_scores, run)
     given = {str(name): str(value) for name, value in (numbers or {}).items()}
     own = _numbers(mined, rate, total, given)
     if total > n:
-        notes = (f"This page looks at {n:,} of {total:,} anchors; the counts of fates are of these.", *notes)
+        notes = (f"This page shows {n:,} of {total:,} anchors; the counts of outcomes are of these.", *notes)
     contents = Contents(
         title=title or "Mined negatives",
         advice=_advice(mined, rate, given.get("negatives", "") if total > n else f"{int(mined.mask.sum()):,}"),
         numbers=given | {name: text for name, text in own.items() if name not in given} if total > n else own | given,
         scores=_scores(mined, part, sample),
-        tables=(*fates(mined), *thresholds_of(mined, part, random_scores)),
+        tables=(*outcomes(mined), *thresholds_of(mined, part, random_scores)),
         charts=charts,
         examples=examples_of(mined, part, rows, queries, corpus, rng_for(seed, 2)),
         provenance=_provenance(mined) | dict(provenance or {}),
@@ -124,7 +141,7 @@ def _sample(
     total: int,
     rng: np.random.Generator,
 ) -> tuple[Sample | None, Share | None, tuple[str, ...]]:
-    """The sample on which the line can be moved, the share of false negatives at the line, and what to know of both."""
+    """The sample on which the threshold can be moved, the false-negative rate at the threshold, and notes on both."""
     decided = part.filled & (part.rank > 0)
     decided &= (part.why == 0) | was_suspicious(part) | part.dropped_for([NOT_SELECTED, "short anchor"])
     holes = np.zeros(len(rows), np.bool_)
@@ -134,16 +151,16 @@ def _sample(
     notes: tuple[str, ...] = ()
     if holes.any():
         notes = (
-            f"{int(holes.sum()):,} anchors were searched past their suspects, which are not at hand; the line cannot "
-            "be moved for them, and their part of the page's figures is taken from the others.",
+            f"The search skipped suspected candidates of {int(holes.sum()):,} anchors. The threshold cannot be moved "
+            "for these, and their part of the figures is estimated from the others.",
         )
     ways = [name for place, name in enumerate(mined.kept_names) if name != "top" and (mined.kept_by == place).any()]
     if ways:
         notes += (
             f"Some negatives were taken by other rules than the highest score: {', '.join(ways)}. The figures beside "
-            "the line, and the share of false negatives, are of the highest scores below it.",
+            "the threshold, and the false-negative rate, are of the highest scores below it.",
         )
-    line = _line(mined, part, decided)
+    threshold = _threshold(mined, part, decided)
     lowest = np.where(part.filled, part.scores, np.inf).min(axis=1, initial=np.inf)
     there = ~holes
     given = Decided(
@@ -152,11 +169,11 @@ def _sample(
         mined.counts[rows][there],
         positives[rows][there],
         (positives[rows] >= lowest)[there],
-        suspicion=part.suspicion[there] if line is None else None,
+        suspicion=part.suspicion[there] if threshold is None else None,
     )
-    at, all_of = (mined.suspicion_threshold if line is None else line), share_of(given)
-    bands = "mined.rethreshold(judge=naysay.detectors.Bands(THRESHOLD, THRESHOLD))"
-    command = "mined.rethreshold(THRESHOLD)" if line is None else bands
+    at, all_of = (mined.suspicion_threshold if threshold is None else threshold), share_of(given)
+    bands = "mined.rethreshold(judge=naysay.detectors.Bands(LINE, LINE))"
+    command = "mined.rethreshold(LINE)" if threshold is None else bands
     sample = sample_of(
         given,
         at,
@@ -166,31 +183,31 @@ def _sample(
         command=command if total == len(mined.ids) else "",  # a part of a job cannot be judged anew
     )
     if sample is None:
-        notes += ("The line cannot be moved in this page: there are no candidates that it decides about.",)
+        notes += ("The threshold cannot be moved in this page: there are no candidates that it decides about.",)
     return sample, rate_of(given, at), notes
 
 
-def _line(mined: MinedArrays, part: Candidates, decided: NDArray[np.bool_]) -> float | None:
-    """The score from which on all anchors' candidates were suspected; infinity: nothing was; None: no such line."""
+def _threshold(mined: MinedArrays, part: Candidates, decided: NDArray[np.bool_]) -> float | None:
+    """The score at or above which candidates were suspected; infinity if none was, None if there is no such score."""
     if mined.judge is None:
         return float(np.inf)
     scores, flagged = (
         part.scores[decided].astype(np.float64),
         part.suspicion[decided] >= np.float32(mined.suspicion_threshold),
     )
-    lines = mined.thresholds
-    if len(lines) and np.isfinite(lines).all() and np.ptp(lines) == 0:
-        near = np.float32(lines[0])  # judges differ in the precision they compare in, and in what they do at the line
-        tried = [float(lines[0]), float(near), float(np.nextafter(near, np.float32(np.inf)))]
+    thresholds = mined.thresholds
+    if len(thresholds) and np.isfinite(thresholds).all() and np.ptp(thresholds) == 0:
+        near = np.float32(thresholds[0])  # judges differ in their precision, and in what they do at the threshold
+        tried = [float(thresholds[0]), float(near), float(np.nextafter(near, np.float32(np.inf)))]
     else:
-        tried = [float(scores[flagged].min(initial=np.inf))]  # a line that was moved, if it parts the scores
-    return next((line for line in tried if np.array_equal(scores >= line, flagged)), None)
+        tried = [float(scores[flagged].min(initial=np.inf))]  # a threshold that was moved, if it separates the scores
+    return next((score for score in tried if np.array_equal(scores >= score, flagged)), None)
 
 
 def _scores(mined: MinedArrays, part: Candidates, sample: Sample | None) -> Scores:
-    """The three kinds; the lines are those of all anchors, or none."""
+    """The scores of positives, negatives and dropped candidates; thresholds only if all anchors share them."""
     lost = part.filled & (part.why != 0)
-    lines = mined.thresholds[np.isfinite(mined.thresholds)]
+    thresholds = mined.thresholds[np.isfinite(mined.thresholds)]
     low = getattr(mined.judge, "low", np.nan)
     return Scores(
         positives=positive_scores(mined),
@@ -199,7 +216,7 @@ def _scores(mined: MinedArrays, part: Candidates, sample: Sample | None) -> Scor
         why=part.why[lost] - 1,
         reasons=part.reasons,
         low=float(low) if np.ndim(low) == 0 and np.isfinite(low) else np.nan,
-        high=float(lines[0]) if len(lines) and np.ptp(lines) == 0 else np.nan,
+        high=float(thresholds[0]) if len(thresholds) and np.ptp(thresholds) == 0 else np.nan,
         sample=sample,
     )
 
@@ -212,21 +229,21 @@ def _advice(mined: MinedArrays, rate: Share | None, count: str) -> tuple[str, ..
     """
     these = f"these {count} negatives" if count else "these negatives"
     if not mined.mask.any():
-        first = "There is nothing to train on: no negatives were found. The counts below say what became of them."
+        first = "There is nothing to train on: no negatives were found. The counts below show why."
     elif mined.judge is None:
-        first = "Do not train on these yet: nothing was suspected, so the nearest are taken whatever they are."
+        first = "Do not train on these yet: no candidate was judged, so the nearest are taken whatever they are."
         if rate is not None:
-            first += f" Up to {share(rate.estimate)} of them may be positives that nobody labelled."
-        first += " Move the line below to see what a judge would do, or mine again with judge='auto'."
-    elif rate is None or (rate.notes and rate.estimate <= _MUCH):
+            first += f" Up to {share(rate.estimate)} of them may be unlabelled positives."
+        first += " Move the threshold below to see what a judge would do, or mine again with judge='auto'."
+    elif rate is None or (rate.notes and rate.estimate <= _HIGH_RATE):
         first = (
-            f"Look at the most suspect examples before you train on {these}: how many of them are "
-            "false cannot be told from the scores."
+            f"Look at the most suspect examples before you train on {these}: the false-negative rate cannot be "
+            "estimated from the scores."
         )
-    elif rate.estimate > _MUCH:
+    elif rate.estimate > _HIGH_RATE:
         first = (
-            f"Look before you train: up to {share(rate.estimate)} of {these} may be positives that "
-            "nobody labelled. Move the line down to see what that costs."
+            f"Look before you train: up to {share(rate.estimate)} of {these} may be unlabelled positives. Lower the "
+            "threshold to see what that costs."
         )
     else:
         first = f"Train on {these}: at most {share(rate.estimate)} of them are estimated to be false."
@@ -241,12 +258,12 @@ def _advice(mined: MinedArrays, rate: Share | None, count: str) -> tuple[str, ..
     if mined.short.any():
         part = f"{int(mined.short.sum()) / int(mined.counts.sum()):.1%} of the slots"
         rows = f"{(mined.short > 0).mean():.1%} of the anchors"
-        others.append(f"{part} are empty, in {rows}: search deeper, or draw the line higher.")
+        others.append(f"{part} are empty, in {rows}: search deeper, or raise the threshold.")
     return (first, *others)
 
 
 def _numbers(mined: MinedArrays, rate: Share | None, total: int, given: Mapping[str, str]) -> dict[str, str]:
-    """The headline, counts only where all anchors are at hand; no second figure for one that was given."""
+    """The headline numbers; counts only if all anchors are here; no second figure for one that was given."""
     kept = mined.scores[mined.mask]
     whole = total == len(mined.ids)
     found = {"anchors": f"{total:,}"} | ({"negatives": f"{len(kept):,}"} if whole else {})
@@ -272,7 +289,7 @@ def _provenance(mined: MinedArrays) -> dict[str, str]:
         "depth": f"{mined.depth:,}",
         "judge": repr(mined.judge),
         "rule": mined.rule,
-        "suspicion from which on candidates are dropped": f"{mined.suspicion_threshold:g}",
+        "suspicion threshold": f"{mined.suspicion_threshold:g}",
         "anchors x corpus": f"{len(mined.ids):,} x {mined.known.n_items:,}",
         "known pairs": f"{len(mined.known.indices):,}",
         "negatives, sha256 of the ids": hashlib.sha256(np.ascontiguousarray(mined.ids).tobytes()).hexdigest(),

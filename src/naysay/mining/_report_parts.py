@@ -1,39 +1,45 @@
-"""Tables and charts of what was mined: fates, the note's two tables, how many negatives, difficulty."""
+"""Parts of a report on what was mined: outcomes, threshold tables, charts, and examples."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.checks import check_lengths, raise_invalid
 from naysay.detectors.thresholds import choose_thresholds
+from naysay.mining._known import pairs_of
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious
+from naysay.mining.select import NOT_SELECTED
+from naysay.positives import POSITIVE
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.separation import auc, separation
 from naysay.quantity.simulated import simulated
-from naysay.report.charts import difficulty_by_percentile, percentile_bins
-from naysay.report.contents import Chart, Table
+from naysay.report._plain_text import share
+from naysay.report.contents import Chart, Example, Examples, Table
+from naysay.report.difficulty import difficulty_by_percentile, percentile_bins
 from naysay.report.effectiveness import effectiveness
 from naysay.report.threshold_tables import threshold_tables
-from naysay.text import percent as share
 
-_AROUND = np.array([3, 2, 1.5, 1.25, 1.1, 1.02, 0.95, 0.8, 0.65, 0.5, 0.25])  # times the share: lines that are shown
+_AROUND = np.array([3, 2, 1.5, 1.25, 1.1, 1.02, 0.95, 0.8, 0.65, 0.5, 0.25])  # times the share: thresholds shown
 _FALSE, _HARD = 0.001, 0.05  # the note's shares
 Floats = NDArray[np.floating[Any]]
+_EACH = 30  # examples of a kind
+Ids = NDArray[np.int64]
 
 
-def fates(mined: MinedArrays) -> tuple[Table, ...]:
+def outcomes(mined: MinedArrays) -> tuple[Table, ...]:
     """What became of the candidates, and where the negatives come from if there are several sources."""
     taken = {name: int((mined.kept_by == place).sum()) for place, name in enumerate(mined.kept_names)}
     counts = {f"kept: {name}": count for name, count in taken.items() if count}
     counts |= {f"dropped: {reason}": int(each.sum()) for reason, each in mined.dropped.items()}
     whole = max(1, sum(counts.values()))
     rows = tuple((name, count, share(count / whole)) for name, count in counts.items())
-    said = "Every candidate has one fate; what the search left out is counted."
-    tables = [Table("What became of the candidates", ("fate", "candidates", "share"), rows, said)]
+    said = "Every candidate has one outcome; what the search left out is counted."
+    tables = [Table("What became of the candidates", ("outcome", "candidates", "share"), rows, said)]
     if len(mined.source_names) > 1:
         sources = [int((mined.source == place).sum()) for place in range(len(mined.source_names))]
         pairs = tuple(zip(mined.source_names, sources, strict=True))
@@ -42,10 +48,10 @@ def fates(mined: MinedArrays) -> tuple[Table, ...]:
 
 
 def thresholds_of(mined: MinedArrays, part: Candidates, background: Floats | None) -> tuple[Table, ...]:
-    """The note's two tables: of all pairs where random ones are at hand, else of what the search found."""
+    """The two threshold tables: of random pairs if there are some, else of what the search found."""
     if background is None:
         scores: Floats = part.scores[part.filled]
-        of = f"Of the {len(scores):,} candidates that the search found, which are the nearest: not of all pairs."
+        of = f"Of the {len(scores):,} candidates that the search found, the nearest: not of all pairs."
     else:
         scores = background
         of = f"Of {len(scores):,} random pairs."
@@ -59,7 +65,7 @@ def thresholds_of(mined: MinedArrays, part: Candidates, background: Floats | Non
     low = np.unique([chosen.low, *np.quantile(scores, np.clip(1 - _FALSE - _HARD * _AROUND, 0, 1))])
     grid = low, high
     both = choose_thresholds(scores, **asked, grid=grid, start_low=0.0 if mined.metric == "cosine" else chosen.low)
-    shares = f"Lines as the note on thresholds chooses them: {_FALSE:.1%} of the pairs false, {_HARD:.0%} hard."
+    shares = f"Thresholds by shares: {_FALSE:.1%} of the pairs false, {_HARD:.0%} hard."
     return threshold_tables(both, caption=f"{of} {shares}")
 
 
@@ -70,7 +76,7 @@ def charts_of(
     background: Floats | None,
     run: Estimate | None,
 ) -> tuple[tuple[Chart, ...], tuple[str, ...]]:
-    """Effectiveness over k and difficulty by percentile, and a sentence for each that there is not."""
+    """Effectiveness over k and difficulty by percentile, and a sentence for each that is missing."""
     charts, notes = [], []
     counts = np.unique(mined.counts)
     used = int(counts[0]) if len(counts) == 1 else None
@@ -97,8 +103,8 @@ def _estimated(positives: NDArray[np.float32], background: Floats | None) -> tup
     known = positives[~np.isnan(positives)].astype(np.float64)
     if background is None or not len(background) or not len(known):
         return None, (
-            "How many negatives are best is not estimated here: it takes scores of random pairs and of positives, or "
-            "the AUCs of a run (naysay howmany)."
+            "The best number of negatives is not estimated: this needs scores of random pairs and of positives, or the "
+            "AUCs of a run (naysay howmany)."
         )
     ordered = np.sort(background)
     ties = (np.searchsorted(ordered, known) + np.searchsorted(ordered, known, side="right")) / 2
@@ -106,10 +112,167 @@ def _estimated(positives: NDArray[np.float32], background: Floats | None) -> tup
     if not 0.5 < area < 1:
         return (
             None,
-            f"How many negatives are best cannot be estimated: positives against random pairs have AUC {area:.4g}.",
+            f"The best number of negatives cannot be estimated: positives against random pairs have AUC {area:.4g}.",
         )
     found = estimate(area, auc(simulated(separation(area))))
     return found, (
-        f"Of a simulated run: {len(known):,} positives against {len(ordered):,} random pairs have an AUC of "
-        f"{area:.4g}, taken as that of the labels, which the model approaches. The AUCs of a real run say more."
+        f"By a simulated run: {len(known):,} positives against {len(ordered):,} random pairs have an AUC of "
+        f"{area:.4g}, taken as that of the labels, which the model approaches. The AUCs of a real run are better."
     )
+
+
+@final
+class Labels:
+    """The label of a row on the page: its text, its id, both, or its number."""
+
+    def __init__(self, side: str, texts: Any, ids: Any, n: int) -> None:
+        """Raise if texts or ids have another length, or no rows."""
+        for name, given in ((f"{side}_texts", texts), (f"{side}_ids", ids)):
+            if given is None:
+                continue
+            if not (hasattr(given, "__getitem__") and hasattr(given, "__len__")):
+                raise_invalid(name, "a sequence, or None", type(given).__name__)
+            check_lengths(**{name: len(given), "rows": n})
+        self.texts, self.ids = texts, ids
+
+    def __getitem__(self, row: int) -> str:
+        """The label of a row; nothing for -1."""
+        if row < 0:
+            return ""
+        name = f"row {row}" if self.ids is None else str(self.ids[row])
+        if self.texts is None:
+            return name
+        text = str(self.texts[row])
+        return text if self.ids is None else f"{name}: {text}"
+
+
+def examples_of(
+    mined: MinedArrays, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, rng: np.random.Generator
+) -> tuple[Examples, ...]:
+    """The hardest negatives, the most suspect candidates, and some of what was dropped for each reason.
+
+    Args:
+        mined: All that was mined.
+        part: The candidates of `rows`.
+        rows: (r,) which anchors.
+        queries: Labels of the queries.
+        corpus: Labels of the corpus.
+        rng: For the dropped ones.
+    """
+    taken = part.kept & (part.kept_by >= 0)
+    by_score = np.where(taken, part.scores, -np.inf)
+    judged = part.filled & (part.suspicion > 0)
+    groups = [
+        (
+            "The hardest negatives",
+            "hardest",
+            _one_each(by_score, taken),
+            "Kept, with the highest scores; one for each anchor.",
+        ),
+        (
+            "The most suspect candidates",
+            "suspect",
+            _one_each(np.where(judged, part.suspicion, -np.inf), judged),
+            "With the highest suspicion, kept or dropped; one for each anchor.",
+        ),
+        ("Dropped candidates", "dropped", _dropped(part, rng), "Random, as many for each reason."),
+    ]
+    return tuple(
+        Examples(
+            title, kind, tuple(_example(mined, part, rows, queries, corpus, row, slot) for row, slot in places), note
+        )
+        for title, kind, places, note in groups
+        if places
+    )
+
+
+def _one_each(values: NDArray[Any], mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """(row, slot) of the highest value of each row, the highest rows first."""
+    if not values.size:
+        return []
+    slot = values.argmax(axis=1)
+    there = np.flatnonzero(mask.any(axis=1))
+    best = values[there, slot[there]]
+    chosen = there[np.argsort(-best, kind="stable")[:_EACH]]
+    return list(zip(chosen.tolist(), slot[chosen].tolist(), strict=True))
+
+
+def _dropped(part: Candidates, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """(row, slot) of some candidates of each reason but "not selected"."""
+    reasons = [place for place, name in enumerate(part.reasons, 1) if name != NOT_SELECTED]
+    found = []
+    for place in reasons:
+        slots = np.flatnonzero((part.why == place) & part.filled)
+        found.append(rng.permutation(slots)[: max(1, _EACH // len(reasons))])
+    places = np.concatenate([np.empty(0, np.int64), *found])
+    row, slot = np.divmod(places, max(1, part.ids.shape[1]))
+    return list(zip(row.tolist(), slot.tolist(), strict=True))
+
+
+def _example(
+    mined: MinedArrays, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, row: int, slot: int
+) -> Example:
+    """One candidate with its texts and its outcome."""
+    anchor = int(rows[row])
+    kept = bool(part.why[row, slot] == 0) and part.kept_by[row, slot] >= 0
+    by = part.kept_names[part.kept_by[row, slot]] if kept else part.reasons[part.why[row, slot] - 1]
+    score, rank = float(part.scores[row, slot]), int(part.rank[row, slot])
+    threshold, lowest = float(mined.thresholds[anchor]), float(part.positive_scores[row])
+    sentences = [f"Found by {part.source_names[part.source[row, slot]]} at rank {rank}." if rank else "Random."]
+    if np.isfinite(threshold):
+        sentences.append(f"The threshold of its anchor is {threshold:.4f}, its score {score:.4f}.")
+    if np.isfinite(lowest):
+        sentences.append(f"The lowest of the anchor's positives scores {lowest:.4f}.")
+    return Example(
+        anchor=queries[anchor],
+        positive=corpus[_positive(mined, anchor)],
+        candidate=corpus[int(part.ids[row, slot])],
+        score=score,
+        suspicion=float(part.suspicion[row, slot]),
+        rank=rank,
+        fate=f"{'kept' if kept else 'dropped'}: {by}",
+        explanation=" ".join(sentences),
+    )
+
+
+def _positive(mined: MinedArrays, anchor: int) -> int:
+    """The known positive of an anchor with the lowest score, or the first where they were not scored; -1 none."""
+    start, stop = int(mined.known.indptr[anchor]), int(mined.known.indptr[anchor + 1])
+    items = np.asarray(mined.known.indices[start:stop])
+    own = np.ones(len(items), np.bool_)
+    if mined.known.relation is not None:
+        own = np.asarray(mined.known.relation[start:stop] == POSITIVE)
+    if not own.any():
+        return -1
+    if mined.known_scores is None:
+        return int(items[own][0])
+    return int(items[own][np.argmin(mined.known_scores[start:stop][own])])
+
+
+def one_positive_each(mined: MinedArrays, rng: np.random.Generator) -> NDArray[np.float32]:
+    """(n,) the score of one known positive of each anchor, at random; NaN without one.
+
+    Where positives were scored by pairs, as after `rescore`, the one that was is taken.
+    """
+    n = len(mined.ids)
+    if mined.known_scores is None:
+        return np.asarray(mined.positive_scores, np.float32)
+    found = np.full(n, np.nan, np.float32)
+    anchors, _ = pairs_of(mined.known, POSITIVE)
+    if not len(anchors):
+        return found
+    scores = positive_scores(mined)
+    order = rng.permutation(len(anchors))
+    owners, first = np.unique(anchors[order], return_index=True)
+    found[owners] = scores[order[first]]
+    return found
+
+
+def positive_scores(mined: MinedArrays) -> NDArray[np.float32]:
+    """(p,) the scores of all known positives, or of one of each anchor where only these are known."""
+    if mined.known_scores is None:
+        some = np.asarray(mined.positive_scores, np.float32)
+        return some[~np.isnan(some)]
+    relation = mined.known.relation
+    scores = np.asarray(mined.known_scores, np.float32)
+    return scores if relation is None else scores[relation == POSITIVE]

@@ -230,5 +230,6 @@ def _shares_sentence(bands: Bands, sample: Background, labelled: int, alpha: flo
     kind = "pairs" if sample.whole else "random pairs"
     return (
         f"Threshold {bands.high:.4g}: suspects {FALSE_SHARE:.1%} of {pairs:,} {kind}. This is a guess about the data: "
-        f"{labelled} anchors with a positive cannot guarantee a miss rate of {alpha:.0%} ({least_positives(alpha)} can)."
+        f"{labelled} anchors with a positive cannot guarantee a miss rate of {alpha:.0%} "
+        f"({least_positives(alpha)} can)."
     )

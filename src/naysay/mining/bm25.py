@@ -1,4 +1,4 @@
-"""BM25: candidates that share words with the query. The index is made by bm25s, the extra [text]."""
+"""BM25: candidates that share words with the query. The index is that of bm25s, the extra [text]."""
 
 from __future__ import annotations
 
@@ -36,23 +36,36 @@ def bm25(
     b: float = 0.75,
     words: Words | None = None,
 ) -> Found:
-    """The `depth` best documents of each query by BM25: score descending, of equal scores row ascending.
+    """Find the `depth` best documents of each query by BM25: score descending, row ascending.
 
         score(q, d) = sum over words w of q: log(1 + (N - n_w + 0.5) / (n_w + 0.5)) f / (f + k1 (1 - b + b |d| / mean))
 
-    with f the times that w stands in d, and n_w the documents that have it: Lucene's form (Kamphuis et al., ECIR 2020).
-    A document that shares no word is no candidate: slots stay empty (-1). The index is that of bm25s (Lù, 2024), which
-    picks among equal scores as its partial sort happens to; the picking here is exact, and the same for any number of
+    with f the frequency of w in d, and n_w the number of documents that contain it: Lucene's form (Kamphuis et al.,
+    ECIR 2020). A document that shares no word is not a candidate: slots stay empty (-1). The index is that of bm25s
+    (Lù, 2024), whose partial sort breaks ties arbitrarily; the selection here is exact, and the same for any number of
     threads. Cost: the index, and for each query the lists of its words; n_documents x 12 bytes a thread.
 
     Args:
-        query_texts: Lists of strings, or Arrow arrays.
-        corpus_texts: Lists of strings, or Arrow arrays.
-        exclude: Pairs (query, document) that never come back.
-        k1: How fast repeats of a word wear off, and how much long documents are held back.
-        b: How fast repeats of a word wear off, and how much long documents are held back.
-        words: A function from texts to their lists of words; by default runs of two or more letters or digits,
-            lower case, all of them kept. Pass one for stems, stop words, or scripts without spaces.
+        query_texts: A list of strings, or an Arrow array.
+        corpus_texts: A list of strings, or an Arrow array.
+        depth: Number of documents for each query.
+        exclude: Pairs (query, document) to leave out.
+        k1: Saturation of the term frequency.
+        b: Normalisation by the length of documents, 0 to 1.
+        words: A function from texts to their lists of words. By default runs of two or more letters or digits, in lower
+            case. Pass another for stems, stop words, or scripts without spaces.
+
+    Returns:
+        (n, depth) ids and scores, -1 and -inf where empty.
+
+    Raises:
+        NaysayError: If texts are not strings, or an option is out of range.
+        MissingExtraError: If bm25s is not installed.
+
+    Example:
+        >>> found = bm25(["do cats eat fish"], ["Birds fly.", "Cats eat fish.", "Fish"], depth=2)
+        >>> found.ids.tolist()
+        [[1, 2]]
     """
     check_whole("depth", depth, 1)
     check_number("k1", k1, at_least=0)
@@ -106,7 +119,7 @@ def _plain_words(texts: list[str]) -> list[list[str]]:
 
 
 def _excluded(exclude: Positives | None, n_queries: int, n_documents: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The pairs to leave out, as rows of queries; anchors that it does not know have empty ones."""
+    """The pairs to leave out, as CSR rows; empty for queries beyond its anchors."""
     if exclude is None:
         return frozen(np.empty(0, np.int64)), frozen(np.empty(0, np.int32))
     if not isinstance(exclude, Positives):
@@ -119,7 +132,7 @@ def _excluded(exclude: Positives | None, n_queries: int, n_documents: int) -> tu
 
 
 def _need_bm25s() -> Any:
-    """The package bm25s, or a refusal that names the pip command."""
+    """The package bm25s, or an error that names the pip command."""
     try:
         bm25s: Any = importlib.import_module("bm25s")
     except ImportError as error:

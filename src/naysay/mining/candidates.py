@@ -25,23 +25,26 @@ _PER_SLOT = {"scores": np.float32, "rank": np.int32, "source": np.int8, "suspici
 class Candidates:
     """What a search found for each anchor. Frozen: a stage returns a changed copy.
 
-    **A dropped candidate stays in its slot**, with the reason, so that it can be explained and a line drawn anew
-    without another search; `kept` is the mask of what is in play, and nothing else is ever handed on. Only a candidate
-    in play can be dropped, so each has one reason, and for every anchor
+    **A dropped candidate keeps its slot**, with the reason, so that it can be explained, and judged again without a
+    search. `kept` is the mask of the candidates that are left. Only these can be dropped, so each candidate has one
+    reason, and for every anchor (`outside` not counted)
 
-        candidates = kept + the sum of `dropped` over reasons       (what is outside aside)
+        candidates = kept + the sum of `dropped` over reasons
 
     Cost: 27 bytes a slot.
 
     Args:
-        ids: (n, m) int64; -1 where there is no candidate.
-        scores: (n, m) float32, higher is closer; -inf where there is none.
-        rank: (n, m) int32, from 1: the place in the list it came from, before anything was dropped; 0 where none.
-        source: (n, m) int8: which of `source_names` it came from; -1 where none.
-        suspicion: (n, m) float32 from 0 to 1; 0 until a judge has looked.
-        why: (n, m) int8: 0 in play, else 1 + the place of the reason in `reasons` for which it was dropped.
+        ids: (n, m) int64; -1 where empty.
+        scores: (n, m) float32, higher is closer; -inf where empty.
+        rank: (n, m) int32, from 1: the place in the list it came from, before anything was dropped; 0 where empty.
+        source: (n, m) int8: which of `source_names` it came from; -1 where empty.
+        source_names: The sources.
+        suspicion: (n, m) float32 from 0 to 1; 0 until it is judged.
+        why: (n, m) int8: 0 if it is left, else 1 + the index in `reasons` of the reason for which it was dropped.
         kept_by: (n, m) int8: which of `kept_names` took it as a negative, -1 none.
-        positive_scores: (n,) float32: the lowest score of the anchor's known positives, NaN where there is none.
+        positive_scores: (n,) float32: the lowest score of the anchor's known positives, NaN without one.
+        reasons: The reasons for which candidates were dropped.
+        kept_names: The rules that took negatives.
         outside: {reason: (n,) counts} of what the search itself left out and would have listed.
 
     Example:
@@ -67,12 +70,17 @@ class Candidates:
 
     @classmethod
     def of(cls, found: Any, name: str = "search") -> Candidates:
-        """All that a search found, in play.
+        """Make candidates of what a search found.
 
         Args:
-            found: Anything with ids (n, m), -1 where empty, and scores (n, m), in the order of their ranks: a
-                `Found`.
-            name: Of the source.
+            found: A `Found`, or another object with ids (n, m), -1 where empty, and scores (n, m), by rank.
+            name: The name of the source.
+
+        Returns:
+            The candidates, none of them dropped.
+
+        Raises:
+            NaysayError: If ids and scores have different shapes, or a score is not finite.
         """
         for part in ("ids", "scores"):
             if not hasattr(found, part):
@@ -100,7 +108,7 @@ class Candidates:
         )
 
     def __post_init__(self) -> None:
-        """Refuse partners of another shape."""
+        """Raise if arrays have different shapes."""
         shapes = {name: getattr(self, name).shape for name in (*_PER_SLOT, "kept_by")}
         for name, shape in shapes.items():
             if shape != self.ids.shape:
@@ -121,12 +129,12 @@ class Candidates:
 
     @property
     def kept(self) -> Mask:
-        """(n, m): candidates in play."""
+        """(n, m): candidates that are left."""
         return np.asarray(self.filled & (self.why == 0))
 
     @property
     def dropped(self) -> dict[str, NDArray[np.int64]]:
-        """{reason: (n,) how many of each anchor}, what the search left out included; reasons with none left out."""
+        """{reason: (n,) how many of each anchor}, with what the search left out; only reasons that occurred."""
         counts = {reason: given.copy() for reason, given in self.outside.items()}
         for place, reason in enumerate(self.reasons, 1):
             found = np.count_nonzero(self.why == place, axis=1)
@@ -134,7 +142,7 @@ class Candidates:
         return {reason: found for reason, found in counts.items() if found.any()}
 
     def drop(self, mask: Mask, reason: str) -> Candidates:
-        """The same without the candidates of `mask` that are still in play, counted under `reason`."""
+        """Return the same without the candidates of `mask` that are left, counted under `reason`."""
         self._check_mask(mask)
         lost = mask & self.kept
         if not lost.any():
@@ -143,23 +151,23 @@ class Candidates:
         return replace(self, why=np.where(lost, np.int8(place + 1), self.why), reasons=reasons)
 
     def restored(self, mask: Mask) -> Candidates:
-        """The same with the dropped candidates of `mask` in play again."""
+        """Return the same with the dropped candidates of `mask` back."""
         self._check_mask(mask)
         return replace(self, why=np.where(mask, np.int8(0), self.why))
 
     def marked(self, mask: Mask, name: str) -> Candidates:
-        """The same with the candidates of `mask`, which are in play, taken as negatives by the rule `name`."""
+        """Return the same with the candidates of `mask` that are left marked as negatives by the rule `name`."""
         self._check_mask(mask)
         names, place = _named(self.kept_names, name)
         return replace(self, kept_by=np.where(mask & self.kept, np.int8(place), self.kept_by), kept_names=names)
 
     def dropped_for(self, reasons: Any) -> Mask:
-        """(n, m): candidates that were dropped for one of these reasons; names that never occurred match nothing."""
+        """(n, m): candidates that were dropped for one of these reasons."""
         wanted = [place for place, reason in enumerate(self.reasons, 1) if reason in reasons]
         return np.isin(self.why, wanted) & self.filled
 
     def negatives(self) -> Negatives:
-        """What is in play, as a detector reads it: -1 and score 0 in every other slot."""
+        """Return what is left, as a detector reads it: -1 and score 0 in every other slot."""
         kept = self.kept
         return Negatives(np.where(kept, self.ids, -1), scores=np.where(kept, self.scores, np.float32(0)))
 
@@ -179,7 +187,7 @@ def _named(names: tuple[str, ...], name: str) -> tuple[tuple[str, ...], int]:
 
 
 def check_candidates(candidates: object) -> None:
-    """Refuse what is no Candidates: the answer of a search, most likely."""
+    """Raise unless this is a Candidates."""
     if not isinstance(candidates, Candidates):
         advice = "Write Candidates.of(found)."
         raise_invalid("candidates", "a Candidates", type(candidates).__name__, advice)
@@ -194,15 +202,28 @@ def canonical_order(candidates: Candidates, mask: Mask) -> NDArray[np.int64]:
 
 @public
 def join(*parts: Candidates) -> Candidates:
-    """All candidates side by side, (n, sum of m); an id that an earlier part holds too is dropped as "repeated".
+    """Join the candidates of several sources, (n, sum of m); repeats of an id are dropped as "repeated".
 
-    Ranks stay those of each source. Join before anything is dropped: a part that has dropped some is refused, because
-    its copy of an id could come back through another. Scores should be of one kind, so that they can be compared:
-    `mine` scores what other sources bring by the vectors. A positive's score is that of the first part that knows it.
-    Cost: a sort of each row.
+    Each source keeps its ranks. Join before anything is dropped: a dropped id could come back through another source.
+    Scores should be of one kind, so that they can be compared: `mine` scores all candidates by the vectors. A
+    positive's score is that of the first part that has one. Cost: a sort of each row.
 
     Args:
-        parts: Of the same anchors, with different source names: a search, another encoder's, words (BM25), ...
+        *parts: Candidates of the same anchors, with different source names.
+
+    Returns:
+        All candidates. Of a repeated id, the first is kept.
+
+    Raises:
+        NaysayError: If parts have different anchors, equal source names, or dropped candidates.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> one = Candidates.of(SimpleNamespace(ids=np.array([[4, 2]]), scores=np.array([[0.9, 0.5]])), "dense")
+        >>> other = Candidates.of(SimpleNamespace(ids=np.array([[2, 7]]), scores=np.array([[0.5, 0.4]])), "words")
+        >>> joined = join(one, other)
+        >>> joined.ids[joined.kept].tolist(), joined.dropped["repeated"].tolist()
+        ([4, 2, 7], [1])
     """
     if not parts:
         raise_invalid("parts", "at least one Candidates", "none")
@@ -241,7 +262,7 @@ def join(*parts: Candidates) -> Candidates:
 
 
 def _repeated(ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(n, m): ids that stand further left in their row, too."""
+    """(n, m): ids that occur earlier in their row."""
     order = np.argsort(ids, axis=1, kind="stable")
     ordered = np.take_along_axis(ids, order, axis=1)
     again = np.zeros(ids.shape, np.bool_)

@@ -1,4 +1,4 @@
-"""Several sources at once: dense, words, given runs, merged into one list for each anchor."""
+"""Merge: the candidates of several sources as one list for each anchor."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from naysay.search.found import Found
 
 Ids = NDArray[np.int64]
 _CELLS = 1 << 20  # candidates that are sorted at a time
-_MOST = 127  # sources that an int8 can tell apart
+_MAX_SOURCES = 127  # what an int8 can number
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Merged:
-    """The candidates of each anchor, and where each was found.
+    """The candidates of each anchor, and where each was found, as `merge` returns them.
 
     Args:
         ids: (n, depth) int64; -1 empty, at the end of a row.
         scores: (n, depth) float32; -inf where empty. "rrf": the fused score; "best": the highest; "quota": that of
             the source whose place it takes, so that scores of different sources stand side by side.
-        source: (n, depth) int8: which of `source_names` brought it; -1 where empty. "rrf": where it ranks highest;
-            "best": where it scores highest; "quota": whose place it takes. Of equals the first source.
+        source: (n, depth) int8: which of `source_names` found it; -1 where empty. "rrf": where it ranks highest;
+            "best": where it scores highest; "quota": whose place it takes. The first source, if several are equal.
         ranks: (n, depth, sources) int32 from 1: its rank in every source, 0 where that one did not find it.
         source_names: The sources, in the order given.
         short: {source: places of its quota that stayed empty}.
@@ -62,12 +63,19 @@ def merge(
     Args:
         sources: {name: Found}, at most 127; a candidate that several found comes back once.
         depth: Candidates to keep of each anchor; with quotas it is their sum, and may be left out.
-        rule: "rrf"    sum over sources of 1 / (constant + rank), rank from 1: needs no comparable scores
-            "best"   the highest score that any source gives: for sources whose scores mean the same
-            "quota"  each source in turn fills its places with its best candidates that no earlier one has taken,
-                     in the order of its ranks; places that it cannot fill stay empty and are counted in `short`
-        quotas: {name: places} of every source, with "quota" only.
-        constant: Of "rrf"; the larger, the less the first ranks weigh.
+        rule: How to merge:
+            "rrf": sum over sources of 1 / (constant + rank), rank from 1: needs no comparable scores;
+            "best": the highest score that any source gives: for sources whose scores mean the same;
+            "quota": each source in turn fills its places with its best candidates that no earlier one has taken, in the
+            order of its ranks; places that it cannot fill stay empty and are counted in `short`.
+        quotas: {name: places} of every source, only with "quota".
+        constant: The constant of "rrf"; the larger, the less the first ranks weigh.
+
+    Returns:
+        One list for each anchor.
+
+    Raises:
+        NaysayError: If sources have different anchors, or an option does not fit the rule.
 
     Example:
         >>> dense = Found(np.array([[4, 7]]), np.array([[0.9, 0.8]], np.float32))
@@ -200,10 +208,10 @@ def _summed(shares: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _check_sources(sources: Mapping[str, Found]) -> tuple[tuple[str, ...], int]:
-    """The names, and the number of anchors, which is one for all."""
-    if not isinstance(sources, Mapping) or not 1 <= len(sources) <= _MOST:
+    """The names, and the number of anchors, which all sources share."""
+    if not isinstance(sources, Mapping) or not 1 <= len(sources) <= _MAX_SOURCES:
         got = f"{len(sources)} of them" if isinstance(sources, Mapping) else type(sources).__name__
-        raise_invalid("sources", f"1 to {_MOST} of {{name: Found}}", got)
+        raise_invalid("sources", f"1 to {_MAX_SOURCES} of {{name: Found}}", got)
     for name, found in sources.items():
         if not isinstance(name, str) or not isinstance(found, Found):
             raise_invalid("sources", "{name: Found}", f"{shown(name)}: {type(found).__name__}")

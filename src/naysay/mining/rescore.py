@@ -1,4 +1,4 @@
-"""Rescore: a better, slower score for the candidates that are worth it."""
+"""Rescore: a better, slower score for the best candidates."""
 
 from __future__ import annotations
 
@@ -29,18 +29,26 @@ def rescore(
     budget: int | None = None,
     batch: int = 256,
 ) -> Candidates:
-    """Score what is in play anew, by a cross-encoder, say; the ranks stay those of the search.
+    """Score the candidates that are left again, for example by a cross-encoder. Ranks stay those of the search.
 
-    Cost: that of score_pairs, ceil(pairs / batch) calls. A failure of it names the pairs.
+    Cost: that of score_pairs, ceil(pairs / batch) calls.
 
     Args:
-        score_pairs: Score_pairs(anchors (p,), ids (p,)) -> (p,), higher is closer: any callable. It gets `batch`
-            pairs at a time across anchors, never a candidate that was dropped, never an empty slot.
-        positives: Positives, or (anchors, items): scored first, all of them, so that rules which look at the
-            positive's score see one of the same kind. Without it the positives' scores are unknown from here on.
-        budget: The most pairs that are scored in all, positives included. Each anchor's best candidates go first,
-            one of each anchor in turn; what is left over is dropped as "not rescored", because two kinds of scores
-            cannot be compared. None: all.
+        candidates: What was found.
+        score_pairs: score_pairs(anchors (p,), ids (p,)) -> (p,), higher is closer. It gets `batch` pairs at a time
+            across anchors, never a dropped candidate or an empty slot.
+        positives: Positives, or (anchors, items): scored first, all of them, so that rules by the positive's score have
+            one of the same kind. Without it the positives' scores are unknown from here on.
+        budget: The largest number of pairs to score, positives included. Each anchor's best candidates go first, one of
+            each anchor in turn; the others are dropped as "not rescored", because two kinds of scores cannot be
+            compared. None: all.
+        batch: Number of pairs in a call.
+
+    Returns:
+        The candidates with new scores.
+
+    Raises:
+        NaysayError: If score_pairs fails or returns anything but finite numbers, with the pairs.
 
     Example:
         >>> from types import SimpleNamespace
@@ -71,7 +79,7 @@ def rescore(
 
 
 def check_score_pairs(parameter: str, score_pairs: Any) -> None:
-    """Refuse what cannot be called."""
+    """Raise unless it can be called."""
     if not callable(score_pairs):
         raise_invalid(parameter, "a function score_pairs(anchors, ids)", type(score_pairs).__name__)
 
@@ -101,7 +109,7 @@ def _pairs(positives: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
 def answers_of(
     score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64], batch: int
 ) -> NDArray[np.float32]:
-    """(p,) the scores of pairs, asked for `batch` at a time."""
+    """(p,) the scores of pairs, `batch` of them in a call."""
     found = np.empty(len(ids), np.float32)
     for start in range(0, len(ids), batch):
         part = slice(start, start + batch)
@@ -110,7 +118,7 @@ def answers_of(
 
 
 def _answered(score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.float32]:
-    """What the function says of one batch: (p,) finite numbers."""
+    """The scores of one batch: (p,) finite numbers."""
     rule = f"a function that answers with {len(ids)} finite numbers for {len(ids)} pairs"
     ends = f"from ({anchors[0]}, {ids[0]}) to ({anchors[-1]}, {ids[-1]})"
     try:
