@@ -15,11 +15,9 @@ from naysay.auditing._training_set import Ids, TrainingSet, read_names
 from naysay.checks import as_array, first_bad, raise_invalid, shown
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.kernels.threads import threads
-from naysay.search._pair_scores import pair_scores
+from naysay.search._pair_scores import METRICS, pair_scores
 from naysay.search._survey import survey
-from naysay.search._workers import Workers
-from naysay.search.exact import METRICS
-from naysay.search.vectors import Vectors, open_vectors
+from naysay.search.vectors import Vectors, as_vectors
 
 Scores = NDArray[np.float32]
 
@@ -117,9 +115,8 @@ def vectors_of(
 
 def checked_vectors(parameter: str, given: Any, metric: str) -> Vectors:
     """Open vectors and check in one pass that each has a score."""
-    vectors = given if isinstance(given, Vectors) else open_vectors(parameter, given)
-    with Workers(threads(), torch=False) as workers:
-        survey(parameter, vectors, METRICS[metric], workers)
+    vectors = given if isinstance(given, Vectors) else as_vectors(parameter, given)
+    survey(parameter, vectors, METRICS[metric], threads())
     return vectors
 
 

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
-from naysay.formats._read_rows import opened_table
 from naysay.formats._readers import READERS, Rows
 from naysay.formats._table import format_called
-from naysay.formats._table_files import batches, column_names
-from naysay.formats.read_negatives import check_fit, format_told
+from naysay.formats._table_files import batches, column_names, opened_table
+from naysay.formats.read_negatives import check_fit, format_of
 from naysay.formats.training_file import Collector, TrainingFile
 from naysay.mining.mined import Mined
 from naysay.positives import POSITIVE, Positives
@@ -104,7 +103,7 @@ def _read(path: Path, format: str | None) -> tuple[TrainingFile, int]:
     name = None if format is None else format_called(format)
     table = opened_table(path)
     if name is None:
-        name = format_told(table)
+        name = format_of(table)
     check_fit(name, table)
     into = Collector()
     for numbers, rows in table.blocks:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from naysay._rows import offsets
 from naysay.checks import first_bad, raise_invalid
 from naysay.formats import _whole_files as whole_files
-from naysay.formats import _write_checks as write_checks
 from naysay.formats import runs
 from naysay.formats._blocks import Job
 from naysay.formats._labels import Labels
 from naysay.formats._table import FORMATS, format_called
-from naysay.formats._write_blocks import write_blocks
+from naysay.formats._whole_files import write_blocks
+from naysay.formats.write_negatives import check_options
 from naysay.jobs._files import clear_drafts, disk_errors, sync_file
 from naysay.jobs._folder import stopped_short
 from naysay.jobs._inputs import Side
@@ -44,7 +44,7 @@ def check_output(job: JobOptions, queries: Side | None = None, corpus: Side | No
     """
     name, suffix = format_called(job.format, "trec"), job.output.suffix.lower()
     whole_files.check_place(job.output)
-    write_checks.check_options(name, job.short, job.corpus_path, job.tag, titles=False)
+    check_options(name, job.short, job.corpus_path, job.tag, titles=False)
     if name == "trec":
         runs.check_fields("--tag", [[job.tag or _TAG]])
     else:

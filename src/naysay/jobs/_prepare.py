@@ -28,7 +28,7 @@ from naysay.mining.bm25 import bm25
 from naysay.mining.options import MiningOptions
 from naysay.positives import Positives
 from naysay.search._vector_files import WINDOW
-from naysay.search.vectors import Vectors, open_vectors
+from naysay.search.vectors import Vectors, as_vectors
 
 _NEAR = 1 << 15  # bytes between two wanted rows that are read along with them
 _SLOT = 200  # bytes of a candidate while the stages sort and judge it
@@ -203,7 +203,7 @@ def open_steady(option: str, path: Path) -> Vectors:
     A file that is cut short while it is mapped ends the process; read by position, it raises an error. Rows that are
     close together are read at once, a few megabytes at most.
     """
-    vectors = open_vectors(option, path)
+    vectors = as_vectors(option, path)
     size = vectors.width * vectors.dtype.itemsize
     gap, longest = max(1, _NEAR // size), max(1, WINDOW // size)
 

@@ -27,6 +27,7 @@ from naysay.rng import rng_for
 from naysay.search._pair_scores import lowest_of, pair_scores, taken
 from naysay.search.found import Found
 from naysay.search.vectors import Vectors
+from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
@@ -173,7 +174,7 @@ def collect(task: Task, rows: Rows, found: Found, skipped: Ids | None) -> Candid
     candidates = join(*parts)
     if task.options.same_ids:  # before `exclude` calls it ignored; in a part of the rows, row i is not item i
         candidates = candidates.drop(rows.known.contains(np.arange(len(searched)), candidates.ids), "positive")
-        candidates = candidates.drop(candidates.ids == rows.query.ids()[:, None], "anchor")
+        candidates = candidates.drop(candidates.ids == anchor_ids(rows.query)[:, None], "anchor")
     candidates = exclude(candidates, rows.known)
     if task.options.judge is not None:
         like = positive | kinds["anchor"]

@@ -30,12 +30,12 @@ from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious
 from naysay.mining.select import NOT_SELECTED
 from naysay.quantity.estimate import Estimate
-from naysay.report._plain_text import share
-from naysay.report._sampled import Decided, rate_of, sample_of, share_of
 from naysay.report.contents import Contents
 from naysay.report.html import write_report
 from naysay.report.scores import Sample, Scores
+from naysay.report.threshold import Decided, rate_of, sample_of, share_of
 from naysay.rng import rng_for
+from naysay.text import percent as share
 
 _SLOTS = 1 << 22  # candidates in the report, in whole anchors
 _HIGH_RATE = 0.05  # a false-negative rate to look into before training

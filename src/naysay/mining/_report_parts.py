@@ -18,11 +18,11 @@ from naysay.positives import POSITIVE
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.separation import auc, separation
 from naysay.quantity.simulated import simulated
-from naysay.report._plain_text import share
+from naysay.report.charts import difficulty_by_percentile, percentile_bins
 from naysay.report.contents import Chart, Example, Examples, Table
-from naysay.report.difficulty import difficulty_by_percentile, percentile_bins
 from naysay.report.effectiveness import effectiveness
 from naysay.report.threshold_tables import threshold_tables
+from naysay.text import percent as share
 
 _AROUND = np.array([3, 2, 1.5, 1.25, 1.1, 1.02, 0.95, 0.8, 0.65, 0.5, 0.25])  # times the share: thresholds shown
 _FALSE, _HARD = 0.001, 0.05  # the note's shares
@@ -230,7 +230,7 @@ def _example(
         score=score,
         suspicion=float(part.suspicion[row, slot]),
         rank=rank,
-        fate=f"{'kept' if kept else 'dropped'}: {by}",
+        outcome=f"{'kept' if kept else 'dropped'}: {by}",
         explanation=" ".join(sentences),
     )
 

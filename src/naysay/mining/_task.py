@@ -21,7 +21,7 @@ from naysay.mining.select import check_quotas
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import rng_for
 from naysay.search._survey import Survey
-from naysay.search.vectors import Vectors, open_vectors
+from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Query
 
 Ids = NDArray[np.int64]
@@ -100,7 +100,7 @@ class Task:
             relation = None if known.relation is None else known.relation[pairs]
             indptr = known.indptr[start : stop + 1] - pairs.start
             known = Positives(indptr, known.indices[pairs], known.n_items, relation=relation)
-            queries = open_vectors("queries", queries.rows(start, stop))
+            queries = as_vectors("queries", queries.rows(start, stop))
         return Rows(
             start=start,
             queries=queries,
@@ -143,8 +143,8 @@ def task_of(queries: Vectors, corpus: Vectors, known: Positives, k: Any, lists: 
     """Check the arguments of `mine` against each other, all but the values of the vectors.
 
     Args:
-        queries: As `open_vectors` returns them.
-        corpus: As `open_vectors` returns them.
+        queries: As `as_vectors` returns them.
+        corpus: As `as_vectors` returns them.
         known: As `known_of` returns it.
         k: As `mine` takes it.
         lists: As `read_sources` returns them.

@@ -21,7 +21,9 @@ SUSPICIOUS = "suspicious"
 
 
 @public
-def judge(candidates: Candidates, detector: Any, *, threshold: float = SUSPICION_THRESHOLD, query: Query | None = None) -> Candidates:
+def judge(
+    candidates: Candidates, detector: Any, *, threshold: float = SUSPICION_THRESHOLD, query: Query | None = None
+) -> Candidates:
     """Ask a detector about the candidates that are left, keep its suspicion, and drop those that it suspects.
 
     Dropped candidates are counted as "suspicious"; with several detectors as "suspicious: NAME", the one with the

@@ -17,7 +17,7 @@ from naysay.mining.explain import notes_of, tally_of
 from naysay.mining.judge import score_thresholds
 from naysay.mining.mined import Mined, slots_of
 from naysay.mining.options import MiningOptions, takes_options
-from naysay.search.vectors import open_vectors
+from naysay.search.vectors import as_vectors
 
 
 @public
@@ -68,7 +68,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         >>> mined.ids.tolist(), mined.rank.tolist(), mined.dropped["positive"].tolist()
         ([[1, 2]], [[2, 3]], [1])
     """
-    given, others = open_vectors("queries", queries), open_vectors("corpus", corpus)
+    given, others = as_vectors("queries", queries), as_vectors("corpus", corpus)
     known = known_of(positives, options.ignore, given.n, others.n, same_ids=options.same_ids)
     task = task_of(given, others, known, k, read_sources(options.sources, given.n, others.n), options)
     task = surveyed(task)

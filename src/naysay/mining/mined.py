@@ -126,7 +126,9 @@ class Mined(MinedArrays):
             return self._again(judged, self.judge, threshold, rule, scores)
         detector = judge if alpha is None else at_alpha(self.judge, alpha)
         judged = judge_again(self._judged, detector, self.query)
-        return self._again(judged, detector, SUSPICION_THRESHOLD, rule_of(detector), score_thresholds(detector, self.query))
+        return self._again(
+            judged, detector, SUSPICION_THRESHOLD, rule_of(detector), score_thresholds(detector, self.query)
+        )
 
     def _again(
         self, judged: Candidates, detector: Any, threshold: float, rule: str, thresholds: NDArray[np.float64]

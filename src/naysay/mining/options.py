@@ -21,7 +21,7 @@ from naysay.mining._threshold import check_judge_text
 from naysay.mining.backfill import ON_SHORT
 from naysay.mining.rescore import ScorePairs, check_score_pairs
 from naysay.mining.select import METHODS, check_method_options
-from naysay.search.exact import METRICS
+from naysay.search._pair_scores import METRICS
 
 _Result = TypeVar("_Result")
 INDEX_KINDS = ("auto", "ivf", "hnsw")
