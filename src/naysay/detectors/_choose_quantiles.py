@@ -83,14 +83,14 @@ def cuts(
         blocks: A second pass over the scores, for an exact result. Without one, it is exact up to the sketch's error.
         start: A value, rounded to the precision of the scores.
     """
-    runs, start = sketch.runs(), rounded(start, sketch.dtype)
+    runs, start_value = sketch.runs(), rounded(start, sketch.dtype)
     ends = {sketch.n: Cut(sketch.smallest, sketch.n), 0: _next_float(sketch.largest, sketch.dtype)}
     if blocks is None or not max(sketch.over, sketch.under):
-        return [ends.get(number) or _kept_cut(runs, number) for number in numbers], int(runs.at_least(start))
+        return [ends.get(number) or _kept_cut(runs, number) for number in numbers], int(runs.at_least(start_value))
     spans = [_Span(sketch, runs, number) for number in numbers]
     lowest, at_start = min(span.first for span in spans), 0
     for block in blocks:
-        at_start += int(np.count_nonzero(block >= start))
+        at_start += int(np.count_nonzero(block >= start_value))
         near = block[block >= lowest] + block.dtype.type(0)  # -0 + 0 is 0
         for span in spans:
             span.add(near)
