@@ -179,9 +179,9 @@ def test_a_second_pass_keeps_few_scores_also_where_many_are_equal():
     scores = np.where(rng.random(40_000) < 0.5, 0.5, rng.random(40_000))
     sketch = ScoreSketch(size=512)
     sketch.update(scores)
-    span, blocks = _Span(sketch, sketch.runs(), 12_000), np.array_split(scores, 40)
+    span, blocks = _Span(sketch.runs(), 12_000, sketch.over, sketch.under), np.array_split(scores, 40)
     for block in blocks:
-        span.add(block)
+        span.add(block, 1)
     assert sum(len(values) for values, _ in span.inside) <= 2 * (sketch.over + sketch.under) + 2 * len(blocks) < 4_000
     assert sum(counts.sum() for _, counts in span.inside) > 19_000
     assert span.cut().value == plain_quantile(scores.tolist(), 12_000)

@@ -83,17 +83,17 @@ def cuts(
         blocks: A second pass over the scores, for an exact result. Without one, it is exact up to the sketch's error.
         start: A value, rounded to the precision of the scores.
     """
-    runs, start = sketch.runs(), rounded(start, sketch.dtype)
-    ends = {sketch.n: Cut(sketch.smallest, sketch.n), 0: _next_float(sketch.largest, sketch.dtype)}
-    if blocks is None or not max(sketch.over, sketch.under):
-        return [ends.get(number) or _kept_cut(runs, number) for number in numbers], int(runs.at_least(start))
-    spans = [_Span(sketch, runs, number) for number in numbers]
+    runs, start_value = sketch.runs(), rounded(start, sketch.dtype)
+    over, under = (sketch.over, sketch.under) if blocks is not None else (0, 0)
+    weighted = ((block, 1) for block in blocks) if blocks is not None and max(over, under) else runs.runs
+    spans = [_Span(runs, number, over, under) for number in numbers]
     lowest, at_start = min(span.first for span in spans), 0
-    for block in blocks:
-        at_start += int(np.count_nonzero(block >= start))
-        near = block[block >= lowest] + block.dtype.type(0)  # -0 + 0 is 0
+    for scores, weight in weighted:
+        at_start += weight * int(np.count_nonzero(scores >= start_value))
+        near = scores[scores >= lowest] + scores.dtype.type(0)  # -0 + 0 is 0
         for span in spans:
-            span.add(near)
+            span.add(near, weight)
+    ends = {sketch.n: Cut(sketch.smallest, sketch.n), 0: _next_float(sketch.largest, sketch.dtype)}
     return [ends.get(span.number) or span.cut() for span in spans], at_start
 
 
@@ -103,38 +103,32 @@ def _next_float(score: float, dtype: np.dtype[Any]) -> Cut:
         return Cut(float(np.nextafter(dtype.type(score), dtype.type(inf))), 0)
 
 
-def _kept_cut(runs: Runs, number: int) -> Cut:
-    """The cut among the scores that a sketch has kept."""
-    last = runs.largest_reached_by(number + 1)
-    above = runs.next_above(last)
-    return _next_float(last, runs.dtype) if above is None else Cut(float(above), int(runs.at_least(above)))
-
-
 class _Span:
-    """The range of scores in which the one with a given rank lies for certain, and what a second pass finds in it.
+    """The range of scores in which the one with a given rank lies for certain, and what a pass finds in it.
 
     Between the ends of the range are at most 2 (over + under) scores. Equal scores of a block are kept once, with their
     number, so that many scores equal to an end take no memory.
     """
 
-    def __init__(self, sketch: ScoreSketch, runs: Runs, number: int) -> None:
+    def __init__(self, runs: Runs, number: int, over: int, under: int) -> None:
         self.number = number
-        self.first = runs.largest_reached_by(number + 1 + sketch.over)
-        self.last = runs.largest_reached_by(number + 1 - sketch.under)
+        self.first = runs.largest_reached_by(number + 1 + over)
+        self.last = runs.largest_reached_by(number + 1 - under)
         self.above = 0
         self.next_above: Any = None
         self.inside: list[tuple[NDArray[Any], NDArray[np.int64]]] = []  # distinct scores of each block, with counts
 
-    def add(self, scores: NDArray[Any]) -> None:
-        """Count the scores of a block."""
+    def add(self, scores: NDArray[Any], weight: int) -> None:
+        """Count the scores of a block, each of which stands for `weight` scores."""
         larger = scores[scores > self.last]
         if len(larger):
-            self.above += len(larger)
+            self.above += weight * len(larger)
             self.next_above = larger.min() if self.next_above is None else min(larger.min(), self.next_above)
-        self.inside.append(np.unique(scores[(scores >= self.first) & (scores <= self.last)], return_counts=True))
+        values, counts = np.unique(scores[(scores >= self.first) & (scores <= self.last)], return_counts=True)
+        self.inside.append((values, weight * counts))
 
     def cut(self) -> Cut:
-        """The exact cut, after all blocks."""
+        """The lowest cut that at most `number` scores reach, after all blocks."""
         values, counts = (np.concatenate(parts) for parts in zip(*self.inside, strict=True))
         scores, place = np.unique(values, return_inverse=True)
         reached = self.above + np.cumsum(np.bincount(place, counts)[::-1])[::-1]

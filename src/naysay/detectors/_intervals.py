@@ -84,6 +84,6 @@ def effective_size(sums: Floats, slots: float, error: float, *, representative_a
         return 0.0
     share = part / whole
     spread = max(parts - 2 * share * products + share * share * squares, 0.0) * rows / (rows - 1)
-    least = whole * whole / squares
-    size = share * (1 - share) * whole * whole / spread if spread > 0 else slots if 0 < share < 1 else least
-    return float(np.clip(size, least, max(slots, least)) * (ndtri(error) / stdtrit(rows - 1, error)) ** 2)
+    fewest = whole * whole / squares
+    size = share * (1 - share) * whole * whole / spread if spread > 0 else slots if 0 < share < 1 else fewest
+    return float(np.clip(size, fewest, max(slots, fewest)) * (ndtri(error) / stdtrit(rows - 1, error)) ** 2)

@@ -23,11 +23,6 @@ class Runs:
 
     runs: list[tuple[Scores, int]]
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The precision of the scores."""
-        return self.runs[0][0].dtype
-
     def at_least(self, values: Any) -> Any:
         """How many scores are at or above each of the values, which have the precision of the scores."""
         return sum(weight * (len(scores) - np.searchsorted(scores, values)) for scores, weight in self.runs)
@@ -41,11 +36,6 @@ class Runs:
             for scores, _ in self.runs
         )
         return max((float(scores[-1]) for scores in reached if len(scores)), default=-inf)
-
-    def next_above(self, value: float) -> Any:
-        """The smallest kept score above a value, or None."""
-        places = ((scores, np.searchsorted(scores, self.dtype.type(value), side="right")) for scores, _ in self.runs)
-        return min((scores[place] for scores, place in places if place < len(scores)), default=None)
 
 
 @final
