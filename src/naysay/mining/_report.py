@@ -172,8 +172,8 @@ def _sample(
         suspicion=part.suspicion[there] if threshold is None else None,
     )
     at, all_of = (mined.suspicion_threshold if threshold is None else threshold), share_of(given)
-    bands = "mined.rethreshold(judge=naysay.detectors.Bands(LINE, LINE))"
-    command = "mined.rethreshold(LINE)" if threshold is None else bands
+    bands = "mined.rethreshold(judge=naysay.detectors.Bands(THRESHOLD, THRESHOLD))"
+    command = "mined.rethreshold(THRESHOLD)" if threshold is None else bands
     sample = sample_of(
         given,
         at,
