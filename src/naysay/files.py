@@ -59,7 +59,7 @@ def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | No
             continue
         other = seen.setdefault(path.resolve(), name)
         if other != name:
-            raise_invalid(name, f"another file than {other}", repr(str(path)))
+            raise_invalid(name, f"another file than `{other}`", repr(str(path)))
 
 
 @contextmanager
