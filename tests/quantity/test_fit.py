@@ -124,15 +124,15 @@ def test_perfect_probes_have_a_finite_curve():
     assert np.isfinite(found.covariance).all()
     silent = fitted(np.ones(21), 100)
     assert np.isfinite(silent.numbers).all()
-    assert not silent.sure(2, 1, 1.28)
+    assert not silent.is_above(2, 1, 1.28)
 
 
 def test_a_straight_line_has_no_end():
     found = fitted(auc_of(0.02 * STEPS))
     assert found.numbers[2] == pytest.approx(0, abs=1e-6)
     assert found.numbers[1] == pytest.approx(2)
-    assert found.sure(1, 0, 3)
-    assert not found.sure(2, 0, 0.1)
+    assert found.is_above(1, 0, 3)
+    assert not found.is_above(2, 0, 0.1)
     assert end_of(np.array([0.0, 2.0, 1e-3])) == MAX_SEPARATION
 
 

@@ -29,5 +29,7 @@ def test_values_are_those_of_the_exact_mean(weight):
 
 
 def test_beyond_the_table_is_its_edge():
-    inside, outside = (effectiveness_table(np.array([mu]), np.array([[low, 1.0]]), 0.9, 50)[1] for mu, low in ((8, 0), (20, -3)))
+    inside, outside = (
+        effectiveness_table(np.array([mu]), np.array([[low, 1.0]]), 0.9, 50)[1] for mu, low in ((8, 0), (20, -3))
+    )
     assert inside.tolist() == outside.tolist()

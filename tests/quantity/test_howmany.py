@@ -218,9 +218,15 @@ def test_separations_from_a_shell_in_ascii():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--train-auc", "0.4", "--val-auc", "0.5"], "naysay: howmany: `--train-auc` must be a number above 0.5 and at most 1, got 0.4. At 0.5 labels"),
+        (
+            ["--train-auc", "0.4", "--val-auc", "0.5"],
+            "naysay: howmany: `--train-auc` must be a number above 0.5 and at most 1, got 0.4. At 0.5 labels",
+        ),
         (["--separation", "1", "--k-max", "0"], "naysay: howmany: `--k-max` must be at least 1, got 0."),
-        (["--separation", "1", "--weight", "1"], "naysay: howmany: `--weight` must be a number above 0 and below 1, got 1.0."),
+        (
+            ["--separation", "1", "--weight", "1"],
+            "naysay: howmany: `--weight` must be a number above 0 and below 1, got 1.0.",
+        ),
         (["--separation", "1", "--plot", "a.html"], "naysay: howmany: `--plot` must be a file that ends in .svg or"),
     ],
 )

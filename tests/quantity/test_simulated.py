@@ -29,13 +29,13 @@ def test_the_papers_run():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((math.inf,), "`separation` must be finite, got inf."),
-        ((math.nan,), "`separation` must be one number, got nan."),
-        (([1.0],), "`separation` must be one number, got [1.0]."),
+        ((math.inf,), "`separation` must be a finite number, got inf."),
+        ((math.nan,), "`separation` must be a finite number, got nan."),
+        (([1.0],), "`separation` must be a finite number, got [1.0]."),
         ((1.0, 1), "`points` must be at least 2, got 1."),
         ((1.0, 60.0), "`points` must be a whole number, got 60.0."),
-        ((1.0, 60, 0), "`end` must be above 0 and finite, got 0.0."),
-        ((1.0, 60, math.inf), "`end` must be above 0 and finite, got inf."),
+        ((1.0, 60, 0), "`end` must be a finite number above 0, got 0."),
+        ((1.0, 60, math.inf), "`end` must be a finite number above 0, got inf."),
     ],
 )
 def test_simulated_refuses(arguments, message):

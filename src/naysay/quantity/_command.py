@@ -113,12 +113,12 @@ def _advice(found: Estimate) -> str:
     """What to do, in one sentence."""
     schedule = f"naysay.quantity.adaptive(peak={found.k}, steps=STEPS)"
     low, high = found.flat
-    if found.separation == float("inf"):
+    if found.carried_by_easy:
+        return "Improve the labels, or use the cheapest k: with these labels k hardly matters."
+    if found.at_edge and found.separation == float("inf"):
         return "Use as many negatives as you can afford: the labels have no noise."
     if found.at_edge:
         return f"Raise --k-max above {found.k}: the best k may be larger."
-    if found.carried_by_easy:
-        return "Improve the labels, or use the cheapest k: with these labels k hardly matters."
     if low == high:
         return f"Use k = {found.k}, or a schedule: k_at = {schedule}"
     return f"Use any k from {low} to {high}, or a schedule: k_at = {schedule}"

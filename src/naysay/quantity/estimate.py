@@ -34,7 +34,7 @@ class Estimate:
     Example:
         >>> found = estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66])
         >>> found.k, found.curve.shape, found.notes
-        (4, (1000,), ())
+        (3, (1000,), ())
     """
 
     k: int
