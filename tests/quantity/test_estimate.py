@@ -169,13 +169,13 @@ def test_k_max_of_one():
         (
             (0.5, [0.5]),
             {},
-            "`train_auc` must be a number above 0.5 and at most 1, got 0.5. At 0.5 labels carry no information, and no number of negatives "
-            "helps.",
+            "`train_auc` must be a number above 0.5 and at most 1, got 0.5. "
+            "At 0.5 labels carry no information, and no number of negatives helps.",
         ),
         (
             (0.3, [0.5]),
             {},
-            "`train_auc` must be a number above 0.5 and at most 1, got 0.3. At 0.5 labels carry no information",
+            "`train_auc` must be a number above 0.5 and at most 1, got 0.3. At 0.5 labels",
         ),
         ((75, [0.5]), {}, "`train_auc` must be a number above 0.5 and at most 1, got 75."),
         ((math.nan, [0.5]), {}, "`train_auc` must be a number above 0.5 and at most 1, got nan."),

@@ -220,20 +220,20 @@ def test_separations_from_a_shell_in_ascii():
     [
         (
             ["--train-auc", "0.4", "--val-auc", "0.5"],
-            "naysay: howmany: `--train-auc` must be a number above 0.5 and at most 1, got 0.4. At 0.5 labels",
+            "`--train-auc` must be a number above 0.5 and at most 1, got 0.4. At 0.5 labels",
         ),
-        (["--separation", "1", "--k-max", "0"], "naysay: howmany: `--k-max` must be at least 1, got 0."),
+        (["--separation", "1", "--k-max", "0"], "`--k-max` must be at least 1, got 0."),
         (
             ["--separation", "1", "--weight", "1"],
-            "naysay: howmany: `--weight` must be a number above 0 and below 1, got 1.0.",
+            "`--weight` must be a number above 0 and below 1, got 1.0.",
         ),
-        (["--separation", "1", "--plot", "a.html"], "naysay: howmany: `--plot` must be a file that ends in .svg or"),
+        (["--separation", "1", "--plot", "a.html"], "`--plot` must be a file that ends in .svg or"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_exit_2(arguments, message):
     done = naysay(*arguments)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode().startswith(message)
+    assert done.stderr.decode().startswith(f"naysay: howmany: {message}")
     assert done.stderr.count(b"\n") == 1
 
 

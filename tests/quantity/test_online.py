@@ -249,7 +249,7 @@ CANNOT = [
     (
         lambda: restored(2 * LATE, grown(2), comparisons=10_000),
         "`validation` must be probes along start + rise (1 - e^(-t / tau)), "
-        "got probes that deviate systematically, by 7% of the rise. After the run, pass the measured AUCs to `estimate`.",
+        "got probes that deviate systematically, by 7% of the rise. After the run, pass the measured AUCs",
     ),
     (
         lambda: restored(grown(2.4), grown(3), comparisons=70),
@@ -468,7 +468,7 @@ def test_what_it_cannot_be_made_of(options, message):
         (
             3001,
             "training",
-            "`step` must be at most 3000, the steps of the run, got 3001. Create an Online with the true number of steps.",
+            "`step` must be at most 3000, the steps of the run, got 3001. Create an Online with the true",
         ),
         (
             299,

@@ -21,8 +21,8 @@ from naysay.quantity.simulated import simulated
 WEIGHTS = (0.8, 0.85, 0.9, 0.95)
 STAGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEPARATIONS = tuple(round(tenth / 10, 1) for tenth in range(3, 46))
-_FIG_5_MOST = 10_000
-_POINTS = 160  # of a curve over k: more than the picture has room for
+_FIG_5_K_MAX = 10_000
+_POINTS = 160  # of a curve over k, more than the picture resolves
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 _BLACK, _BLUE, _RED, _GREEN, _PINK = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 _ORANGE, _GREY = "#E69F00", "#767676"
@@ -196,13 +196,13 @@ def _stage(found: Estimate, stage: float) -> Spec:
 
 def _best_by_separation(weight: float, known: list[Spec]) -> Spec:
     """Fig. 5: the best k of a simulated run over the separation of the labels; those at the edge are left out."""
-    found = {mu: estimate(auc(mu), auc(simulated(mu)), weight=weight, k_max=_FIG_5_MOST) for mu in SEPARATIONS}
+    found = {mu: estimate(auc(mu), auc(simulated(mu)), weight=weight, k_max=_FIG_5_K_MAX) for mu in SEPARATIONS}
     values = [{"separation": mu, "k": best.k} for mu, best in found.items() if not best.at_edge]
     y = {
         "field": "k",
         "type": "quantitative",
         "title": "best k",
-        "scale": {"type": "log", "domain": [1, _FIG_5_MOST]},
+        "scale": {"type": "log", "domain": [1, _FIG_5_K_MAX]},
         "axis": {"values": [1, 10, 100, 1000, 10_000], "format": "~s"},
     }
     return _over_separation(f"Best k of a simulated run, weight {weight:g}", values, y, known, 5)
