@@ -45,6 +45,35 @@ def need_vl_convert() -> Any:
     return vl_convert
 
 
+def stacked(rows: list[dict[str, Any]], spacing: int) -> dict[str, Any]:
+    """Return a Vega-Lite specification of rows of panels, one below the other, in the style of all our figures.
+
+    Args:
+        rows: The specification of each row.
+        spacing: Pixels between rows.
+    """
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "background": "white",
+        "padding": 16,
+        "vconcat": rows,
+        "spacing": spacing,
+        "config": {
+            "font": "sans-serif",
+            "axis": {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": "#e6e6e6"},
+            "title": {
+                "fontSize": 14,
+                "anchor": "start",
+                "fontWeight": "normal",
+                "subtitleFontSize": 12,
+                "subtitleColor": "#555",
+            },
+            "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+            "view": {"stroke": "#cccccc"},
+        },
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Marks:
     """The characters of a plot: its axes and ticks, the best place, and a range around it."""

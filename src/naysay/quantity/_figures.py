@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from naysay.plots import stacked
 from naysay.quantity.effectiveness import effectiveness, mean_effectiveness, shares
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.schedules import adaptive
@@ -23,7 +24,7 @@ STAGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEPARATIONS = tuple(round(tenth / 10, 1) for tenth in range(3, 46))
 _FIG_5_K_MAX = 10_000
 _POINTS = 160  # of a curve over k, more than the picture resolves
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
+# Okabe and Ito's colours, distinguishable for colour-blind readers.
 _BLACK, _BLUE, _RED, _GREEN, _PINK = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 _ORANGE, _GREY = "#E69F00", "#767676"
 Spec = dict[str, Any]
@@ -31,7 +32,7 @@ _APART: Spec = {"scale": {"color": "independent", "strokeDash": "independent"}}
 
 
 def figure(runs: Sequence[tuple[str, Estimate]]) -> Spec:
-    """All panels for all runs: two rows for each, and one row that they share. Names are data, never read as markup."""
+    """Return all panels: two rows for each run, and one row for all. Names are data, never read as markup."""
     rows = [_of_run(name, found) for name, found in runs]
     weight = runs[0][1].weight
     known = [
@@ -40,27 +41,10 @@ def figure(runs: Sequence[tuple[str, Estimate]]) -> Spec:
         if np.isfinite(found.separation)
     ]
     shared = _beside([_best_by_separation(weight, known), _auc_by_separation(known)], 70)
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "background": "white",
-        "padding": 16,
-        "vconcat": [*rows, {"title": _title("Over all separations"), **shared}],
-        "spacing": 36,
-        "resolve": _APART,
-        "config": {
-            "font": "sans-serif",
-            "axis": {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": "#e6e6e6"},
-            "title": {
-                "fontSize": 14,
-                "anchor": "start",
-                "fontWeight": "normal",
-                "subtitleFontSize": 12,
-                "subtitleColor": "#555",
-            },
-            "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "symbolStrokeWidth": 3},
-            "view": {"stroke": "#cccccc"},
-        },
-    }
+    rows.append({"title": _title("Over all separations"), **shared})
+    spec = stacked(rows, spacing=36)
+    spec["config"]["legend"]["symbolStrokeWidth"] = 3
+    return {**spec, "resolve": _APART}
 
 
 def _of_run(name: str, found: Estimate) -> Spec:
