@@ -13,7 +13,7 @@ from naysay.checks import as_array, check_number, first_bad, raise_invalid
 
 
 def as_temperature(value: Any, like: Tensor) -> Any:
-    """Return a positive number as it is; a tensor of one number, which may be learnt, on the device of the scores."""
+    """Return a positive number as it is; a tensor of one number, which may be learned, on the device of the scores."""
     if not is_torch(value):
         check_number("temperature", value, above=0, finite=True)
         return value
