@@ -1,4 +1,4 @@
-"""Schedules: the adaptive one, the linear one, and the sweep of the turning point."""
+"""Schedules: the adaptive one and the linear one."""
 
 import math
 import pickle
@@ -9,24 +9,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_model import plain_schedule
 
 from naysay.errors import NaysayError
-from naysay.quantity import Linear, adaptive, auc, effectiveness, estimate, simulated, turning_sweep
+from naysay.quantity import Linear, adaptive
 from naysay.quantity.schedules import at_step
-
-
-def plain(step, peak, steps, turning):
-    """Two straight lines, in words: up until the turn, down until the last step, 1 after it."""
-    last = steps - 1
-    turn = min(turning * steps, last)
-    if step > last:
-        return 1.0
-    if step < turn:
-        return 1 + (peak - 1) * step / turn
-    if last == turn:
-        return peak
-    return 1 + (peak - 1) * (last - step) / (last - turn)
-
 
 # ---- adaptive -------------------------------------------------------------------------------------------------------
 
@@ -35,7 +22,7 @@ def plain(step, peak, steps, turning):
 def test_it_is_two_straight_lines(peak, steps, turning, step):
     k = adaptive(peak, steps, turning)(step)
     assert type(k) is float
-    assert k == pytest.approx(plain(step, peak, steps, turning), rel=1e-12)
+    assert k == pytest.approx(plain_schedule(step, peak, steps, turning), rel=1e-12)
     assert 1 <= k <= peak * (1 + 1e-15)
 
 
@@ -112,66 +99,6 @@ def test_adaptive_refuses(call, message):
     with pytest.raises(NaysayError) as caught:
         call()
     assert str(caught.value).startswith(f"Adaptive: {message}")
-
-
-# ---- turning_sweep --------------------------------------------------------------------------------------------------
-
-
-def swept(peak, mu, turning, points, weight):
-    """The mean v of a run, step by step, with floor and ceiling of k in their chances."""
-    reached = simulated(mu, points)
-    total = 0.0
-    for step in range(points):
-        k = plain(step, peak, points, turning)
-        low, high = math.floor(k), math.ceil(k)
-        share = k - low
-        total += (1 - share) * effectiveness(low, mu, reached[step], weight=weight)
-        total += share * effectiveness(high, mu, reached[step], weight=weight)
-    return total / points
-
-
-@pytest.mark.parametrize(("peak", "mu", "weight"), [(4, 1.0, 0.9), (20.5, 2.4, 0.85), (1, 1.0, 0.9)])
-def test_the_sweep_is_the_mean_over_steps(peak, mu, weight):
-    found = turning_sweep(peak, mu, turnings=[0, 0.1, 0.5, 1], weight=weight, points=40)
-    expected = [swept(peak, mu, turning, 40, weight) for turning in (0, 0.1, 0.5, 1)]
-    assert found.values.tolist() == pytest.approx(expected, rel=1e-11)
-    assert found.turnings.tolist() == [0, 0.1, 0.5, 1]
-    assert found.turning == found.turnings[np.argmax(expected)]
-    share = peak - math.floor(peak)
-    reached = simulated(mu, 40)
-    constant = (1 - share) * effectiveness(math.floor(peak), mu, reached, weight=weight).mean()
-    constant += share * effectiveness(math.ceil(peak), mu, reached, weight=weight).mean()
-    assert found.constant == pytest.approx(constant, rel=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("mu", "turning", "beats_constant"), [(1, 0.0, False), (2.4, 0.15, False), (3, 0.25, False), (4, 0.5, True)]
-)
-def test_what_the_model_supports_depends_on_the_labels(mu, turning, beats_constant):
-    """10 % is best for none of these, and near the best for 2.4; docs/quantity.md says so."""
-    peak = estimate(auc(mu), auc(simulated(mu))).k
-    found = turning_sweep(peak, mu)
-    assert found.turning == turning
-    assert (found.values.max() > found.constant) == beats_constant
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: turning_sweep(0, 1.0), "`peak` must be a finite number at least 1, got 0. Take the k of an estimate."),
-        (lambda: turning_sweep(4, math.inf), "`separation` must be a finite number, got inf."),
-        (lambda: turning_sweep(4, 1.0, turnings=[0.1, 2]), "`turnings` must be between 0 and 1, got 2.0 at row 1 (1 "),
-        (lambda: turning_sweep(4, 1.0, turnings=[]), "`turnings` must be a curve of at least one point, got none."),
-        (lambda: turning_sweep(4, 1.0, turnings=0.1), "`turnings` must be of shape (T,), got shape ()."),
-        (lambda: turning_sweep(4, 1.0, weight=0), "`weight` must be a number above 0 and below 1, got 0."),
-        (lambda: turning_sweep(4, 1.0, points=1), "`points` must be at least 2, got 1."),
-        (lambda: turning_sweep(4, 1.0, end=-1), "`end` must be a finite number above 0, got -1."),
-    ],
-)
-def test_turning_sweep_refuses(call, message):
-    with pytest.raises(NaysayError) as caught:
-        call()
-    assert str(caught.value).startswith(f"turning_sweep: {message}")
 
 
 # ---- Linear ---------------------------------------------------------------------------------------------------------
