@@ -1,8 +1,8 @@
-"""What negatives did: which are hard, of what kind they are, and whether it is always the same ones.
+"""Difficulty: which negatives are hard, of what classes, and whether they are always the same.
 
-Vectors stand round ten classes in three groups, so that the hard negatives of an anchor are mostly of its own class or
-group: false negatives, and the useful ones. A fifth of the negatives lean towards the middle of all classes, and are
-hard more often. An earlier checkpoint is the same with more noise.
+Vectors are scattered around ten classes in three groups, so that the hard negatives of an anchor are mostly of its own
+class or group: false negatives, and the useful ones. A fifth of the negatives are shifted towards the mean of all
+classes, and are hard more often. An earlier checkpoint is the same with more noise.
 
 Prints:
     band     percentile    same class  depth  gradient
@@ -10,8 +10,8 @@ Prints:
     hard     95 to 99.9        75.2 %   1.71      25 %
     hardest  99.9 to 100       90.2 %   1.89       1 %
     a negative is hard for 0.2 to 15.0 % of anchors, 28 times the variance of a shuffle
-    on average 5.0 %, those that lean towards all classes 7.1 %
-    hard both then and now: 58 % of the hard negatives, 5 % by chance
+    on average 5.0 %, those near the mean of all classes 7.1 %
+    hard in both checkpoints: 58 % of the hard negatives, 5 % by chance
 """
 
 import naysay as ns
@@ -20,7 +20,7 @@ TREE = [10, 10, 10, 10, 11, 11, 11, 12, 12, 12, 13, 13, 13, -1]  # classes 0 to 
 
 
 def main() -> None:
-    """Make two checkpoints of vectors, study them, and print some of what was found."""
+    """Make two checkpoints of vectors, study them, and print some results."""
     rng = ns.rng_for(seed=0)
     groups, own = rng.standard_normal((3, 32)), rng.standard_normal((10, 32))
     centres = groups[[parent - 10 for parent in TREE[:10]]] + own
@@ -42,9 +42,9 @@ def main() -> None:
     rates, ratio = 100 * found.consistency.rates, found.consistency.shuffled.ratio
     spread = f"{rates.min():.1f} to {rates.max():.1f} %"
     print(f"a negative is hard for {spread} of anchors, {ratio:.0f} times the variance of a shuffle")
-    print(f"on average {rates.mean():.1f} %, those that lean towards all classes {rates[::5].mean():.1f} %")
-    both = 100 * found.drift.overlap.mean
-    print(f"hard both then and now: {both:.0f} % of the hard negatives, {100 * found.drift.by_chance:.0f} % by chance")
+    print(f"on average {rates.mean():.1f} %, those near the mean of all classes {rates[::5].mean():.1f} %")
+    both, chance = 100 * found.drift.overlap.mean, 100 * found.drift.by_chance
+    print(f"hard in both checkpoints: {both:.0f} % of the hard negatives, {chance:.0f} % by chance")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Losses: the same scores under several, and a batch with false negatives, kept and left out.
+"""Losses: several on the same scores, and a batch with false negatives, kept, eliminated and attracted.
 
 Two views of 300 images in 30 clusters. Images of one cluster are false negatives of each other: plain InfoNCE pushes
-them apart; elimination does not, and their views pull them along; attraction pulls them together.
+them apart; elimination does not, so their views bring them closer; attraction does so directly.
 
 Prints:
-    bpr 1.58, info_nce 1.10, with the guide's verdict 0.74
+    bpr 1.58, info_nce 1.10, without the guide's false negative 0.74
     plain      loss 3.97, cosine of false negatives after a step -0.026
     eliminated loss 3.08, cosine of false negatives after a step +0.160
     attracted  loss 4.02, cosine of false negatives after a step +0.237
@@ -24,7 +24,8 @@ def main() -> None:
         ns.losses.info_nce(positive, negatives),
         ns.losses.guided(positive, negatives, guide_positive=[0.8], guide_negatives=[[0.9, 0, 0, 0]], temperature=1.0),
     ]
-    print("bpr {:.2f}, info_nce {:.2f}, with the guide's verdict {:.2f}".format(*(float(value) for value in slots)))
+    bpr, info_nce, guided = map(float, slots)
+    print(f"bpr {bpr:.2f}, info_nce {info_nce:.2f}, without the guide's false negative {guided:.2f}")
 
     rng = np.random.default_rng(0)
     clusters = np.tile(np.repeat(np.arange(30), 10), 2)

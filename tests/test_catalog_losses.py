@@ -73,8 +73,8 @@ def classes(positive, negatives, *, mask=None, weights=None, denominator="all"):
 OVER_VECTORS = {
     "losses.in_batch": [
         (batch, ()),
-        (functools.partial(batch, form={"prior": 0.05, "least": -20.0}), ()),
-        (functools.partial(batch, form={"prior": 0.05, "beta": 1.0, "least": -20.0}), ("monotone",)),
+        (functools.partial(batch, form={"prior": 0.05, "min_score": -20.0}), ()),
+        (functools.partial(batch, form={"prior": 0.05, "beta": 1.0, "min_score": -20.0}), ("monotone",)),
     ],
     "losses.eliminate": [(functools.partial(labelled, loss=eliminate), ())],
     "losses.attract": [(functools.partial(labelled, loss=attract), ())],

@@ -66,7 +66,7 @@ def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | No
             continue
         other = used.setdefault(path.resolve(), name)
         if other != name:
-            raise_invalid(name, f"another file than {other}", repr(str(path)))
+            raise_invalid(name, f"another file than `{other}`", repr(str(path)))
 
 
 @contextmanager

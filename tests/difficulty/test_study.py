@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import tracemalloc
 from dataclasses import fields, is_dataclass
 
@@ -152,8 +153,9 @@ def test_neither_budget_nor_threads_matter(exclude, two_threads, monkeypatch):
     two_threads(1)
     wanted = numbers(difficulty.study(anchors, negatives, **options))
     seen = []
-    rank = difficulty.study.__globals__["rank"]
-    monkeypatch.setitem(difficulty.study.__globals__, "rank", lambda s, k: seen.append(len(s)) or rank(s, k))
+    module = sys.modules["naysay.difficulty.study"]
+    rank = module.rank
+    monkeypatch.setattr(module, "rank", lambda s, k: seen.append(len(s)) or rank(s, k))
     for count, budget in ((1, 150_000), (2, 150_000), (4, 200_000), (2, 400_000), (3, 1 << 28)):
         two_threads(count)
         seen.clear()
@@ -345,8 +347,8 @@ ZERO = np.where(np.arange(50)[:, None] == 3, 0, NEGATIVES)
             {"anchors": ANCHORS * 1e30, "negatives": NEGATIVES * 1e30, "metric": "dot"},
             "^study: `anchors` must be of norms whose",
         ),
-        ({"labels": OWN}, "^study: `negative_labels` must be given, because labels are, got None"),
-        ({"negative_labels": THEIRS}, "^study: `labels` must be given, because negative_labels are, got None"),
+        ({"labels": OWN}, "^study: `negative_labels` must be given with `labels`, got None"),
+        ({"negative_labels": THEIRS}, "^study: `labels` must be given with `negative_labels`, got None"),
         (
             {"labels": OWN[:9], "negative_labels": THEIRS},
             "^study: `labels` must be one for each of the 70 anchors, got 9",
@@ -355,7 +357,7 @@ ZERO = np.where(np.arange(50)[:, None] == 3, 0, NEGATIVES)
             {"labels": OWN, "negative_labels": THEIRS[:9]},
             "^study: `negative_labels` must be one for each of the 50 negatives",
         ),
-        ({"hierarchy": TREE}, r"^study: `hierarchy` must be None without labels, got \[5, 5,"),
+        ({"hierarchy": TREE}, r"^study: `hierarchy` must be left out without labels, got \[5, 5,"),
         (
             {"labels": OWN, "negative_labels": THEIRS, "hierarchy": [1, 0]},
             "^study: `hierarchy` must be without a cycle",
@@ -364,7 +366,7 @@ ZERO = np.where(np.arange(50)[:, None] == 3, 0, NEGATIVES)
             {"labels": OWN, "negative_labels": THEIRS, "hierarchy": [1, -1]},
             r"^study: `labels` must be between 0 and 1 \(2 classes",
         ),
-        ({"names": NAMES}, "^study: `names` must be None without labels"),
+        ({"names": NAMES}, "^study: `names` must be left out without labels"),
         (
             {"labels": OWN, "negative_labels": THEIRS, "names": NAMES[:4]},
             "^study: `names` must be a text for each class up to 4, got 4 of them",
@@ -388,9 +390,9 @@ ZERO = np.where(np.arange(50)[:, None] == 3, 0, NEGATIVES)
         ),
         ({"other": (HOLES, NEGATIVES)}, "^study: `other anchors` must be finite"),
         ({"metric": "l2"}, "^study: `metric` must be one of 'cosine', 'dot', got 'l2'"),
-        ({"temperature": -1}, "^study: `temperature` must be above 0 and finite, got -1"),
+        ({"temperature": -1}, "^study: `temperature` must be a finite number above 0, got -1"),
         ({"bins": 0}, "^study: `bins` must be at least 1, got 0"),
-        ({"hard": 2}, "^study: `hard` must be above 0 and below 1, got 2"),
+        ({"hard": 2}, "^study: `hard` must be a number above 0 and below 1, got 2"),
         ({"budget": 100}, r"^study: `budget` must be at least 3360, to hold 50 negatives of width 6, got 100\.$"),
         ({"budget": 4000}, r"^study: `budget` must be at least \d+ for 50 negatives and 1 class, got 4000\.$"),
         (
@@ -407,7 +409,7 @@ ZERO = np.where(np.arange(50)[:, None] == 3, 0, NEGATIVES)
         ),
         (
             {"negatives": lambda part: np.zeros((1, 4))},
-            r"^study: `negatives` must be a function that answers with scores of shape \(70, 4\), got shape \(1, 4\)",
+            r"^study: `negatives` must be a function that returns scores of shape \(70, 4\), got shape \(1, 4\)",
         ),
         (
             {"negatives": lambda part: np.where(np.isin(part[:, :1], ANCHORS[4::9]), np.nan, 0)},

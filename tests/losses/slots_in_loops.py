@@ -61,16 +61,16 @@ def decoupled(p, slots, drawn, temperature, sigma, batch):
     return math.log(total) - v * p / temperature
 
 
-def debiased(p, slots, drawn, temperature, prior, least):
-    return hardness(p, slots, drawn, temperature, prior, least, beta=0.0)
+def debiased(p, slots, drawn, temperature, prior, min_score):
+    return hardness(p, slots, drawn, temperature, prior, min_score, beta=0.0)
 
 
-def hardness(p, slots, drawn, temperature, prior, least, beta):
+def hardness(p, slots, drawn, temperature, prior, min_score, beta):
     number = math.fsum(count for _, count in slots)
     tilted = [(s, count * math.exp(beta * s / temperature)) for s, count in slots]
     mean = math.fsum(u * math.exp(s / temperature) for s, u in tilted) / math.fsum(u for _, u in tilted)
     pull = math.exp(p / temperature)
-    g = max((mean - prior * pull) / (1 - prior), math.exp(least / temperature))
+    g = max((mean - prior * pull) / (1 - prior), math.exp(min_score / temperature))
     return math.log1p(number * g / pull)
 
 
@@ -135,10 +135,10 @@ WEIGHTS = st.sampled_from([0.0, 0.3, 1.0, 2.0]) | st.floats(0.01, 3.0)
 
 
 @st.composite
-def batches(draw, log_q=True, weights=WEIGHTS, least=-3.0):
+def batches(draw, log_q=True, weights=WEIGHTS, lowest=-3.0):
     """B from 0 to 4 rows of K from 0 to 6 slots, any option given or not; log_q True, False or None for either."""
     rows, slots = draw(st.integers(0, 4)), draw(st.integers(0, 6))
-    scores = st.floats(least, 3.0)
+    scores = st.floats(lowest, 3.0)
     corrected = draw(st.booleans()) if log_q is None else log_q
     return Batch(
         positive=[draw(scores) for _ in range(rows)],
@@ -151,7 +151,7 @@ def batches(draw, log_q=True, weights=WEIGHTS, least=-3.0):
 
 TEMPERATURES = st.floats(0.2, 2.0)
 SHARES = st.sampled_from([0.0, 0.1]) | st.floats(0.0, 0.6)
-LEAST = st.sampled_from([-1.0, -math.inf, -3.0])
+MIN_SCORES = st.sampled_from([-1.0, -math.inf, -3.0])
 
 # name: (the loss, the same in loops, its settings, whether it takes log_q: None is with or without)
 LOSSES = {
@@ -160,11 +160,16 @@ LOSSES = {
     "sampled_bce": (losses.sampled_bce, sampled_bce, {}, False),
     "gbce": (losses.gbce, gbce, {"n_items": st.integers(2, 30), "calibration": st.floats(0.0, 1.0)}, False),
     "info_nce": (losses.info_nce, info_nce, {"temperature": TEMPERATURES}, None),
-    "debiased": (losses.debiased, debiased, {"temperature": TEMPERATURES, "prior": SHARES, "least": LEAST}, None),
+    "debiased": (
+        losses.debiased,
+        debiased,
+        {"temperature": TEMPERATURES, "prior": SHARES, "min_score": MIN_SCORES},
+        None,
+    ),
     "hardness": (
         losses.hardness,
         hardness,
-        {"temperature": TEMPERATURES, "prior": SHARES, "least": LEAST, "beta": st.floats(0.0, 2.0)},
+        {"temperature": TEMPERATURES, "prior": SHARES, "min_score": MIN_SCORES, "beta": st.floats(0.0, 2.0)},
         None,
     ),
     "self_adversarial": (

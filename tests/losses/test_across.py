@@ -31,7 +31,7 @@ def both_ways(anchors, keys, gather):
     every, first = gather(keys)
     others, _ = gather(anchors)
     here = first + torch.arange(len(anchors))
-    forms = {"prior": 0.1, "beta": 0.5, "least": -30.0}
+    forms = {"prior": 0.1, "beta": 0.5, "min_score": -30.0}
     return in_batch(anchors, every, partner=here, **forms) + in_batch(keys, others, partner=here, **forms)
 
 
@@ -170,7 +170,7 @@ def test_what_does_not_fit_together_is_refused_on_all(found):
     dtype = "gather_rows: `vectors` must be of one dtype in all processes, got torch.float32, torch.float64."
     wish = (
         "gather_rows: `vectors` must be with gradients in all processes or in none, got without, with. "
-        "The backward pass of one would wait for the others for ever."
+        "The backward pass of one would wait for the others forever."
     )
     group = "gather_rows: `group` must be one that this process belongs to, got another."
     for process in found:

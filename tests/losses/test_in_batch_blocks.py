@@ -17,8 +17,8 @@ FORMS = {
     "debiased": {"prior": 0.1},
     "hard": {"beta": 1.5},
     "hard and debiased": {"prior": 0.1, "beta": 1.0},
-    "hard, weights as given": {"prior": 0.1, "beta": 1.0, "through": False},
-    "debiased, without a bound": {"prior": 0.01, "least": -math.inf},
+    "hard, weights as given": {"prior": 0.1, "beta": 1.0, "backprop_weights": False},
+    "debiased, without a bound": {"prior": 0.01, "min_score": -math.inf},
 }
 
 
@@ -346,7 +346,7 @@ BAD = {
     ),
     "no partner": (
         lambda: in_batch(torch.eye(3)),
-        r"in_batch: `partner` must be given without keys, got None\. It says which anchor is the positive",
+        r"in_batch: `partner` must be given without keys, got None\. It is the row of each anchor",
     ),
     "its own partner": (
         lambda: in_batch(torch.eye(3), partner=[1, 1, 0]),
@@ -366,7 +366,7 @@ BAD = {
     ),
     "temperature": (
         lambda: in_batch(torch.eye(3), torch.eye(3), temperature=0),
-        r"in_batch: `temperature` must be a number above 0, got 0\.",
+        r"in_batch: `temperature` must be a finite number above 0, got 0\.",
     ),
     "a mask of another shape": (
         lambda: in_batch(torch.eye(3), torch.eye(3), mask=torch.ones(2, 2).bool()),
@@ -406,13 +406,16 @@ BAD = {
     ),
     "log_q and negatives of one's own": (
         lambda: in_batch(torch.eye(3), torch.eye(3), negatives=torch.ones(3, 1, 3), log_q=torch.full((3,), -1.0)),
-        r"in_batch: `log_q` must be None with negatives of an anchor's own, got log_q\.",
+        r"in_batch: `log_q` must be left out with `negatives` that are not shared, got log_q\.",
     ),
     "prior": (
         lambda: in_batch(torch.eye(3), torch.eye(3), prior=1.0),
-        r"`prior` must be at least 0 and below 1, got 1\.0",
+        r"`prior` must be a number at least 0 and below 1, got 1\.0",
     ),
-    "beta": (lambda: in_batch(torch.eye(3), torch.eye(3), beta=-1), r"in_batch: `beta` must be at least 0, got -1\."),
+    "beta": (
+        lambda: in_batch(torch.eye(3), torch.eye(3), beta=-1),
+        r"in_batch: `beta` must be a finite number at least 0, got -1\.",
+    ),
     "block": (lambda: in_batch(torch.eye(3), torch.eye(3), block=0), r"in_batch: `block` must be at least 1, got 0\."),
 }
 

@@ -43,10 +43,10 @@ def test_two_views(views):
     assert hardness(*scores, mask=mask, beta=2.0, prior=0.0, temperature=0.5).mean().item() == golden(1.958880)
 
 
-@pytest.mark.parametrize("through", [False, True])
-def test_gradients_through_the_weights_do_not_change_the_value(views, through):
+@pytest.mark.parametrize("backprop_weights", [False, True])
+def test_gradients_through_the_weights_do_not_change_the_value(views, backprop_weights):
     scores, mask = views
-    assert hardness(*scores, mask=mask, through=through).mean().item() == golden(1.908181)
+    assert hardness(*scores, mask=mask, backprop_weights=backprop_weights).mean().item() == golden(1.908181)
 
 
 @pytest.mark.parametrize(("sigma", "value"), [(None, 0.767889), (0.5, 0.767908)], ids=["DCL", "DCLW"])

@@ -136,9 +136,9 @@ SOFTMAX = {
     "decoupled": losses.decoupled,
     "guided": functools.partial(losses.guided, margin=0.1),
     "debiased": functools.partial(losses.debiased, prior=0.2),
-    "debiased, unbounded": functools.partial(losses.debiased, prior=0.2, least=-math.inf),
+    "debiased, unbounded": functools.partial(losses.debiased, prior=0.2, min_score=-math.inf),
     "hardness": functools.partial(losses.hardness, beta=1.5),
-    "hardness, unbounded": functools.partial(losses.hardness, least=-math.inf),
+    "hardness, unbounded": functools.partial(losses.hardness, min_score=-math.inf),
 }
 CORRECTED = {
     "sampled": losses.sampled_softmax,
@@ -228,9 +228,9 @@ def test_decoupled_takes_the_weight_of_a_positive_as_given(batch, temperature, s
 
 @given(batches(None), TEMPERATURES, st.floats(0.0, 0.5), st.floats(0.0, 2.0))
 @settings(max_examples=60)
-def test_hardness_not_through_its_weights(batch, temperature, prior, beta):
-    """The gradient of log(1 + N g e^{-p}) with u held still; scores are at least -3, so that `least` never acts."""
-    setting = {"temperature": temperature, "prior": prior, "beta": beta, "least": -1e6, "through": False}
+def test_hardness_with_constant_weights(batch, temperature, prior, beta):
+    """The gradient of log(1 + N g e^{-p}) with u held still; scores are at least -3, so that `min_score` never acts."""
+    setting = {"temperature": temperature, "prior": prior, "beta": beta, "min_score": -1e6, "backprop_weights": False}
     loss = functools.partial(losses.hardness, **batch.options(), **setting)
     by_positive, by_negatives = gradients(loss, *batch.tensors())
     for row, (p, slots, _) in enumerate(batch.rows()):
@@ -251,7 +251,7 @@ def test_hardness_not_through_its_weights(batch, temperature, prior, beta):
 
 WEIGHED = {
     "decoupled, weighted": functools.partial(losses.decoupled, sigma=0.5),
-    "hardness, not through": functools.partial(losses.hardness, through=False),
+    "hardness, constant weights": functools.partial(losses.hardness, backprop_weights=False),
     "self_adversarial": functools.partial(losses.self_adversarial, alpha=1.5, margin=1.0),
     "guided, relative": functools.partial(losses.guided, margin=0.2, relative=True, temperature=0.5),
 }
@@ -406,12 +406,12 @@ def test_a_temperature_may_be_learnt(name, log_q, shape):
 # ---- how they are related --------------------------------------------------------------------------------------------
 
 
-@given(batches(None, least=-1.0), TEMPERATURES, st.sampled_from([-1.0, -2.0, -math.inf]), st.booleans())
+@given(batches(None, lowest=-1.0), TEMPERATURES, st.sampled_from([-1.0, -2.0, -math.inf]), st.booleans())
 @settings(max_examples=25)
-def test_no_prior_and_no_beta_is_info_nce(batch, temperature, least, through):
-    """Where no score is below `least`."""
-    setting = {"temperature": temperature, "prior": 0.0, "least": least}
-    hard = functools.partial(losses.hardness, beta=0.0, through=through, **setting)
+def test_no_prior_and_no_beta_is_info_nce(batch, temperature, min_score, backprop_weights):
+    """Where no score is below `min_score`."""
+    setting = {"temperature": temperature, "prior": 0.0, "min_score": min_score}
+    hard = functools.partial(losses.hardness, beta=0.0, backprop_weights=backprop_weights, **setting)
     plain = answers(functools.partial(losses.info_nce, temperature=temperature), batch)
     for loss in (hard, functools.partial(losses.debiased, **setting)):
         found = answers(loss, batch)
@@ -421,9 +421,9 @@ def test_no_prior_and_no_beta_is_info_nce(batch, temperature, least, through):
 
 @given(batches(None), TEMPERATURES, st.floats(0.0, 0.6), st.sampled_from([-1.0, -3.0, -math.inf]), st.booleans())
 @settings(max_examples=25)
-def test_no_beta_is_debiased(batch, temperature, prior, least, through):
-    setting = {"temperature": temperature, "prior": prior, "least": least}
-    hard = answers(functools.partial(losses.hardness, beta=0.0, through=through, **setting), batch)
+def test_no_beta_is_debiased(batch, temperature, prior, min_score, backprop_weights):
+    setting = {"temperature": temperature, "prior": prior, "min_score": min_score}
+    hard = answers(functools.partial(losses.hardness, beta=0.0, backprop_weights=backprop_weights, **setting), batch)
     debiased = answers(functools.partial(losses.debiased, **setting), batch)
     same(hard, debiased)
     near(hard[2], debiased[2])
@@ -612,10 +612,14 @@ KEPT = {
     "decoupled, log_q": (losses.decoupled, True, ()),
     "decoupled, weighted": (functools.partial(losses.decoupled, sigma=0.5), False, ("rows", "monotone", "gradient")),
     "debiased": (losses.debiased, False, ()),
-    "debiased, log_q": (functools.partial(losses.debiased, least=-math.inf), True, ()),
+    "debiased, log_q": (functools.partial(losses.debiased, min_score=-math.inf), True, ()),
     "hardness": (losses.hardness, False, ("monotone",)),
     "hardness, log_q": (losses.hardness, True, ("monotone",)),
-    "hardness, not through": (functools.partial(losses.hardness, through=False), False, ("monotone", "gradient")),
+    "hardness, constant weights": (
+        functools.partial(losses.hardness, backprop_weights=False),
+        False,
+        ("monotone", "gradient"),
+    ),
     "self_adversarial": (losses.self_adversarial, False, ("monotone", "gradient")),
     "guided": (functools.partial(losses.guided, margin=0.1, temperature=0.5), False, ("monotone",)),
     "guided, log_q": (functools.partial(losses.guided, margin=0.1, temperature=0.5), True, ("monotone",)),

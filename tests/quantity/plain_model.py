@@ -32,3 +32,16 @@ def mean_effective(k, mu, reached, weight):
     """The plain mean of v over a run."""
     a = reliable(k, mu)
     return sum(effective(a, reliable(k, point), weight) for point in reached) / len(reached)
+
+
+def plain_schedule(step, peak, steps, turning):
+    """Two straight lines, in words: up until the turn, down until the last step, 1 after it."""
+    last = steps - 1
+    turn = min(turning * steps, last)
+    if step > last:
+        return 1.0
+    if step < turn:
+        return 1 + (peak - 1) * step / turn
+    if last == turn:
+        return peak
+    return 1 + (peak - 1) * (last - step) / (last - turn)

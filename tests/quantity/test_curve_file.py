@@ -58,85 +58,85 @@ def test_curves_in_other_forms(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "column", "message"),
     [
-        ("a.csv", "", "", "`--val-auc` must be a file with at least one AUC, got PATH, which is empty."),
-        ("a.csv", "\n , \n\n", "", "`--val-auc` must be a file with at least one AUC, got PATH, which is empty."),
+        ("a.csv", "", "", "`val_auc` must be a file with at least one AUC, got PATH, which is empty."),
+        ("a.csv", "\n , \n\n", "", "`val_auc` must be a file with at least one AUC, got PATH, which is empty."),
         (
             "a.csv",
             "auc\n\n",
             "",
-            "`--val-auc` must be a file with at least one AUC, got PATH, which has a header only.",
+            "`val_auc` must be a file with at least one AUC, got PATH, which has a header only.",
         ),
         (
             "a.csv",
             "step,train,test\n1,2,3\n",
             "",
-            "`--val-auc` must be one column, or one that is named auc or val_auc, got columns 'step', 'train', 'test'. "
-            "Choose with --column.",
+            "`val_auc` must be one column, or one that is named auc or val_auc, got columns 'step', 'train', 'test'. "
+            "Choose one with `column`.",
         ),
         (
             "a.csv",
             "1,0.5\n2,0.6\n",
             "",
-            "`--val-auc` must be one column, or one that is named auc or val_auc, got columns '1', '2'. "
-            "Choose with --column.",
+            "`val_auc` must be one column, or one that is named auc or val_auc, got columns '1', '2'. "
+            "Choose one with `column`.",
         ),
         (
             "a.csv",
             "auc,AUC\n0.5,0.6\n",
             "",
-            "`--val-auc` must be one column, or one that is named auc or val_auc, got columns 'auc', 'AUC'. "
-            "Choose with --column.",
+            "`val_auc` must be one column, or one that is named auc or val_auc, got columns 'auc', 'AUC'. "
+            "Choose one with `column`.",
         ),
         (
             "a.csv",
             "step,test\n1,0.5\n",
             "tset",
-            "`--column` must be one of 'step', 'test', got 'tset'. Did you mean 'test'?",
+            "`column` must be one of 'step', 'test', got 'tset'. Did you mean 'test'?",
         ),
-        ("a.csv", "a,a\n1,0.5\n", "a", "`--column` must be a column that is there once, got 'a', 2 times."),
+        ("a.csv", "a,a\n1,0.5\n", "a", "`column` must be a column that is there once, got 'a', 2 times."),
         (
             "a.csv",
             "auc\n0.5\n\nhigh\n0.6\nlow\n",
             "",
-            "`--val-auc` must be numbers between 0 and 1, got 'high' at line 4 (2 such lines).",
+            "`val_auc` must be numbers between 0 and 1, got 'high' at line 4 (2 such lines).",
         ),
         (
             "a.csv",
             "step,auc\n1,0.5\n2\n",
             "",
-            "`--val-auc` must be numbers between 0 and 1, got '' at line 3 (1 such line).",
+            "`val_auc` must be numbers between 0 and 1, got '' at line 3 (1 such line).",
         ),
-        ("a.csv", "0.5\n52\n", "", "`--val-auc` must be numbers between 0 and 1, got '52' at line 2 (1 such line)."),
-        ("a.csv", "0.5\nnan\n", "", "`--val-auc` must be numbers between 0 and 1, got 'nan' at line 2 (1 such line)."),
-        ("a.csv", b"\xff\xfe0", "", "`--val-auc` must be a readable CSV file, got PATH ('utf-8' codec can't decode"),
-        ("a.csv", b"0.5,\x000\n", "", "`--val-auc` must be "),
+        ("a.csv", "0.5\n52\n", "", "`val_auc` must be numbers between 0 and 1, got '52' at line 2 (1 such line)."),
+        ("a.csv", "0.5\nnan\n", "", "`val_auc` must be numbers between 0 and 1, got 'nan' at line 2 (1 such line)."),
+        ("a.csv", b"\xff\xfe0", "", "`val_auc` must be a readable CSV file, got PATH ('utf-8' codec can't decode"),
+        ("a.csv", b"0.5,\x000\n", "", "`val_auc` must be "),
         (
             "a.csv",
             b"auc\n" + b"9" * 200_000,
             "",
-            "`--val-auc` must be a readable CSV file, got PATH (field larger than",
+            "`val_auc` must be a readable CSV file, got PATH (field larger than",
         ),
-        ("a.json", "{", "", "`--val-auc` must be a readable JSON file, got PATH (Expecting property name"),
-        ("a.json", "[" * 100_000, "", "`--val-auc` must be a readable JSON file, got PATH ("),
-        ("a.json", "{}", "", "`--val-auc` must be a JSON list of at least one AUC, got {}."),
-        ("a.json", "[]", "", "`--val-auc` must be a JSON list of at least one AUC, got []."),
-        ("a.json", '["0.5"]', "", "`--val-auc` must be a JSON list of numbers, got ['0.5']."),
-        ("a.json", "[true]", "", "`--val-auc` must be a JSON list of numbers, got [True]."),
+        ("a.json", "{", "", "`val_auc` must be a readable JSON file, got PATH (Expecting property name"),
+        ("a.json", "[" * 100_000, "", "`val_auc` must be a readable JSON file, got PATH ("),
+        ("a.json", "{}", "", "`val_auc` must be a JSON list of at least one AUC, got {}."),
+        ("a.json", "[]", "", "`val_auc` must be a JSON list of at least one AUC, got []."),
+        ("a.json", '["0.5"]', "", "`val_auc` must be a JSON list of numbers, got ['0.5']."),
+        ("a.json", "[true]", "", "`val_auc` must be a JSON list of numbers, got [True]."),
         (
             "a.json",
             "[0.5, NaN]",
             "",
-            "`--val-auc` must be numbers between 0 and 1, got 'nan' at place 2 (1 such place).",
+            "`val_auc` must be numbers between 0 and 1, got 'nan' at place 2 (1 such place).",
         ),
-        ("a.json", "[0.5]", "auc", "`--column` must be left out, unless --val-auc is a CSV file, got 'auc'."),
-        ("a.npy", "no", "", "`--val-auc` must be a readable NumPy file, got PATH ("),
+        ("a.json", "[0.5]", "auc", "`column` must be left out, unless `val_auc` is a CSV file, got 'auc'."),
+        ("a.npy", "no", "", "`val_auc` must be a readable NumPy file, got PATH ("),
     ],
 )
 def test_bad_files_are_refused(tmp_path, monkeypatch, name, content, column, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     sentence = refusal(name, column)
-    assert sentence.startswith("howmany: " + message.replace("PATH", repr(name)))
+    assert sentence.startswith(message.replace("PATH", repr(name)))
     assert "\n" not in sentence
 
 
@@ -151,24 +151,24 @@ def test_bad_files_are_refused(tmp_path, monkeypatch, name, content, column, mes
 )
 def test_arrays_of_other_shapes_are_refused(tmp_path, array, got):
     np.save(tmp_path / "a.npy", array)
-    message = f"howmany: `--val-auc` must be an array (T,) of at least one number, got {got}."
+    message = f"`val_auc` must be an array (T,) of at least one number, got {got}."
     assert refusal(str(tmp_path / "a.npy")) == message
 
 
 def test_pickled_arrays_are_refused(tmp_path):
     np.save(tmp_path / "a.npy", np.array([{}]), allow_pickle=True)
-    assert "`--val-auc` must be a readable NumPy file" in refusal(str(tmp_path / "a.npy"))
+    assert "`val_auc` must be a readable NumPy file" in refusal(str(tmp_path / "a.npy"))
 
 
 @pytest.mark.parametrize("text", ["nowhere.csv", ".", "x" * 5000, "high,0.5"])
 def test_what_is_no_file_is_refused(tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
-    message = "howmany: `--val-auc` must be an existing file, or numbers separated by commas, got "
+    message = "`val_auc` must be an existing file, or numbers separated by commas, got "
     assert refusal(text).startswith(message)
 
 
 def test_bad_numbers_are_refused():
-    message = "howmany: `--val-auc` must be numbers between 0 and 1, got 'x' at place 2 (2 such places)."
+    message = "`val_auc` must be numbers between 0 and 1, got 'x' at place 2 (2 such places)."
     assert refusal("0.5,x,7") == message
-    message = "howmany: `--column` must be left out, unless --val-auc is a CSV file, got 'a'."
+    message = "`column` must be left out, unless `val_auc` is a CSV file, got 'a'."
     assert refusal("0.5", "a") == message

@@ -236,24 +236,24 @@ def test_answers_are_the_callers_own():
         ),
         (
             lambda: shares(1, [1.0, 2.0], [1.0, 2.0, 3.0]),
-            "shares: `reached` must be broadcastable against the others, got shape (3,) against (2,).",
+            "shares: `reached` must be broadcastable against `k` and `separation`, got shape (3,) against (2,).",
         ),
         (lambda: shares(1, 1.0, "x"), "shares: `reached` must be a number, or an array of numbers, got 'x'."),
         (
             lambda: effectiveness(1, 1.0, 0.0, weight=1.0),
-            "effectiveness: `weight` must be above 0 and below 1, got 1.0. The paper finds 0.9 to fit.",
+            "effectiveness: `weight` must be a number above 0 and below 1, got 1.0. The paper recommends 0.9.",
         ),
         (
             lambda: effectiveness(1, 1.0, 0.0, weight=0),
-            "effectiveness: `weight` must be above 0 and below 1, got 0.0. The paper finds 0.9 to fit.",
+            "effectiveness: `weight` must be a number above 0 and below 1, got 0. The paper recommends 0.9.",
         ),
         (
             lambda: effectiveness(1, 1.0, 0.0, weight=math.nan),
-            "effectiveness: `weight` must be one number, got nan.",
+            "effectiveness: `weight` must be a number above 0 and below 1, got nan. The paper recommends 0.9.",
         ),
         (
             lambda: mean_effectiveness([1.0], [0.5]),
-            "mean_effectiveness: `separation` must be one number, got [1.0].",
+            "mean_effectiveness: `separation` must be a number, got [1.0].",
         ),
         (lambda: mean_effectiveness(1.0, 0.5), "mean_effectiveness: `reached` must be of shape (T,), got shape ()."),
         (
@@ -279,7 +279,7 @@ def test_answers_are_the_callers_own():
         ),
         (
             lambda: mean_effectiveness(1.0, [0.5], weight="0.9"),
-            "mean_effectiveness: `weight` must be one number, got '0.9'.",
+            "mean_effectiveness: `weight` must be a number above 0 and below 1, got '0.9'. The paper recommends 0.9.",
         ),
     ],
 )

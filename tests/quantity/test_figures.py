@@ -161,14 +161,14 @@ def test_a_png_is_large_enough_to_read(of_one):
 @pytest.mark.parametrize("name", ["plot.html", "plot", "plot.pdf", "svg"])
 def test_other_pictures_are_refused(tmp_path, name):
     with pytest.raises(NaysayError) as caught:
-        check_picture("--plot", tmp_path / name)
+        check_picture("plot", tmp_path / name)
     got = repr(str(tmp_path / name))
-    assert str(caught.value) == f"howmany: `--plot` must be a file that ends in .svg or .png, got {got}."
+    assert str(caught.value) == f"`plot` must be a file that ends in .svg or .png, got {got}."
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingExtraError) as caught:
-        check_picture("--plot", tmp_path / "plot.SVG")
-    message = "howmany: vl-convert-python is not installed. Run: pip install 'naysay[report]'"
+        check_picture("plot", tmp_path / "plot.SVG")
+    message = "vl-convert-python is not installed. Run: pip install 'naysay[report]'"
     assert str(caught.value) == message

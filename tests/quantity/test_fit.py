@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import ndtr
 
-from naysay.quantity._fit import MOST, _climb, _deviance, end_of, fit, reached
+from naysay.quantity._fit import MAX_SEPARATION, _climb, _deviance, end_of, fit, reached
 
 STEPS = np.arange(0, 101, 5.0)
 
@@ -33,7 +33,7 @@ def fitted(auc, comparisons=3000.0, steps=STEPS, **options):
 def test_without_noise_it_is_exact(start, end, tau):
     found = fitted(auc_of(curve(start, end, tau)), 1e6)
     assert (found.start, found.end, found.tau) == pytest.approx((start, end, tau), rel=1e-6, abs=1e-6)
-    assert (found.scatter, found.bent, found.last) == (1.0, 0.0, 100.0)
+    assert (found.scatter, found.bend, found.last) == (1.0, 0.0, 100.0)
 
 
 def lost(numbers, steps, auc, comparisons):
@@ -124,23 +124,23 @@ def test_perfect_probes_have_a_finite_curve():
     assert np.isfinite(found.covariance).all()
     silent = fitted(np.ones(21), 100)
     assert np.isfinite(silent.numbers).all()
-    assert not silent.sure(2, 1, 1.28)
+    assert not silent.is_above(2, 1, 1.28)
 
 
 def test_a_straight_line_has_no_end():
     found = fitted(auc_of(0.02 * STEPS))
     assert found.numbers[2] == pytest.approx(0, abs=1e-6)
     assert found.numbers[1] == pytest.approx(2)
-    assert found.sure(1, 0, 3)
-    assert not found.sure(2, 0, 0.1)
-    assert end_of(np.array([0.0, 2.0, 1e-3])) == MOST
+    assert found.is_above(1, 0, 3)
+    assert not found.is_above(2, 0, 0.1)
+    assert end_of(np.array([0.0, 2.0, 1e-3])) == MAX_SEPARATION
 
 
 def test_probes_that_jump_widen_the_error_and_bend_nothing():
     rng = np.random.default_rng(3)
     found = [fitted(auc_of(curve(0, 2, 40) + 0.1 * rng.standard_normal(21)), 5000) for _ in range(40)]
     assert min(one.scatter for one in found) > 3
-    assert sum(one.bent > 0 for one in found) <= 3
+    assert sum(one.bend > 0 for one in found) <= 3
     quiet = fitted(auc_of(curve(0, 2, 40)), 5000)
     for one in found[:5]:
         assert one.covariance[2, 2] > 2 * quiet.covariance[2, 2]
@@ -149,9 +149,9 @@ def test_probes_that_jump_widen_the_error_and_bend_nothing():
 def test_another_shape_is_seen():
     share = STEPS / 100
     late = 1 / (1 + np.exp(3 - 10 * share))
-    assert fitted(auc_of(2.5 * (late - late[0]))).bent > 0.05
+    assert fitted(auc_of(2.5 * (late - late[0]))).bend > 0.05
     power = fitted(auc_of(2.5 * (1 - 1 / (1 + 5 * share))), 20_000)
-    assert 0.01 < power.bent < 0.05
+    assert 0.01 < power.bend < 0.05
 
 
 def test_the_same_pairs_add_a_common_shift():
@@ -181,7 +181,7 @@ def test_draws_have_the_covariance_and_an_end():
     assert drawn[0].tolist() == found.numbers.tolist()
     assert np.cov(drawn[1:].T) == pytest.approx(found.covariance, rel=0.05, abs=1e-4)
     wide = fitted(auc_of(0.02 * STEPS)).drawn(normals[:100])
-    assert (end_of(wide) <= MOST).all()
+    assert (end_of(wide) <= MAX_SEPARATION).all()
     assert (wide[:, 2] > 0).all()
 
 

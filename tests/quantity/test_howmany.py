@@ -40,18 +40,33 @@ def naysay(*arguments, **environment):
 # ---- what is printed ------------------------------------------------------------------------------------------------
 
 
-def test_the_answer_why_where_it_is_flat_and_the_next_line():
+def test_the_result_on_one_line_and_what_to_do_on_the_next():
     found, text = printed(train_auc=0.75, val_auc="0.52,0.61,0.66,0.7,0.72")
     assert [one.k for one in found] == [4]
+    lines = text.splitlines()
+    curve = "0.52,0.61,0.66,0.7,0.72"
+    assert lines[0] == f"k = 4 negatives per positive, for training AUC 0.75 and validation AUC {curve}"
+    schedule = "k_at = naysay.quantity.adaptive(peak=4, steps=STEPS)"
+    assert lines[1] == f"Use any k from 3 to 5, or a schedule: {schedule}"
     joined = " ".join(text.split())
-    assert joined.startswith(
-        "k = 4 negatives per positive, for training AUC 0.75 and validation AUC 0.52,0.61,0.66,0.7"
-    )
     assert f"v is largest at k = 4: {FOUND.curve[3]:.4g}, against {FOUND.curve[0]:.4g} at k = 1" in joined
-    assert "▲ best k = 4 ━ within 1 % of it: k = 3 to 5" in joined
-    assert joined.endswith("Next: k_at = naysay.quantity.adaptive(peak=4, steps=STEPS)")
+    assert joined.endswith("▲ best k = 4 ━ within 1 % of it: k = 3 to 5")
     assert "Note" not in text
-    assert max(map(len, text.splitlines())) <= 80
+    assert max(map(len, lines[2:])) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        ({"train_auc": 1, "val_auc": "0.6,0.9"}, "Use as many negatives as you can afford: the labels have no noise."),
+        ({"train_auc": 0.75, "val_auc": "0.6,0.7", "k_max": 2}, "Raise --k-max above 2: the best k may be larger."),
+        ({"train_auc": 0.52, "val_auc": "0.51,0.52"}, "Improve the labels, or use the cheapest k: with these labels"),
+        ({"separations": [0.8], "k_max": 6, "weight": 0.99}, "Use k = 3, or a schedule: k_at = naysay.quantity.adap"),
+    ],
+)
+def test_what_to_do_depends_on_the_result(arguments, advice):
+    _, text = printed(**arguments)
+    assert text.splitlines()[1].startswith(advice)
 
 
 def test_notes_are_printed():
@@ -60,14 +75,14 @@ def test_notes_are_printed():
     for note in estimate(0.75, [0.4, 0.9], k_max=2).notes:
         assert f"Note: {note}" in joined
     _, text = printed(train_auc=1, val_auc="0.6")
-    assert "never wrong" in text
+    assert "no noise" in text
 
 
 def test_separations_are_simulated_one_after_the_other():
     found, text = printed(separations=[1, 2.4])
     assert [one.k for one in found] == [4, 20]
     assert found[1].curve.tolist() == estimate(auc(2.4), auc(simulated(2.4))).curve.tolist()
-    assert text.count("Next:") == 2
+    assert text.count("k_at = ") == 2
     assert "a simulated run at separation 2.4" in text
 
 
@@ -125,8 +140,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    sentence = refusal(write_whole, "howmany", "--json", target, b"new")
-    assert sentence.startswith("howmany: `--json` must be a file that can be written, got '")
+    sentence = refusal(write_whole, "json", target, b"new")
+    assert sentence.startswith("`json` must be a file that can be written, got '")
     assert sentence.endswith("(No space left on device).")
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
@@ -138,9 +153,9 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "`--train-auc` must be given, got nothing. Or give --separation for a simulated run."),
-        ({"val_auc": "0.5"}, "`--train-auc` must be given, got nothing. Or give --separation for a simulated run."),
-        ({"train_auc": 0.7}, "`--val-auc` must be given, got nothing. Or give --separation for a simulated run."),
+        ({}, "`--train-auc` must be given, got nothing. Or give `--separation` for a simulated run."),
+        ({"val_auc": "0.5"}, "`--train-auc` must be given, got nothing. Or give `--separation` for a simulated run."),
+        ({"train_auc": 0.7}, "`--val-auc` must be given, got nothing. Or give `--separation` for a simulated run."),
         (
             {"train_auc": 0.7, "separations": [1]},
             "`--separation` must be left out where AUCs are given, got both. Give a run or separations.",
@@ -149,8 +164,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path, monkeypat
             {"column": "a", "separations": [1]},
             "`--separation` must be left out where AUCs are given, got both. Give a run or separations.",
         ),
-        ({"separations": [1, 0]}, "`--separation` must be above 0 and finite, got 0."),
-        ({"separations": [float("nan")]}, "`--separation` must be above 0 and finite, got nan."),
+        ({"separations": [1, 0]}, "`--separation` must be a finite number above 0, got 0."),
+        ({"separations": [float("nan")]}, "`--separation` must be a finite number above 0, got nan."),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_anything_is_printed(arguments, message):
@@ -169,9 +184,9 @@ def test_targets_are_refused_before_work_starts(tmp_path):
     one, curve = tmp_path / "one.svg", tmp_path / "curve.csv"
     curve.write_text("auc\n0.6\n0.7\n0.75\n")
     sentence = refusal(howmany, separations=(1.0,), plot=one, json=one)
-    assert sentence.startswith("howmany: `--json` must be another file than --plot, got '")
+    assert sentence.startswith("howmany: `--json` must be another file than `--plot`, got '")
     sentence = refusal(howmany, train_auc=0.8, val_auc=str(curve), json=curve)
-    assert sentence.startswith("howmany: `--json` must be another file than --val-auc, got '")
+    assert sentence.startswith("howmany: `--json` must be another file than `--val-auc`, got '")
     assert curve.read_text().startswith("auc")
     assert "`--plot` must be a file that ends in .svg or .png" in refusal(howmany, plot=tmp_path / "a.html")
 
@@ -189,7 +204,7 @@ def test_the_command_runs(tmp_path):
     assert (done.returncode, done.stderr) == (0, b"")
     text = done.stdout.decode()
     assert text.startswith("k = 4 ")
-    assert max(map(len, text.splitlines()[:30])) <= 60
+    assert max(map(len, text.splitlines()[2:])) <= 60
     assert json.loads((tmp_path / "out.json").read_text())[0]["k"] == 4
 
 
@@ -203,16 +218,22 @@ def test_separations_from_a_shell_in_ascii():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--train-auc", "0.4", "--val-auc", "0.5"], "naysay: estimate: `train_auc` must be above 0.5, got 0.4."),
-        (["--separation", "1", "--k-max", "0"], "naysay: estimate: `k_max` must be at least 1, got 0."),
-        (["--separation", "1", "--weight", "1"], "naysay: estimate: `weight` must be above 0 and below 1, got 1.0."),
-        (["--separation", "1", "--plot", "a.html"], "naysay: howmany: `--plot` must be a file that ends in .svg or"),
+        (
+            ["--train-auc", "0.4", "--val-auc", "0.5"],
+            "`--train-auc` must be a number above 0.5 and at most 1, got 0.4. At 0.5 labels",
+        ),
+        (["--separation", "1", "--k-max", "0"], "`--k-max` must be at least 1, got 0."),
+        (
+            ["--separation", "1", "--weight", "1"],
+            "`--weight` must be a number above 0 and below 1, got 1.0.",
+        ),
+        (["--separation", "1", "--plot", "a.html"], "`--plot` must be a file that ends in .svg or"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_exit_2(arguments, message):
     done = naysay(*arguments)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode().startswith(message)
+    assert done.stderr.decode().startswith(f"naysay: howmany: {message}")
     assert done.stderr.count(b"\n") == 1
 
 

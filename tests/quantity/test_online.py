@@ -110,7 +110,7 @@ def test_labels_from_validation_are_as_good_as_the_model_becomes():
     found = restored(grown(1.8), labels="validation").estimate()
     assert found.separation == found.end == pytest.approx(1.8, abs=1e-5)
     assert found.k == known(1.8, simulated(1.8))
-    assert found.notes[0].startswith("The labels are taken to be as good as the model becomes on validation pairs;")
+    assert found.notes[0].startswith("The labels are assumed to be as good as the model becomes on validation pairs;")
     assert found.k < restored(grown(1.8), grown(2.4)).estimate().k
 
 
@@ -127,7 +127,7 @@ def test_weight_and_k_max_are_those_of_estimate():
     assert (found.k, len(found.curve)) == (exact.k, 30)
     edge = restored(grown(4), grown(4), k_max=50).estimate()
     assert (edge.k, edge.high, edge.at_edge) == (50, 50, True)
-    assert edge.notes == ("The best k is k_max itself (50), so an optimum may lie beyond: raise k_max to see.",)
+    assert edge.notes == ("The best k equals k_max (50), so the optimum may lie beyond it: raise k_max.",)
 
 
 # ---- the interval ---------------------------------------------------------------------------------------------------
@@ -192,15 +192,15 @@ def test_scatter_and_bends_are_noted():
     jumps = np.where(np.arange(21) % 2, 0.12, -0.12) * (SHARES > 0)
     found = restored(grown(2) + jumps, grown(2), comparisons=3000).estimate()
     assert len(found.notes) == 1
-    assert found.notes[0].startswith("The validation probes scatter 3.1 times as widely as their errors say;")
+    assert found.notes[0].startswith("The validation probes scatter 3.1 times as widely as their errors explain;")
     power = 2 * (1 - 1 / (1 + 5 * SHARES))
     found = restored(power, 1.2 * power, comparisons=20_000).estimate()
-    bends = [note for note in found.notes if "bend away from the curve by" in note]
+    bends = [note for note in found.notes if "deviate from the curve by" in note]
     assert len(bends) == 2
-    assert bends[0].endswith("of its rise; the interval does not have that in.")
+    assert bends[0].endswith("of its rise; the interval does not include that.")
 
 
-# ---- while it cannot tell -------------------------------------------------------------------------------------------
+# ---- no estimate yet ------------------------------------------------------------------------------------------------
 
 FEW = "Record a probe before step 0 and every few per cent of the run."
 LATE = 1 / (1 + np.exp(2.5 - 12 * SHARES)) - 1 / (1 + np.exp(2.5))
@@ -213,43 +213,43 @@ CANNOT = [
     (
         lambda: restored(grown(2)),
         "`training` must be recorded at 5 steps or more, got 0. "
-        'Record training pairs too, or make it Online(steps, labels="validation").',
+        'Record training pairs too, or create Online(steps, labels="validation").',
     ),
     (
         lambda: restored(np.zeros(21), grown(2), comparisons=500),
-        "`validation` must be an AUC that rises beyond its error, got none by step 3000. "
-        "Go on recording, or probe more pairs.",
+        "`validation` must be probes whose AUC rises beyond its error, got none by step 3000. "
+        "Record more probes, or score more pairs.",
     ),
     (
         lambda: restored(np.full(21, 1.5), grown(2), comparisons=500),
-        "`validation` must be an AUC that rises beyond its error, got none by step 3000.",
+        "`validation` must be probes whose AUC rises beyond its error, got none by step 3000.",
     ),
     (
         lambda: restored(grown(2)[::-1], grown(2)),
-        "`validation` must be an AUC that rises beyond its error, got none by step 3000.",
+        "`validation` must be probes whose AUC rises beyond its error, got none by step 3000.",
     ),
     (
         lambda: restored(grown(2), np.zeros(21)),
-        "`training` must be an AUC that rises beyond its error, got none by step 3000.",
+        "`training` must be probes whose AUC rises beyond its error, got none by step 3000.",
     ),
     (
         lambda: restored(*[grown(2, share=SHARES[:7])] * 2, share=SHARES[:7]),
-        "`validation` must be past tau, 63 % of its way, beyond its error, got step 900 and tau = 1000. "
-        "Go on recording; more pairs narrow the error.",
+        "`validation` must be probes past tau, 63 % of the way, beyond their error, got step 900 and tau = 1000. "
+        "Record more probes; more pairs reduce the error.",
     ),
     (
         lambda: restored(2 * SHARES**1.1, grown(2)),
-        "`validation` must be past tau, 63 % of its way, beyond its error, "
-        "got step 3000 and a rise that does not slow down. Go on recording; more pairs narrow the error.",
+        "`validation` must be probes past tau, 63 % of the way, beyond their error, "
+        "got step 3000 and a rise that does not slow down. Record more probes; more pairs reduce the error.",
     ),
     (
         lambda: restored(grown(2), grown(2, tau=3100)),
-        "`training` must be past tau, 63 % of its way, beyond its error, got step 3000 and tau = 3100.",
+        "`training` must be probes past tau, 63 % of the way, beyond their error, got step 3000 and tau = 3100.",
     ),
     (
         lambda: restored(2 * LATE, grown(2), comparisons=10_000),
         "`validation` must be probes along start + rise (1 - e^(-t / tau)), "
-        "got 7% of the rise off it, neighbours alike. After the run, hand the measured AUCs to estimate.",
+        "got probes that deviate systematically, by 7% of the rise. After the run, pass the measured AUCs",
     ),
     (
         lambda: restored(grown(2.4), grown(3), comparisons=70),
@@ -259,19 +259,19 @@ CANNOT = [
 
 
 @pytest.mark.parametrize(("made", "message"), CANNOT)
-def test_it_refuses_while_it_cannot_tell(made, message):
+def test_there_is_no_estimate_while_the_probes_are_too_few(made, message):
     online = made()
     with pytest.raises(NaysayError) as caught:
         online.estimate()
     assert str(caught.value).startswith(f"Online.estimate: {message}")
     assert online.ready is False
-    assert online.why == str(caught.value)
+    assert str(caught.value) == f"Online.estimate: {online.why}"
     assert online.k_at(1000) == 4.0
 
 
 def test_the_last_refusal_says_what_k_may_lose():
     why = restored(grown(2.4), grown(3), comparisons=70).why
-    assert why.endswith("%. Go on recording; larger probes tell sooner.")
+    assert why.endswith("%. Record more probes; larger probes need fewer steps.")
     assert ", which may lose " in why
     assert restored(grown(2.4), grown(3), comparisons=70, tolerance=0.3).ready
 
@@ -288,7 +288,7 @@ def test_more_probes_settle_it():
             answers.append(online.estimate())
             assert online.why == ""
         else:
-            assert not answers  # once told, it stays told
+            assert not answers  # an estimate does not go away
             whys.append(online.why)
     assert all("recorded at 5 steps" in why for why in whys[:4])
     assert any("past tau" in why for why in whys[4:])
@@ -442,15 +442,15 @@ def test_two_probes_of_one_step_are_two_looks_at_it():
             "`labels` must be one of 'training', 'validation', got 'trainig'. Did you mean 'training'?",
         ),
         ({"same_pairs": 1}, "`same_pairs` must be True or False, got 1."),
-        ({"start": 0.5}, "`start` must be finite and at least 1, got 0.5."),
-        ({"start": math.inf}, "`start` must be finite and at least 1, got inf."),
-        ({"start": "4"}, "`start` must be one number, got '4'."),
-        ({"tolerance": 0}, "`tolerance` must be above 0 and below 1, got 0.0."),
-        ({"tolerance": 2}, "`tolerance` must be above 0 and below 1, got 2.0."),
-        ({"confidence": 1}, "`confidence` must be above 0.5 and below 1, got 1.0."),
-        ({"confidence": 0.4}, "`confidence` must be above 0.5 and below 1, got 0.4."),
-        ({"confidence": math.nan}, "`confidence` must be one number, got nan."),
-        ({"weight": 1}, "`weight` must be above 0 and below 1, got 1."),
+        ({"start": 0.5}, "`start` must be a finite number at least 1, got 0.5."),
+        ({"start": math.inf}, "`start` must be a finite number at least 1, got inf."),
+        ({"start": "4"}, "`start` must be a finite number at least 1, got '4'."),
+        ({"tolerance": 0}, "`tolerance` must be a number above 0 and below 1, got 0."),
+        ({"tolerance": 2}, "`tolerance` must be a number above 0 and below 1, got 2."),
+        ({"confidence": 1}, "`confidence` must be a number above 0.5 and below 1, got 1."),
+        ({"confidence": 0.4}, "`confidence` must be a number above 0.5 and below 1, got 0.4."),
+        ({"confidence": math.nan}, "`confidence` must be a number above 0.5 and below 1, got nan."),
+        ({"weight": 1}, "`weight` must be a number above 0 and below 1, got 1."),
         ({"k_max": 0}, "`k_max` must be at least 1, got 0."),
     ],
 )
@@ -468,13 +468,13 @@ def test_what_it_cannot_be_made_of(options, message):
         (
             3001,
             "training",
-            "`step` must be at most 3000, the steps of the run, got 3001. Make an Online of the true length.",
+            "`step` must be at most 3000, the steps of the run, got 3001. Create an Online with the true",
         ),
         (
             299,
             "training",
             "`step` must be at least 300, the last training step, got 299. "
-            "Make a new Online for a new run, or restore the state that belongs to this step.",
+            "Create a new Online for a new run, or restore the state that belongs to this step.",
         ),
         (300, "train", "`split` must be one of 'validation', 'training', got 'train'."),
     ],
@@ -498,8 +498,8 @@ def test_scores_are_refused_by_name():
 
 def test_training_probes_that_would_not_be_used_are_refused():
     message = (
-        r'^Online\.record: `split` must be "validation" where the labels are read from it, got \'training\'\. '
-        r'Make it Online\(steps, labels="training"\) to use them\.$'
+        r'^Online\.record: `split` must be "validation" with labels="validation", got \'training\'\. '
+        r'Create Online\(steps, labels="training"\) to use them\.$'
     )
     with pytest.raises(NaysayError, match=message):
         Online(10, labels="validation").record(0, *probes(0, 30, 2), "training")
@@ -522,8 +522,8 @@ def test_steps_that_the_run_has_not(step, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"steps": 10}, "`state` must be of a run of 3000 steps, got 10. Make an Online of that length."),
-        ({"auc": None}, "`state` must be what Online.state gave, got no 'auc' in ['steps', 'split'"),
+        ({"steps": 10}, "`state` must be of a run of 3000 steps, got 10. Create an Online with that number."),
+        ({"auc": None}, "`state` must be what Online.state returned, got no 'auc' in ['steps', 'split'"),
         ({"split": np.full(42, 2)}, "`split` must be one of the 2 in use, got 2.0 at row 0 (42 such rows)."),
         ({"split": np.zeros(41, int)}, "`split` must be as long as its partners, got split 41, step 42."),
         ({"step": np.full(42, 3001)}, "`step` must be rising, from 0 to 3000, got 3001.0 at row 0 (42 such rows)."),
@@ -548,7 +548,9 @@ def test_what_cannot_be_restored(change, message):
 
 
 def test_a_state_is_a_mapping_and_fits_its_labels():
-    with pytest.raises(NaysayError, match=r"^Online\.restore: `state` must be what Online\.state gave, got list\.$"):
+    with pytest.raises(
+        NaysayError, match=r"^Online\.restore: `state` must be what Online\.state returned, got list\.$"
+    ):
         Online(STEPS).restore([1])
     with pytest.raises(NaysayError, match=r"^Online\.restore: `split` must be one of the 1 in use, got 1\.0 at row 21"):
         Online(STEPS, labels="validation").restore(state_of(grown(2), grown(2)))

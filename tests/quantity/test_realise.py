@@ -120,5 +120,5 @@ def test_other_numbers_are_asked_for_by_row():
     assert slots(2.5, 9, rng_for(0)).tolist() == realise(2.5, 9, rng_for(0)).tolist()
     with pytest.raises(NaysayError, match="`k` must be finite and at least 0, got -3"):
         slots(-3, 2, rng_for(0))
-    with pytest.raises(NaysayError, match=r"^Mine\.sample: `k` must be a number, got None\.$"):
+    with pytest.raises(NaysayError, match=r"^`k` must be a number, got None\.$"):
         slots(None, 2, rng_for(0))

@@ -1,4 +1,4 @@
-"""The adaptive schedule and the sweep of its turning point."""
+"""Schedules: the adaptive one and the linear one."""
 
 import math
 import pickle
@@ -9,23 +9,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_model import plain_schedule
 
 from naysay.errors import NaysayError
-from naysay.quantity import adaptive, auc, effectiveness, estimate, simulated, turning_sweep
-
-
-def plain(step, peak, steps, turning):
-    """Two straight lines, in words: up until the turn, down until the last step, 1 after it."""
-    last = steps - 1
-    turn = min(turning * steps, last)
-    if step > last:
-        return 1.0
-    if step < turn:
-        return 1 + (peak - 1) * step / turn
-    if last == turn:
-        return peak
-    return 1 + (peak - 1) * (last - step) / (last - turn)
-
+from naysay.quantity import Linear, adaptive
+from naysay.quantity.schedules import at_step
 
 # ---- adaptive -------------------------------------------------------------------------------------------------------
 
@@ -34,7 +22,7 @@ def plain(step, peak, steps, turning):
 def test_it_is_two_straight_lines(peak, steps, turning, step):
     k = adaptive(peak, steps, turning)(step)
     assert type(k) is float
-    assert k == pytest.approx(plain(step, peak, steps, turning), rel=1e-12)
+    assert k == pytest.approx(plain_schedule(step, peak, steps, turning), rel=1e-12)
     assert 1 <= k <= peak * (1 + 1e-15)
 
 
@@ -88,17 +76,20 @@ def test_it_prints_compares_and_pickles():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: adaptive(0.5, 10), "`peak` must be finite and at least 1, got 0.5. Take the k of an estimate."),
-        (lambda: adaptive(math.inf, 10), "`peak` must be finite and at least 1, got inf. Take the k of an estimate."),
-        (lambda: adaptive(math.nan, 10), "`peak` must be one number, got nan."),
-        (lambda: adaptive("4", 10), "`peak` must be one number, got '4'."),
+        (lambda: adaptive(0.5, 10), "`peak` must be a finite number at least 1, got 0.5. Take the k of an estimate."),
+        (
+            lambda: adaptive(math.inf, 10),
+            "`peak` must be a finite number at least 1, got inf. Take the k of an estimate.",
+        ),
+        (lambda: adaptive(math.nan, 10), "`peak` must be a finite number at least 1, got nan."),
+        (lambda: adaptive("4", 10), "`peak` must be a finite number at least 1, got '4'."),
         (lambda: adaptive(4, 0), "`steps` must be at least 1, got 0."),
         (lambda: adaptive(4, 10.0), "`steps` must be a whole number, got 10.0."),
         (
             lambda: adaptive(4, 10, 10),
-            "`turning` must be between 0 and 1, got 10.0. It is the share of steps in which k rises.",
+            "`turning` must be a number at least 0 and at most 1, got 10. It is the share of steps in which k rises.",
         ),
-        (lambda: adaptive(4, 10, math.nan), "`turning` must be one number, got nan."),
+        (lambda: adaptive(4, 10, math.nan), "`turning` must be a number at least 0 and at most 1, got nan."),
         (lambda: adaptive(4, 10)(-1), "`step` must be at least 0, got -1.0."),
         (lambda: adaptive(4, 10)([0, -1, -2]), "`step` must be at least 0, got -1.0 at row 1 (2 such rows)."),
         (lambda: adaptive(4, 10)("0"), "`step` must be a number, or an array of numbers, got '0'."),
@@ -107,64 +98,72 @@ def test_it_prints_compares_and_pickles():
 def test_adaptive_refuses(call, message):
     with pytest.raises(NaysayError) as caught:
         call()
-    assert str(caught.value) == f"adaptive: {message}"
+    assert str(caught.value).startswith(f"Adaptive: {message}")
 
 
-# ---- turning_sweep --------------------------------------------------------------------------------------------------
+# ---- Linear ---------------------------------------------------------------------------------------------------------
+
+ENDS = st.floats(-1e6, 1e6)
+WHOLE = st.integers(-1000, 1000)
 
 
-def swept(peak, mu, turning, points, weight):
-    """The mean v of a run, step by step, with floor and ceiling of k in their chances."""
-    reached = simulated(mu, points)
-    total = 0.0
-    for step in range(points):
-        k = plain(step, peak, points, turning)
-        low, high = math.floor(k), math.ceil(k)
-        share = k - low
-        total += (1 - share) * effectiveness(low, mu, reached[step], weight=weight)
-        total += share * effectiveness(high, mu, reached[step], weight=weight)
-    return total / points
+def test_a_number_stays_and_a_function_is_called():
+    assert at_step(7, 3) == 7
+    assert at_step(None, 3) is None
+    assert at_step(lambda step: 10 * step, 3) == 30
+    assert at_step(Linear(0.0, 1.0, steps=4), 3) == 0.75
 
 
-@pytest.mark.parametrize(("peak", "mu", "weight"), [(4, 1.0, 0.9), (20.5, 2.4, 0.85), (1, 1.0, 0.9)])
-def test_the_sweep_is_the_mean_over_steps(peak, mu, weight):
-    found = turning_sweep(peak, mu, turnings=[0, 0.1, 0.5, 1], weight=weight, points=40)
-    expected = [swept(peak, mu, turning, 40, weight) for turning in (0, 0.1, 0.5, 1)]
-    assert found.values.tolist() == pytest.approx(expected, rel=1e-11)
-    assert found.turnings.tolist() == [0, 0.1, 0.5, 1]
-    assert found.turning == found.turnings[np.argmax(expected)]
-    share = peak - math.floor(peak)
-    reached = simulated(mu, 40)
-    constant = (1 - share) * effectiveness(math.floor(peak), mu, reached, weight=weight).mean()
-    constant += share * effectiveness(math.ceil(peak), mu, reached, weight=weight).mean()
-    assert found.constant == pytest.approx(constant, rel=1e-11)
+def test_linear_golden():
+    assert [Linear(1, 5, steps=8)(step) for step in range(10)] == [1, 2, 2, 3, 3, 4, 4, 5, 5, 5]  # halves go up
+    assert [Linear(5, 1, steps=4)(step) for step in range(6)] == [5, 4, 3, 2, 1, 1]
+    assert [Linear(-4, -1, steps=2)(step) for step in range(3)] == [-4, -2, -1]  # also below 0
+    assert [Linear(1.0, 2, steps=2)(step) for step in range(3)] == [1.0, 1.5, 2.0]
+    assert Linear(0.1, 0.7, steps=3)(3) == 0.7  # exactly
 
 
-@pytest.mark.parametrize(
-    ("mu", "turning", "beats_constant"), [(1, 0.0, False), (2.4, 0.15, False), (3, 0.25, False), (4, 0.5, True)]
-)
-def test_what_the_model_supports_depends_on_the_labels(mu, turning, beats_constant):
-    """10 % is best for none of these, and near the best for 2.4; docs/quantity.md says so."""
-    peak = estimate(auc(mu), auc(simulated(mu))).k
-    found = turning_sweep(peak, mu)
-    assert found.turning == turning
-    assert (found.values.max() > found.constant) == beats_constant
+@given(ENDS, ENDS, st.integers(1, 50), st.integers(0, 100))
+def test_a_straight_line_between_its_ends(start, stop, steps, step):
+    line = Linear(start, stop, steps=steps)
+    assert isinstance(line(step), float)
+    assert line(0) == start
+    assert line(steps) == line(steps + step) == stop
+    low, high = sorted((start, stop))
+    slack = 1e-9 * max(abs(low), abs(high))
+    assert low - slack <= line(step) <= high + slack
+    if step <= steps:
+        assert math.isclose(line(step), start + (stop - start) * step / steps, rel_tol=1e-9, abs_tol=1e-9 + slack)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: turning_sweep(0, 1.0), "`peak` must be finite and at least 1, got 0.0. Take the k of an estimate."),
-        (lambda: turning_sweep(4, math.inf), "`separation` must be finite, got inf."),
-        (lambda: turning_sweep(4, 1.0, turnings=[0.1, 2]), "`turnings` must be between 0 and 1, got 2.0 at row 1 (1 "),
-        (lambda: turning_sweep(4, 1.0, turnings=[]), "`turnings` must be a curve of at least one point, got none."),
-        (lambda: turning_sweep(4, 1.0, turnings=0.1), "`turnings` must be of shape (T,), got shape ()."),
-        (lambda: turning_sweep(4, 1.0, weight=0), "`weight` must be above 0 and below 1, got 0.0."),
-        (lambda: turning_sweep(4, 1.0, points=1), "`points` must be at least 2, got 1."),
-        (lambda: turning_sweep(4, 1.0, end=-1), "`end` must be above 0 and finite, got -1.0."),
-    ],
-)
-def test_turning_sweep_refuses(call, message):
-    with pytest.raises(NaysayError) as caught:
-        call()
-    assert str(caught.value).startswith(f"turning_sweep: {message}")
+@given(WHOLE, WHOLE, st.integers(1, 50), st.integers(0, 60))
+def test_whole_ends_give_the_nearest_whole_number(start, stop, steps, step):
+    for ends in ((start, stop), (np.int64(start), np.int32(stop))):
+        value = Linear(*ends, steps=steps)(step)
+        assert type(value) is int
+        assert abs(value - Linear(float(start), float(stop), steps=steps)(step)) <= 0.5 + 1e-9
+        assert Linear(*ends, steps=steps)(steps) == stop
+
+
+def test_linear_takes_numpy_numbers():
+    assert Linear(np.float32(1.0), np.int64(3), steps=np.int64(2))(1) == 2.0
+
+
+def test_equal_schedules_are_equal_and_frozen():
+    assert Linear(1, 2, steps=3) == Linear(1, 2, steps=3) != Linear(1, 2, steps=4)
+    with pytest.raises(AttributeError):
+        Linear(1, 2, steps=3).start = 5
+
+
+@pytest.mark.parametrize("value", [True, "1", None, math.nan, math.inf])
+@pytest.mark.parametrize("name", ["start", "stop"])
+def test_linear_ends_must_be_finite_numbers(name, value):
+    ends = {"start": 0.0, "stop": 1.0} | {name: value}
+    with pytest.raises(NaysayError, match=rf"^Linear: `{name}` must be a finite number, got {value!r}\.$"):
+        Linear(**ends, steps=1)
+
+
+def test_linear_steps_are_a_whole_number_above_0():
+    with pytest.raises(NaysayError, match=r"^Linear: `steps` must be at least 1, got 0\.$"):
+        Linear(0, 1, steps=0)
+    with pytest.raises(NaysayError, match=r"^Linear: `steps` must be a whole number, got 1\.5\.$"):
+        Linear(0, 1, steps=1.5)

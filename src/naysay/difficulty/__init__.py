@@ -1,4 +1,4 @@
-"""WHAT THEY DID: how hard negatives are, what the hard ones are like, and whether it is always the same ones."""
+"""WHAT THEY DID: how hard negatives are, what hard ones have in common, and whether they are always the same."""
 
 from naysay.difficulty.class_pairs import ClassPair, ClassPairs, class_pairs
 from naysay.difficulty.consistency import Consistency, Dispersion, consistency

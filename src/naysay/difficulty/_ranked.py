@@ -1,10 +1,10 @@
-"""Rows of scores in order of difficulty, and the one rule that turns places into percentiles and intervals.
+"""Read scores and labels, rank scores by difficulty, and turn ranks into percentiles and intervals.
 
-The m candidates of an anchor stand by score, the hardest at place 0, of equal scores the earlier slot first. The
-percentile of a place is the share of the m that stand after it, (m - 1 - place) / m: 0 for the easiest, below 1 for the
-hardest. An interval [low, high) of percentiles is then the places floor((1 - high) m) to floor((1 - low) m), the last
-not included: intervals that meet share no candidate and leave none out, and the hardest 0.1 % of fewer than 1,000 is
-none. `samplers.Ring` keeps and removes by the same rule.
+The m negatives of an anchor are ranked by score, the hardest at rank 0; of equal scores the earlier slot comes first.
+The percentile of a rank is the share of the m that are easier, (m - 1 - rank) / m: 0 for the easiest, below 1 for the
+hardest. An interval [low, high) of percentiles is then the ranks floor((1 - high) m) to floor((1 - low) m), the last
+not included: adjacent intervals share no negative and leave none out, and the hardest 0.1 % of fewer than 1,000 is
+none. `samplers.Ring` uses the same rule.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_number, first_bad, raise_invalid, whole_numbers
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+HARD, HARDEST, BINS, TEMPERATURE = 0.05, 0.001, 20, 0.2
 BANDS = ("easy", "hard", "hardest")
-_SAME = 1e-12  # 1 - 0.1 and 0.9, computed in two ways, are one end
+_SAME = 1e-12  # ends that differ by less, like 1 - 0.1 and 0.9, are one
 
 
 @final
@@ -29,7 +32,7 @@ _SAME = 1e-12  # 1 - 0.1 and 0.9, computed in two ways, are one end
 class Ranked:
     """Scores and their order.
 
-    Args:
+    Attributes:
         scores: (B, m) float32 or float64.
         kept: (B, m) which of them count, or None if all do.
         order: (B, m) int32: slots, the hardest first, then -1.
@@ -41,24 +44,23 @@ class Ranked:
     order: NDArray[np.int32]
     counts: NDArray[np.int64]
 
-    def places(self) -> NDArray[np.int64]:
-        """(B, m) the place of each slot, 0 the hardest; -1 for those that do not count."""
+    def ranks(self) -> NDArray[np.int64]:
+        """(B, m) the rank of each slot, 0 the hardest; -1 for those that do not count."""
         rows, columns = np.nonzero(self.order >= 0)
-        found = np.full(self.order.shape, -1, np.int64)
-        found[rows, self.order[rows, columns]] = columns
-        return found
+        ranks = np.full(self.order.shape, -1, np.int64)
+        ranks[rows, self.order[rows, columns]] = columns
+        return ranks
 
 
 def cut(counts: NDArray[np.int64], share: float) -> NDArray[np.int64]:
-    """How many of `counts` candidates are the hardest `share` of them: rounded down."""
-    found: NDArray[np.int64] = np.floor(share * counts + kernels.ROUNDING).astype(np.int64)
-    return found
+    """Return how many of `counts` negatives are the hardest `share` of them, rounded down."""
+    return np.asarray(np.floor(share * counts + kernels.ROUNDING), np.int64)
 
 
 def rank(scores: NDArray[Any], kept: Mask | None = None) -> Ranked:
-    """Sort each row, O(m): scores are finite where they count. -0.0 and 0.0 are equal."""
+    """Sort each row, O(m). Scores must be finite where they count; -0.0 equals 0.0."""
     rows, width = scores.shape
-    plain = np.ascontiguousarray(scores + scores.dtype.type(0))  # which turns -0 into 0
+    plain = np.ascontiguousarray(scores + scores.dtype.type(0))  # turns -0 into 0
     order, counts = np.empty((rows, width), np.int32), np.empty(rows, np.int64)
     mask = np.empty((0, 0), np.bool_) if kept is None else np.ascontiguousarray(kept)
     bits = plain.view(np.uint32 if plain.itemsize == 4 else np.uint64)
@@ -69,12 +71,12 @@ def rank(scores: NDArray[Any], kept: Mask | None = None) -> Ranked:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Groups of percentiles, each a run of the finest intervals that are needed.
+    """Groups of percentiles, each a union of consecutive elementary intervals.
 
-    Args:
-        ends: (s + 1,) from 0.0 to 1.0.
-        begins: (g,) a group is the intervals begins[g] to stops[g], the last not included.
-        stops: (g,) a group is the intervals begins[g] to stops[g], the last not included.
+    Attributes:
+        ends: (s + 1,) ends of the elementary intervals, from 0.0 to 1.0.
+        begins: (g,) the first elementary interval of each group.
+        stops: (g,) the last one of each group, not included.
     """
 
     ends: Floats
@@ -83,7 +85,7 @@ class Intervals:
 
     @classmethod
     def of(cls, groups: list[tuple[float, float]]) -> Intervals:
-        """The intervals that tell these groups (low, high) apart."""
+        """The elementary intervals of these groups (low, high)."""
         given = np.array(groups)
         ends = np.unique(given)
         ends = ends[np.diff(ends, prepend=-1.0) > _SAME]
@@ -91,15 +93,69 @@ class Intervals:
         return cls(ends, begins, stops)
 
     def sizes(self, counts: NDArray[np.int64]) -> Floats:
-        """(B, g) how many candidates of a row each group has."""
+        """(B, g) how many negatives of a row each group has."""
         cuts = np.floor((1.0 - self.ends) * counts[:, None] + kernels.ROUNDING)
         return np.asarray(cuts[:, self.begins] - cuts[:, self.stops])
 
     def sums(self, ranked: Ranked, values: NDArray[Any]) -> Floats:
-        """(B, g) the sums of values (B, m) over the candidates of each group, the hardest first."""
+        """(B, g) the sums of values (B, m) over the negatives of each group, the hardest first."""
         rows, width = ranked.order.shape
         out = np.empty((rows, len(self.begins)))
         given = np.ascontiguousarray(values, np.float64)
         arguments = (ranked.order, ranked.counts, given, self.ends, self.begins, self.stops, out)
         in_rows(kernels.interval_sums, rows, rows * width, *arguments)
         return out
+
+
+def read_scores(
+    scores: Any, mask: Any = None, *, parameter: str = "scores", start: int = 0
+) -> tuple[NDArray[Any], Mask | None]:
+    """Return scores (B, K) as float32 or float64, finite where they count, and the mask; `start` is their first row."""
+    array = as_array(parameter, to_numpy(scores))
+    if array.ndim != 2:
+        raise_invalid(parameter, "of shape (B, K), a row per anchor", f"shape {array.shape}")
+    if array.dtype.kind not in "iuf":
+        raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
+    narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    array = array.astype(np.float32 if narrow else np.float64, copy=False)
+    kept = None if mask is None else _mask(mask, array.shape)
+    good = np.isfinite(array) if kept is None else np.isfinite(array) | ~kept
+    if not good.all():
+        rows, columns = np.nonzero(~good)
+        many = len(np.unique(rows))
+        got = f"{array[rows[0], columns[0]]} at row {start + rows[0]} ({many} such row{'s' if many > 1 else ''})"
+        raise_invalid(parameter, "finite", got, "Leave out pairs that have no score.")
+    return array, kept
+
+
+def read_labels(parameter: str, labels: Any, size: int, of: str) -> NDArray[np.int64]:
+    """Return classes (size,) as int64, from 0 on."""
+    array = whole_numbers(parameter, to_numpy(labels))
+    if len(array) != size:
+        raise_invalid(parameter, f"one for each of the {size} {of}", f"{len(array)}")
+    if (array < 0).any():
+        raise_invalid(parameter, "0 or more", first_bad(array, array < 0), "Leave out what has no class.")
+    return array.astype(np.int64)
+
+
+def check_shares(hard: Any, hardest: Any) -> tuple[float, float]:
+    """Return the shares of the hard (with the hardest) and of the hardest negatives."""
+    hard_share = check_hard(hard)
+    return hard_share, check_number("hardest", hardest, at_least=0, below=hard_share, advice="`hard` includes it.")
+
+
+def check_hard(hard: Any) -> float:
+    """Return the share of hard negatives, above 0 and below 1."""
+    return check_number("hard", hard, above=0, below=1, advice="0.05 is the hardest 5 %.")
+
+
+def check_temperature(temperature: Any) -> float:
+    """Return a finite number above 0."""
+    return check_number("temperature", temperature, above=0, finite=True)
+
+
+def _mask(mask: Any, shape: tuple[int, ...]) -> Mask:
+    array = as_array("mask", to_numpy(mask))
+    if array.shape != shape or array.dtype != np.bool_:
+        raise_invalid("mask", f"of shape {shape} and bool, like the scores", f"{array.shape} {array.dtype}")
+    return array

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from naysay.difficulty._numbers import Plain
+from naysay.difficulty._study_text import Plain
+from naysay.plots import stacked
 
 PARTS = ("all", "bands", "percentiles", "consistency")
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
+# Okabe and Ito's colours, distinguishable for colour-blind readers.
 _BLUE, _ORANGE, _GREY = "#0072B2", "#E69F00", "#767676"
 _MEASURES = {
     "same_class": "share of the anchor's class",
@@ -19,29 +20,10 @@ Spec = dict[str, Any]
 
 
 def figure(found: Plain, part: str) -> Spec:
-    """The panels of one part, or of all, from a study's numbers. Names of classes do not appear."""
+    """Return the panels of one part, or of all, from a study's numbers. Names of classes do not appear."""
     rows = {"bands": _bands(found), "percentiles": _percentiles(found), "consistency": _consistency(found)}
     chosen = list(rows.values()) if part == "all" else [rows[part]]
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "background": "white",
-        "padding": 16,
-        "vconcat": chosen,
-        "spacing": 40,
-        "config": {
-            "font": "sans-serif",
-            "axis": {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": "#e6e6e6"},
-            "title": {
-                "fontSize": 14,
-                "anchor": "start",
-                "fontWeight": "normal",
-                "subtitleFontSize": 12,
-                "subtitleColor": "#555",
-            },
-            "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-            "view": {"stroke": "#cccccc"},
-        },
-    }
+    return stacked(chosen, spacing=40)
 
 
 def _row(title: str, subtitle: str, panels: list[Spec]) -> Spec:
@@ -54,7 +36,7 @@ def _known(found: Plain, names: tuple[str, ...]) -> list[str]:
 
 
 def _bands(found: Plain) -> Spec:
-    """Fig. 4: what easy, hard and hardest negatives are like, a panel for each measure."""
+    """Fig. 4: easy, hard and hardest negatives, a panel for each measure."""
     bands = found["by_band"]
     names = _known(bands, ("same_class", "depth", "gradient") if bands["same_class"] else ("score", "gradient"))
     shares = f"hard: the hardest {100 * found['hard']:g} %, without the very hardest {100 * found['hardest']:g} %"
@@ -120,7 +102,7 @@ def _line(curve: Plain, name: str) -> Spec:
 
 
 def _consistency(found: Plain) -> Spec:
-    """Fig. 6: how often negatives are hard, beside what a shuffle would do."""
+    """Fig. 6: how often negatives are hard, and the same for a shuffle."""
     numbers = found["consistency"]
     anchors, shown = max(numbers["anchors"], 1), numbers["histogram"]
     edges = [edge / anchors for edge in shown["edges"]]

@@ -1,10 +1,114 @@
-"""A study in words: the bands as a table, and a line for each of the other findings."""
+"""A study as plain numbers, for its file and its figures, and as text."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import fields, is_dataclass
 from typing import Any
 
-from naysay.difficulty._numbers import Plain
+import numpy as np
+
+from naysay.difficulty.class_pairs import ClassPair, ClassPairs
+from naysay.difficulty.consistency import Consistency
+from naysay.difficulty.drift import Drift
+
+Plain = dict[str, Any]
+_BARS = 60  # of the histogram of rates
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_TABLE = 100  # up to this many classes, the whole table is written
+
+
+def plain(value: Any) -> Any:
+    """Convert dataclasses to dictionaries, arrays to lists, and NaN to None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def as_json(found: Plain) -> bytes:
+    """Return the numbers as one JSON object."""
+    return (json.dumps(found, indent=1, allow_nan=False) + "\n").encode()
+
+
+def consistency_numbers(found: Consistency) -> Plain:
+    """Counts, both tests, and the rates as a histogram beside that of a shuffle.
+
+    A bar is the counts from edges[i] to edges[i + 1] - 1. The shuffled shares are those of Binomial(anchors, p),
+    the exact distribution of a shuffle if every anchor has every negative; otherwise p is the mean chance.
+    """
+    from scipy.special import bdtr
+
+    n, rates = max(found.anchors, 1), found.rates
+    chance = float(np.clip(found.expected.mean() / n, 0.0, 1.0))
+    spread = (n * chance * (1 - chance)) ** 0.5
+    last = int(max(found.counts.max(), np.ceil(n * chance + 4 * spread))) + 1
+    edges = np.arange(0, last + _BARS, max(1, -(-last // _BARS)))
+    edges = edges[: np.searchsorted(edges, last) + 1]
+    below = np.where(edges > 0, bdtr(np.clip(edges - 1.0, 0, n), n, chance), 0.0)
+    numbers: Plain = plain(
+        {
+            "anchors": found.anchors,
+            "hard": found.hard,
+            "mean_rate": float(rates.mean()),
+            "spread_of_rates": float(rates.std()),
+            "spread_by_chance": spread / n,
+            "quantiles": dict(zip(map(str, _QUANTILES), np.quantile(rates, _QUANTILES).tolist(), strict=True)),
+            "shuffled": found.shuffled,
+            "within_class": found.within_class,
+            "histogram": {
+                "edges": edges,
+                "observed": np.histogram(found.counts, edges)[0] / len(rates),
+                "shuffled": np.diff(below),
+            },
+            "counts": found.counts,
+        }
+    )
+    return numbers
+
+
+def drift_numbers(found: Drift) -> Plain:
+    """The two means, and the quantiles of both over anchors."""
+    numbers: Plain = {
+        "correlation": plain(found.correlation),
+        "overlap": plain(found.overlap),
+        "by_chance": plain(found.by_chance),
+    }
+    for name, values in (("correlations", found.correlations), ("overlaps", found.overlaps)):
+        known = values[~np.isnan(values)]
+        taken = np.quantile(known, _QUANTILES).tolist() if len(known) else [None] * len(_QUANTILES)
+        numbers[f"quantiles_of_{name}"] = dict(zip(map(str, _QUANTILES), taken, strict=True))
+    return numbers
+
+
+def pair_numbers(found: ClassPairs, names: tuple[str, ...] | None) -> Plain:
+    """The first pairs of each kind by name, and the whole table of up to 100 classes."""
+    kinds = {
+        "correlated": found.correlated(),
+        "anti_correlated": found.anti_correlated(),
+        "orthogonal": found.orthogonal(),
+    }
+    numbers: Plain = {name: [_named(pair, names) for pair in pairs] for name, pairs in kinds.items()}
+    numbers["classes"] = [class_name(label, names) for label in found.classes.tolist()]
+    if len(found.classes) <= _TABLE:
+        numbers |= {name: plain(getattr(found, name)) for name in ("pairs", "mean", "below_zero", "hard")}
+    return numbers
+
+
+def class_name(label: int, names: tuple[str, ...] | None) -> str:
+    """Return the name of a class."""
+    return f"class {label}" if names is None else names[label]
+
+
+def _named(pair: ClassPair, names: tuple[str, ...] | None) -> Plain:
+    both = {"anchor": class_name(pair.anchor, names), "negative": class_name(pair.negative, names)}
+    return {**plain(pair), **both}
+
 
 _SHARES = ("below_zero", "gradient", "same_class")
 _HEADS = {
@@ -18,11 +122,11 @@ _HEADS = {
 
 
 def as_text(found: Plain) -> str:
-    """All of it, from a study's numbers."""
+    """Return the bands as a table, and a line for each other result."""
     lines = [
         f"{found['anchors']:,} anchors x {found['negatives']:,} negatives, {found['pairs']:,} pairs, "
         f"score: {found['metric']}, gradient at temperature {found['temperature']:g}",
-        *_bands(found),
+        *_band_table(found),
         *_gaps(found),
         _tail(found),
         _consistency(found["consistency"]),
@@ -43,7 +147,7 @@ def as_text(found: Plain) -> str:
     return "\n".join(lines)
 
 
-def _bands(found: Plain) -> list[str]:
+def _band_table(found: Plain) -> list[str]:
     """A row for each band; columns that could not be measured are left out."""
     bands, first = found["by_band"], found["by_band"]["score"]
     names = [name for name in _HEADS if name == "pairs" or bands[name] is not None]
@@ -76,18 +180,19 @@ def _number(value: float | None) -> str:
 
 
 def _gaps(found: Plain) -> list[str]:
-    """Hard against easy, anchor by anchor."""
+    """Hard against easy negatives of the same anchor."""
     titles = {"same_class": ("same class", _share), "depth": ("depth of the common ancestor", _number)}
     lines = []
     for name, gap in found["gaps"].items():
-        title, say = titles[name]
-        sides = f"{title}: hard, with the hardest, {say(gap['hard'])}, easy {say(gap['easy'])}"
-        lines.append(f"{sides}; difference {say(gap['difference'])} ({say(gap['low'])} to {say(gap['high'])})")
+        title, text = titles[name]
+        sides = f"{title}: hard, with the hardest, {text(gap['hard'])}, easy {text(gap['easy'])}"
+        interval = f"95 % CI {text(gap['low'])} to {text(gap['high'])}"
+        lines.append(f"{sides}; difference {text(gap['difference'])} ({interval})")
     return lines
 
 
 def _tail(found: Plain) -> str:
-    """The easiest interval, and where negatives are least like the anchor."""
+    """The easiest interval, and where negatives are least similar to the anchor."""
     bins = found["by_percentile"]
     score = bins["score"]
     text = (
@@ -97,9 +202,9 @@ def _tail(found: Plain) -> str:
     depth = bins["depth"]
     known = [] if depth is None else [i for i, mean in enumerate(depth["mean"]) if mean is not None]
     if known:
-        least = min(known, key=lambda i: depth["mean"][i])
-        where = f"{100 * depth['low'][least]:g} to {100 * depth['high'][least]:g}"
-        text += f"; depth {_number(depth['mean'][0])}, lowest {_number(depth['mean'][least])} at percentile {where}"
+        lowest = min(known, key=lambda i: depth["mean"][i])
+        where = f"{100 * depth['low'][lowest]:g} to {100 * depth['high'][lowest]:g}"
+        text += f"; depth {_number(depth['mean'][0])}, lowest {_number(depth['mean'][lowest])} at percentile {where}"
     return text
 
 
@@ -128,12 +233,12 @@ def _pairs(found: Plain, kind: str, title: str) -> str:
 
 
 def _name(name: str) -> str:
-    """A class's name on one line: what a terminal would act on is escaped."""
+    """A class's name on one line, with control characters escaped."""
     return name if name.isprintable() else repr(name)[1:-1]
 
 
 def _drift(found: Plain) -> str:
     one, two = found["correlation"], found["overlap"]
-    ranks = f"rank correlation {_number(one['mean'])} ({_number(one['low'])} to {_number(one['high'])})"
-    hard = f"hard in both {_share(two['mean'])} ({_share(two['low'])} to {_share(two['high'])})"
+    ranks = f"rank correlation {_number(one['mean'])} (95 % CI {_number(one['low'])} to {_number(one['high'])})"
+    hard = f"hard in both {_share(two['mean'])} (95 % CI {_share(two['low'])} to {_share(two['high'])})"
     return f"between checkpoints: {ranks}, {hard}, by chance {_share(found['by_chance'])}"

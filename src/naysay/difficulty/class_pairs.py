@@ -1,4 +1,4 @@
-"""Scores by pair of classes: which are close, which are opposite, and which have nothing to do with each other."""
+"""Scores by pair of classes: which are close, which are opposite, and which are unrelated."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_whole, public
-from naysay.difficulty._inputs import HARD, check_hard, read_labels, read_scores
-from naysay.difficulty._ranked import Floats, rank
+from naysay.difficulty._ranked import HARD, Floats, check_hard, rank, read_labels, read_scores
 from naysay.difficulty.consistency import class_sums
 from naysay.kernels import percentiles as kernels
 
@@ -20,10 +19,15 @@ from naysay.kernels import percentiles as kernels
 class ClassPair:
     """One class of anchors and one of negatives.
 
-    Args:
-        mean: The mean score, the share of pairs below 0, and the share of pairs that are hard.
-        below_zero: The mean score, the share of pairs below 0, and the share of pairs that are hard.
-        hard: The mean score, the share of pairs below 0, and the share of pairs that are hard.
+    Attributes:
+        anchor: The class of the anchors.
+        negative: The class of the negatives.
+        mean: The mean score.
+        below_zero: The share of pairs with a score below 0.
+        hard: The share of pairs that are hard.
+        pairs: The number of pairs.
+
+    Example: see `class_pairs`.
     """
 
     anchor: int
@@ -40,12 +44,14 @@ class ClassPair:
 class ClassPairs:
     """A table of classes of anchors by classes of negatives.
 
-    Args:
+    Attributes:
         classes: (c,) the labels, ascending.
-        pairs: (c, c) int64: how many, a row for each class of anchors.
-        mean: (c, c): the mean score, the share below 0, the share that is hard; NaN where no pair is.
-        below_zero: (c, c): the mean score, the share below 0, the share that is hard; NaN where no pair is.
-        hard: (c, c): the mean score, the share below 0, the share that is hard; NaN where no pair is.
+        pairs: (c, c) int64: the number of pairs, a row for each class of anchors.
+        mean: (c, c) the mean score; NaN where there is no pair.
+        below_zero: (c, c) the share of scores below 0; NaN where there is no pair.
+        hard: (c, c) the share of pairs that are hard; NaN where there is no pair.
+
+    Example: see `class_pairs`.
     """
 
     classes: NDArray[np.int64]
@@ -106,23 +112,34 @@ class PairSums:
 
 @public
 def class_pairs(scores: Any, labels: Any, negative_labels: Any, mask: Any = None, *, hard: float = HARD) -> ClassPairs:
-    """Mean scores of all pairs of classes (Tables A3 to A5 of Cai et al. 2020). O(B m + classes^2).
+    """Return the mean scores of all pairs of classes (Tables A3 to A5 of Cai et al. 2020).
+
+    Cost: O(B m + classes^2).
 
     Args:
         scores: (B, m), where column j is the same negative for all anchors.
-        labels: (B,) and negative_labels (m,): their classes.
+        labels: (B,) classes of the anchors.
+        negative_labels: (m,) classes of the negatives.
+        mask: (B, m) bool, True where a pair counts; None: all do.
+        hard: The share of hard negatives; above 0 and below 1.
+
+    Returns:
+        A table of classes by classes.
+
+    Raises:
+        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Example:
         >>> found = class_pairs([[0.9, -0.5], [-0.3, 0.2]], [0, 1], [0, 1])
         >>> [(pair.anchor, pair.negative, pair.mean) for pair in found.anti_correlated()]
         [(0, 1, -0.5), (1, 0, -0.3)]
     """
-    top = check_hard(hard)
+    hard_share = check_hard(hard)
     ranked = rank(*read_scores(scores, mask))
     rows, width = ranked.order.shape
     own = read_labels("labels", labels, rows, "anchors")
     theirs = read_labels("negative_labels", negative_labels, width, "negatives")
     classes, places = np.unique(np.concatenate([own, theirs]), return_inverse=True)
     sums = PairSums(classes)
-    sums.add(places[:rows], class_sums(ranked, places[rows:], len(classes), top))
+    sums.add(places[:rows], class_sums(ranked, places[rows:], len(classes), hard_share))
     return sums.result()

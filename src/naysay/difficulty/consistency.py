@@ -1,4 +1,4 @@
-"""Whether the same negatives are hard for many anchors, against what chance would do."""
+"""Whether the same negatives are hard for many anchors, against a shuffled baseline."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.checks import check_whole, public
-from naysay.difficulty._inputs import HARD, check_hard, read_labels, read_scores
-from naysay.difficulty._ranked import Floats, Ranked, cut, rank
+from naysay.difficulty._ranked import HARD, Floats, Ranked, check_hard, cut, rank, read_labels, read_scores
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
 
@@ -19,13 +18,15 @@ from naysay.kernels.threads import in_rows
 @final
 @dataclass(frozen=True, slots=True)
 class Dispersion:
-    """A chi-square test of counts that should be alike.
+    """A chi-square test of counts with equal expectation.
 
-    Args:
-        ratio: Statistic / degrees: 1 by chance, more where some negatives are hard again and again.
+    Attributes:
+        ratio: Statistic / degrees: 1 by chance, more if some negatives are hard for many anchors.
         statistic: Sum over negatives of (m - 1) / m (count - expected)^2 / variance.
-        degrees: Of freedom, m - 1 (of classes: their sum).
-        p_value: The chance of a statistic this large.
+        degrees: Degrees of freedom, m - 1; within classes, their sum.
+        p_value: The probability of a statistic this large by chance.
+
+    Example: see `consistency`.
     """
 
     ratio: float
@@ -40,16 +41,18 @@ class Dispersion:
 class Consistency:
     """How often each negative is hard.
 
-    Args:
-        counts: (m,) int64: for how many anchors it is hard.
-        expected: (m,) and variance (m,): of its count, if every anchor's hard negatives were shuffled among all
-            that it has. Where all anchors have all m, the shuffled count is Binomial(n, floor(hard m) / m),
-            exactly.
-        anchors: N, of which `counts / anchors` is the rate of a negative; its mean is the hard share by definition.
-        hard: The share that was asked for.
-        shuffled: The test against that null: anchors choose their hard negatives at random, each for itself.
-        within_class: The same, where an anchor's hard negatives are shuffled only among those of the same class:
-            what is left when an anchor prefers some classes. None without labels.
+    Attributes:
+        counts: (m,) int64: the number of anchors for which it is hard.
+        expected: (m,) the mean of its count if every anchor's hard negatives were shuffled among all of its negatives.
+            If all anchors have all m, the shuffled count is exactly Binomial(n, floor(hard m) / m).
+        variance: (m,) the variance of the shuffled count.
+        anchors: n, the number of anchors.
+        hard: The share of hard negatives.
+        shuffled: The test against the null hypothesis that each anchor has random hard negatives, independently.
+        within_class: The same, if an anchor's hard negatives are shuffled among those of the same class only: the
+            effect that remains if an anchor prefers some classes. None without labels.
+
+    Example: see `consistency`.
     """
 
     counts: NDArray[np.int64]
@@ -62,11 +65,15 @@ class Consistency:
 
     @property
     def rates(self) -> Floats:
-        """(m,) the share of anchors for which each negative is hard."""
+        """(m,) the share of anchors for which each negative is hard; the mean is the hard share by definition."""
         return self.counts / max(self.anchors, 1)
 
     def always_hard(self, many: int = 10) -> NDArray[np.int64]:
-        """The negatives that are hard most often, the first in order of equal ones first."""
+        """Return the negatives that are hard most often, of equal ones the first.
+
+        Args:
+            many: How many to return, at least 1.
+        """
         return np.argsort(-self.counts, kind="stable")[: check_whole("many", many, 1)]
 
 
@@ -79,8 +86,8 @@ class HardCounts:
         self.classes, self.hard = classes, hard
         self.sizes = np.bincount(classes, minlength=many)
         self.tally = np.zeros(len(classes), np.int64)
-        self.chances = np.zeros((1, 2, many + 1))  # sums of p and p (1 - p) by class; the last column is of all
-        self.missing = np.zeros((4, len(classes)))  # the same of pairs that do not count: of all, and of its class
+        self.chances = np.zeros((1, 2, many + 1))  # sums of p and p (1 - p) by class; the last column is for all
+        self.missing = np.zeros((4, len(classes)))  # the same for pairs that do not count: of all, and of the class
         self.anchors = 0
 
     def add(self, ranked: Ranked, sums: Floats) -> None:
@@ -93,13 +100,13 @@ class HardCounts:
         self.anchors += int(np.count_nonzero(ranked.counts))
         if ranked.kept is not None:
             rows, slots = np.nonzero(~ranked.kept)
-            for line, values in enumerate((both[rows, 0, -1], both[rows, 1, -1])):
-                np.add.at(self.missing[line], slots, values)
-            for line, values in enumerate(both[rows, :, self.classes[slots]].T, start=2):
-                np.add.at(self.missing[line], slots, values)
+            for place, values in enumerate((both[rows, 0, -1], both[rows, 1, -1])):
+                np.add.at(self.missing[place], slots, values)
+            for place, values in enumerate(both[rows, :, self.classes[slots]].T, start=2):
+                np.add.at(self.missing[place], slots, values)
 
     def result(self, *, labelled: bool) -> Consistency:
-        """What was counted; `labelled`: with the test within classes."""
+        """Return the counts and tests; `labelled`: with the test within classes."""
         of_class, of_all = self.chances[0, :, :-1], self.chances[0, :, -1:]
         expected, variance = of_all - self.missing[:2]
         one = np.zeros(len(self.classes), np.int64)
@@ -112,18 +119,29 @@ class HardCounts:
 
 @public
 def consistency(scores: Any, mask: Any = None, *, negative_labels: Any = None, hard: float = HARD) -> Consistency:
-    """How often each negative is among an anchor's hardest, and a test of whether that is chance.
+    """Count how often each negative is among an anchor's hardest, and test whether that is chance.
 
-    Null: each anchor's floor(hard m) hard negatives are a uniform choice among its m, apart from the other anchors.
+    Null hypothesis: each anchor's floor(hard m) hard negatives are a uniform choice among its m, independent of the
+    other anchors.
     Then a count has mean n p and variance n p (1 - p), p = floor(hard m) / m, and two counts have the covariance
     -n p (1 - p) / (m - 1); so the statistic of `Dispersion` has the mean m - 1 exactly, and for many anchors is
-    chi-square of m - 1 degrees. Counts spread wider where some negatives are hard for many anchors and others for none.
-    A class with more anchors than others is enough for that: `within_class` leaves it out. The MEAN rate is the hard
-    share by definition; the paper, below its Fig. 6, says so of the median. O(B m).
+    chi-square of m - 1 degrees. Counts have a larger variance if some negatives are hard for many anchors and others
+    for none. A class with more anchors than others is enough for that; `within_class` removes this effect. The MEAN
+    rate is the hard share by definition; the paper, below its Fig. 6, states that of the median.
+
+    Cost: O(B m).
 
     Args:
         scores: (B, m), where column j is the same negative for all anchors.
+        mask: (B, m) bool, True where a pair counts; None: all do.
         negative_labels: (m,) classes of the negatives, for the second test, or None.
+        hard: The share of hard negatives; above 0 and below 1.
+
+    Returns:
+        Counts, their null distribution, and the tests.
+
+    Raises:
+        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Example:
         >>> import numpy as np
@@ -131,7 +149,7 @@ def consistency(scores: Any, mask: Any = None, *, negative_labels: Any = None, h
         >>> found.counts.tolist(), found.shuffled.ratio, found.shuffled.p_value < 1e-9
         ([50, 0, 0, 0], 50.0, True)
     """
-    top = check_hard(hard)
+    hard_share = check_hard(hard)
     ranked = rank(*read_scores(scores, mask))
     width = ranked.order.shape[1]
     classes = np.zeros(width, np.int64)
@@ -139,8 +157,8 @@ def consistency(scores: Any, mask: Any = None, *, negative_labels: Any = None, h
         given = read_labels("negative_labels", negative_labels, width, "negatives")
         classes = np.unique(given, return_inverse=True)[1]
     many = int(classes.max(initial=0)) + 1
-    counts = HardCounts(classes, many, top)
-    counts.add(ranked, class_sums(ranked, classes, many, top))
+    counts = HardCounts(classes, many, hard_share)
+    counts.add(ranked, class_sums(ranked, classes, many, hard_share))
     return counts.result(labelled=negative_labels is not None)
 
 
@@ -156,7 +174,7 @@ def class_sums(ranked: Ranked, classes: NDArray[np.int64], many: int, hard: floa
 def dispersion(
     counts: NDArray[np.int64], expected: Floats, variance: Floats, classes: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> Dispersion:
-    """The test; negatives that can vary by nothing, and those alone in their class, say nothing."""
+    """Return the test, without negatives of variance 0 and those alone in their class."""
     from scipy.special import chdtrc
 
     free = (variance > 1e-9) & (sizes[classes] > 1)

@@ -17,13 +17,15 @@ from naysay.kernels import percentiles as kernels
 class Curve:
     """A mean for each interval of percentiles, the easiest first.
 
-    Args:
-        low: (g,) the interval [low, high), 1.0 the hardest.
-        high: (g,) the interval [low, high), 1.0 the hardest.
+    Attributes:
+        low: (g,) start of the interval [low, high), 0.0 the easiest.
+        high: (g,) end of the interval, 1.0 the hardest.
         mean: (g,) over all pairs in it; NaN where there is none.
         error: (g,) its standard error over anchors, for these negatives: pairs of an anchor are one observation.
             NaN with fewer than two anchors.
-        pairs: (g,) int64: how many.
+        pairs: (g,) int64: the number of pairs.
+
+    Example: see `mean_score`.
     """
 
     low: Floats
@@ -36,15 +38,17 @@ class Curve:
 @final
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Hard negatives, the hardest included, against easy ones of the same anchor.
+    """Hard negatives, with the hardest, against easy ones of the same anchor.
 
-    Args:
-        hard: The means over pairs.
-        easy: The means over pairs.
-        difference: The mean over anchors of the difference; NaN where no anchor has both.
-        low: Its interval of 95 %, by Student's t over anchors.
-        high: Its interval of 95 %, by Student's t over anchors.
-        anchors: That have both.
+    Attributes:
+        hard: The mean over hard pairs.
+        easy: The mean over easy pairs.
+        difference: The mean over anchors of the difference; NaN if no anchor has both.
+        low: Lower end of its 95 % CI, by Student's t over anchors.
+        high: Upper end.
+        anchors: The number of anchors that have both.
+
+    Example: see `Study.gaps`.
     """
 
     hard: float
@@ -57,7 +61,7 @@ class Gap:
 
 @final
 class CurveSums:
-    """What is kept of one measure: a few sums for each group of percentiles.
+    """The sums of one measure, for each group of percentiles.
 
     Args:
         groups: (low, high) each.
@@ -65,14 +69,14 @@ class CurveSums:
     """
 
     def __init__(self, groups: list[tuple[float, float]], *, shares: bool = False) -> None:
-        """Nothing added yet."""
+        """Start with no pairs."""
         self.groups, self.shares = np.array(groups), shares
         self.intervals = Intervals.of([*groups, (0.0, 1.0)])
         self.moments = np.zeros((len(groups), 6))
         self.pairs = np.zeros(len(groups), np.int64)
 
     def add(self, ranked: Ranked, values: NDArray[Any]) -> tuple[Floats, Floats]:
-        """The pairs of a block of anchors, values (B, m); answers with the sums (B, g) and how many are in each."""
+        """Add a block of anchors, values (B, m); return the sums (B, g) and the number of pairs in each."""
         sums, sizes = self.intervals.sums(ranked, values), self.intervals.sizes(ranked.counts)
         self.pairs += sizes[:, :-1].sum(axis=0).astype(np.int64)
         if self.shares:
@@ -91,15 +95,15 @@ class CurveSums:
 
 @final
 class GapSums:
-    """What is kept of the difference between two groups of a measure, at the places `easy` and `hard` of its groups."""
+    """The sums of the difference between two groups of a measure, at the indices `easy` and `hard` of its groups."""
 
     def __init__(self, easy: int, hard: int) -> None:
-        """Nothing added yet."""
+        """Start with no pairs."""
         self.chosen = [easy, hard]
         self.moments, self.sides = np.zeros((1, 6)), np.zeros((2, 6))
 
     def add(self, sums: Floats, sizes: Floats) -> None:
-        """A block, as `CurveSums.add` answers."""
+        """Add a block, as returned by `CurveSums.add`."""
         part, whole = sums[:, self.chosen], sizes[:, self.chosen]
         kernels.add_moments(part, whole, self.sides)
         means = part / np.maximum(whole, 1)

@@ -1,4 +1,4 @@
-"""How far difficulty moves between two checkpoints of a model."""
+"""How much difficulty changes between two checkpoints of a model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.checks import public, raise_invalid
-from naysay.difficulty._inputs import HARD, check_hard, read_scores
-from naysay.difficulty._ranked import Floats, Ranked, rank
+from naysay.difficulty._ranked import HARD, Floats, Ranked, check_hard, cut, rank, read_scores
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
 
@@ -19,7 +18,16 @@ from naysay.kernels.threads import in_rows
 @final
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over anchors, its interval of 95 % by Student's t, and over how many anchors."""
+    """A mean over anchors, with its 95 % CI.
+
+    Attributes:
+        mean: NaN without anchors.
+        low: Lower end of the 95 % CI, by Student's t.
+        high: Upper end.
+        anchors: The number of anchors.
+
+    Example: see `drift`.
+    """
 
     mean: float
     low: float
@@ -30,15 +38,17 @@ class Mean:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Drift:
-    """What two checkpoints agree on.
+    """The agreement of two checkpoints.
 
-    Args:
-        correlations: (n,) Spearman's rank correlation of an anchor's two rows of scores, equal scores at the middle
-            of their places; NaN where a row is constant.
+    Attributes:
+        correlations: (n,) Spearman's rank correlation of an anchor's two rows of scores, with mean ranks for ties;
+            NaN where a row is constant.
         overlaps: (n,) the share of an anchor's hard negatives that are hard for both; NaN where there are none.
-        correlation: The mean of the first over anchors, with its interval.
-        overlap: The mean of the second.
-        by_chance: What the overlap would be if one checkpoint were shuffled: the hard share.
+        correlation: The mean of `correlations`.
+        overlap: The mean of `overlaps`.
+        by_chance: The expected overlap if one checkpoint were shuffled: the hard share.
+
+    Example: see `drift`.
     """
 
     correlations: Floats
@@ -50,26 +60,34 @@ class Drift:
 
 @public
 def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> Drift:
-    """Rank correlation and overlap of hard negatives, for each anchor, between two checkpoints.
+    """Compare two checkpoints: for each anchor, the rank correlation of its scores and the overlap of hard negatives.
 
-    O(B K).
+    Cost: O(B K).
 
     Args:
-        scores: (B, K) of the same pairs by one model and by another.
-        other: (B, K) of the same pairs by one model and by another.
+        scores: (B, K) of one model.
+        other: (B, K) of the other model, for the same pairs.
+        mask: (B, K) bool, True where a slot counts; None: all do.
+        hard: The share of hard negatives; above 0 and below 1.
+
+    Returns:
+        Both for each anchor, and their means.
+
+    Raises:
+        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Example:
         >>> found = drift([[0.1, 0.2, 0.3, 0.4]], [[0.2, 0.1, 0.3, 0.4]], hard=0.5)
         >>> found.correlations.round(6).tolist(), found.overlaps.tolist(), found.by_chance
         ([0.8], [1.0], 0.5)
     """
-    top = check_hard(hard)
+    hard_share = check_hard(hard)
     first, kept = read_scores(scores, mask)
     second, _ = read_scores(other, mask if np.shape(other) == first.shape else None, parameter="other")
     if first.shape != second.shape:
         raise_invalid("other", f"of shape {first.shape}, like the scores", f"shape {second.shape}")
     one, two = rank(first, kept), rank(second, kept)
-    return summary(*agreement(one, two, top), one.counts, top)
+    return summary(*agreement(one, two, hard_share), one.counts, hard_share)
 
 
 def agreement(one: Ranked, two: Ranked, hard: float) -> tuple[Floats, Floats]:
@@ -82,9 +100,9 @@ def agreement(one: Ranked, two: Ranked, hard: float) -> tuple[Floats, Floats]:
 
 
 def summary(correlations: Floats, overlaps: Floats, counts: NDArray[np.int64], hard: float) -> Drift:
-    """All anchors together."""
+    """Average over all anchors."""
     known = ~np.isnan(overlaps)
-    chance = np.floor(hard * counts[known] + kernels.ROUNDING) / counts[known]
+    chance = cut(counts[known], hard) / counts[known]
     by_chance = float(chance.mean()) if len(chance) else np.nan
     return Drift(frozen(correlations), frozen(overlaps), mean_of(correlations), mean_of(overlaps), by_chance)
 

@@ -1,7 +1,6 @@
-"""What negatives are like by difficulty, from scores (B, K) in memory. `study` does all of it over vectors, in blocks.
+"""Measures of negatives by difficulty, from scores (B, K) in memory. `study` has all of them over vectors, in blocks.
 
-`mask` (B, K) says which slots count, all if it is not given: `Negatives.mask`. The rule for percentiles, ties and small
-sets is in `ranked`.
+The rule for percentiles, ties and small sets is in `_ranked`.
 """
 
 from __future__ import annotations
@@ -13,63 +12,98 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_whole, public
-from naysay.difficulty._inputs import (
+from naysay.difficulty._ranked import (
     BINS,
     HARD,
     HARDEST,
     TEMPERATURE,
-    check_in_tree,
+    Floats,
+    Ranked,
     check_shares,
     check_temperature,
-    read_hierarchy,
+    cut,
+    rank,
     read_labels,
     read_scores,
 )
-from naysay.difficulty._ranked import Floats, Ranked, cut, rank
 from naysay.difficulty.curves import Curve, CurveSums
-from naysay.difficulty.hierarchy import depths_of
+from naysay.difficulty.hierarchy import check_in_tree, depths_of, read_hierarchy
 
 
 @public
 def percentiles(scores: Any, mask: Any = None) -> Floats:
-    """(B, K) float64 from 0, the easiest, to below 1, the hardest: the share of the anchor's negatives that are easier.
+    """Return the percentile of each negative: the share of the anchor's negatives that are easier.
 
-    Of equal scores the earlier slot counts as harder, so that a row of m has each of 0, 1/m, ... (m - 1)/m once. NaN
-    where the mask is False. O(B K).
+    Of equal scores the earlier slot counts as harder, so that a row of m has each of 0, 1/m, ... (m - 1)/m once. Cost:
+    O(B K).
+
+    Args:
+        scores: (B, K), a row for each anchor; finite where they count.
+        mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
+
+    Returns:
+        (B, K) float64 from 0, the easiest, to below 1, the hardest; NaN where the mask is False.
+
+    Raises:
+        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Example:
         >>> percentiles([[0.1, 0.9, -0.5, 0.9]]).tolist()
         [[0.25, 0.75, 0.0, 0.5]]
     """
     ranked = rank(*read_scores(scores, mask))
-    places, counts = ranked.places(), ranked.counts[:, None]
-    return np.where(places >= 0, (counts - 1 - places) / np.maximum(counts, 1), np.nan)
+    ranks, counts = ranked.ranks(), ranked.counts[:, None]
+    return np.where(ranks >= 0, (counts - 1 - ranks) / np.maximum(counts, 1), np.nan)
 
 
 @public
 def bands(scores: Any, mask: Any = None, *, hard: float = HARD, hardest: float = HARDEST) -> NDArray[np.int8]:
-    """(B, K) int8: 0 easy, 1 hard, 2 hardest, and -1 where the mask is False.
+    """Assign each negative to a band: easy, hard or hardest.
 
-    Of m negatives the first floor(hardest m) are the hardest, the others of the first floor(hard m) are hard, the rest
-    is easy. The defaults are those of Cai et al.: just the top 5 % were needed to train, and the top 0.1 % did harm.
+    Of m negatives the top floor(hardest m) are the hardest, the others of the top floor(hard m) are hard, the rest are
+    easy. The defaults are those of Cai et al.: only the top 5 % were needed to train, and the top 0.1 % were harmful.
+
+    Args:
+        scores: (B, K), a row for each anchor; finite where they count.
+        mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
+        hard: The share of hard negatives, with the hardest; above 0 and below 1.
+        hardest: The share of the hardest; at least 0 and below `hard`.
+
+    Returns:
+        (B, K) int8: 0 easy, 1 hard, 2 hardest, and -1 where the mask is False.
+
+    Raises:
+        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Example:
         >>> bands([[0.1, 0.9, -0.5, 0.3]], hard=0.5, hardest=0.25).tolist()
         [[0, 2, 0, 1]]
     """
-    top, very = check_shares(hard, hardest)
+    hard_share, hardest_share = check_shares(hard, hardest)
     ranked = rank(*read_scores(scores, mask))
-    places, counts = ranked.places(), ranked.counts[:, None]
-    found = (places < cut(counts, top)).astype(np.int8) + (places < cut(counts, very))
-    return np.where(places >= 0, found, -1).astype(np.int8)
+    ranks, counts = ranked.ranks(), ranked.counts[:, None]
+    band = (ranks < cut(counts, hard_share)).astype(np.int8) + (ranks < cut(counts, hardest_share))
+    return np.where(ranks >= 0, band, -1).astype(np.int8)
 
 
 @public
 def same_class_share(scores: Any, labels: Any, negative_labels: Any, mask: Any = None, *, bins: int = BINS) -> Curve:
-    """The share of negatives of the anchor's own class, which are false negatives, by percentile.
+    """Return the share of negatives of the anchor's own class, which are false negatives, by percentile.
 
-    labels (B,) are the classes of the anchors and negative_labels (K,) or (B, K) those of the slots. Fig. 5a of Cai et
-    al. (2020).
+    Fig. 5a of Cai et al. (2020).
+
+    Args:
+        scores: (B, K), a row for each anchor; finite where they count.
+        labels: (B,) classes of the anchors.
+        negative_labels: (K,) or (B, K) classes of the slots.
+        mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
+        bins: The number of intervals of percentiles, all of one width.
+
+    Returns:
+        The mean for each interval, the easiest first.
+
+    Raises:
+        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Example:
         >>> same_class_share([[0.9, 0.2], [0.1, 0.4]], [0, 1], [0, 1], bins=2).mean.tolist()
@@ -84,9 +118,23 @@ def same_class_share(scores: Any, labels: Any, negative_labels: Any, mask: Any =
 def ancestor_depth(
     scores: Any, labels: Any, negative_labels: Any, hierarchy: Any, mask: Any = None, *, bins: int = BINS
 ) -> Curve:
-    """The mean depth of the least common ancestor of anchor and negative, by percentile; deeper is more alike.
+    """Return the mean depth of the least common ancestor of anchor and negative, by percentile.
 
-    hierarchy (nodes,) has the parent of each class and group, -1 for the root (`common_depth`). Fig. 5b of Cai et al.
+    Deeper is more similar. Fig. 5b of Cai et al.
+
+    Args:
+        scores: (B, K), a row for each anchor; finite where they count.
+        labels: (B,) classes of the anchors.
+        negative_labels: (K,) or (B, K) classes of the slots.
+        hierarchy: (nodes,) the parent of each class and group, -1 for the root (`common_depth`).
+        mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
+        bins: The number of intervals of percentiles, all of one width.
+
+    Returns:
+        The mean for each interval, the easiest first.
+
+    Raises:
+        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Example:
         >>> tree = [3, 3, 4, 4, -1]                    # classes 0 and 1 are one group
@@ -105,7 +153,18 @@ def ancestor_depth(
 
 @public
 def mean_score(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curve:
-    """The mean score by percentile. Fig. 5c of Cai et al.: of cosines, the easy half is below zero.
+    """Return the mean score by percentile. Fig. 5c of Cai et al.: the easy half has cosines below zero.
+
+    Args:
+        scores: (B, K), a row for each anchor; finite where they count.
+        mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
+        bins: The number of intervals of percentiles, all of one width.
+
+    Returns:
+        The mean for each interval, the easiest first.
+
+    Raises:
+        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Example:
         >>> mean_score([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
@@ -117,7 +176,18 @@ def mean_score(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curve:
 
 @public
 def below_zero_share(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curve:
-    """The share of negatives with a score below zero, by percentile: how far up the anti-correlated tail reaches.
+    """Return the share of negatives with a score below zero, by percentile: the size of the anti-correlated tail.
+
+    Args:
+        scores: (B, K), a row for each anchor; finite where they count.
+        mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
+        bins: The number of intervals of percentiles, all of one width.
+
+    Returns:
+        The mean for each interval, the easiest first.
+
+    Raises:
+        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Example:
         >>> below_zero_share([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
@@ -129,11 +199,23 @@ def below_zero_share(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curv
 
 @public
 def gradient_mass(scores: Any, mask: Any = None, *, temperature: float = TEMPERATURE, bins: int = BINS) -> Curve:
-    """The share of the gradient of InfoNCE that goes to each interval of percentiles; an anchor's shares add up to 1.
+    """Return the share of the InfoNCE gradient in each interval of percentiles; an anchor's shares add up to 1.
 
     The gradient of the loss by the score of negative j is p_j / t, p_j = e^{s_j/t} / (e^{s+/t} + sum e^{s_i/t}), at the
-    temperature t. The positive scales all of an anchor's p_j alike, so that p_j / sum p_i is the softmax over the
+    temperature t. The positive scales all p_j of an anchor by one factor, so p_j / sum p_i is the softmax over the
     negatives alone.
+
+    Args:
+        scores: (B, K), a row for each anchor; finite where they count.
+        mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
+        temperature: t, above 0.
+        bins: The number of intervals of percentiles, all of one width.
+
+    Returns:
+        The mean for each interval, the easiest first.
+
+    Raises:
+        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Example:
         >>> import math
@@ -141,24 +223,23 @@ def gradient_mass(scores: Any, mask: Any = None, *, temperature: float = TEMPERA
         [0.25, 0.75]
     """
     ranked = rank(*read_scores(scores, mask))
-    heat = check_temperature(temperature)
-    return _curve(ranked, softmax_weights(ranked, heat), bins, shares=True)
+    return _curve(ranked, softmax_weights(ranked, check_temperature(temperature)), bins, shares=True)
 
 
 def softmax_weights(ranked: Ranked, temperature: float) -> Floats:
-    """(B, m) e^{(s - the highest s of the row) / t}; of slots that do not count, anything."""
+    """(B, m) e^{(s - the highest s of the row) / t}; any number in slots that do not count."""
     first = np.take_along_axis(ranked.scores, np.maximum(ranked.order[:, :1], 0), axis=1).astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(np.exp((ranked.scores - first) / temperature))
 
 
-def even(bins: int) -> list[tuple[float, float]]:
+def even_intervals(bins: int) -> list[tuple[float, float]]:
     """Intervals of one width, the easiest first."""
     return [(i / bins, (i + 1) / bins) for i in range(bins)]
 
 
 def _curve(ranked: Ranked, values: NDArray[Any], bins: Any, *, shares: bool = False) -> Curve:
-    groups = even(check_whole("bins", bins, 1))
+    groups = even_intervals(check_whole("bins", bins, 1))
     sums = CurveSums(groups, shares=shares)
     sums.add(ranked, values)
     return sums.curve(slice(None))

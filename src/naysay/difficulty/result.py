@@ -1,4 +1,4 @@
-"""Study: what a study found, as numbers, text, a file and figures."""
+"""The result of a study, as numbers, text, a file and figures."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import Any, final
 
 from naysay.checks import check_one_of, public, raise_invalid
-from naysay.difficulty._numbers import as_json, consistency_numbers, drift_numbers, pair_numbers, plain
 from naysay.difficulty._ranked import BANDS
 from naysay.difficulty._study_figure import PARTS, figure
-from naysay.difficulty._study_text import as_text
+from naysay.difficulty._study_text import (
+    as_json,
+    as_text,
+    consistency_numbers,
+    drift_numbers,
+    pair_numbers,
+    plain,
+)
 from naysay.difficulty.class_pairs import ClassPairs
 from naysay.difficulty.consistency import Consistency
 from naysay.difficulty.curves import Curve, Gap
@@ -25,14 +31,17 @@ _NUMBERS = ("anchors", "negatives", "pairs", "hard", "hardest", "temperature", "
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """What negatives are like by difficulty, a `Curve` each; the last two are None without labels, or a hierarchy.
+    """The measures of negatives by difficulty, a `Curve` each.
 
-    Args:
+    Attributes:
         score: The mean score.
         below_zero: The share of scores below 0: of cosines, the anti-correlated tail.
-        gradient: The share of InfoNCE's gradient that goes there, at the study's temperature.
-        same_class: The share of negatives of the anchor's own class.
-        depth: The mean depth of the least common ancestor of the two classes; deeper is more alike.
+        gradient: The share of the InfoNCE gradient, at the study's temperature.
+        same_class: The share of negatives of the anchor's own class; None without labels.
+        depth: The mean depth of the least common ancestor of the two classes, deeper is more similar; None without a
+            hierarchy.
+
+    Example: see `study`.
     """
 
     score: Curve
@@ -46,24 +55,26 @@ class Profile:
 @public
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """What a model makes of its negatives.
+    """The difficulty of a model's negatives.
 
-    Args:
-        anchors: How many; pairs that were excluded do not count.
-        negatives: How many; pairs that were excluded do not count.
-        pairs: How many; pairs that were excluded do not count.
-        hard: The shares that bound the bands.
-        hardest: The shares that bound the bands.
-        temperature: Of the gradient, and of the scores ("given" where a function gave them).
-        metric: Of the gradient, and of the scores ("given" where a function gave them).
+    Attributes:
+        anchors: The number of anchors.
+        negatives: The number of negatives.
+        pairs: The number of pairs, without excluded ones.
+        hard: The share of hard negatives, with the hardest.
+        hardest: The share of the hardest.
+        temperature: The temperature of the gradient.
+        metric: The metric of the scores; "given" if a function computed them.
         by_band: A `Profile` of easy, hard (without the hardest) and hardest.
         by_percentile: A `Profile` of intervals of one width, the easiest first.
-        gaps: {"same_class": Gap, "depth": Gap}, as far as known: the hard, with the hardest, against the easy of
-            the same anchor.
+        gaps: {"same_class": Gap, "depth": Gap}, as far as known: hard, with the hardest, against easy negatives of the
+            same anchor.
         consistency: How often each negative is hard, against a shuffled baseline.
         class_pairs: Mean scores by pair of classes, or None.
         drift: Against the other checkpoint, or None.
-        names: Of the classes, or None.
+        names: The names of the classes, or None.
+
+    Example: see `study`.
     """
 
     anchors: int
@@ -82,11 +93,11 @@ class Study:
     names: tuple[str, ...] | None
 
     def __str__(self) -> str:
-        """The bands as a table, and a line for each of the other findings."""
+        """Return the bands as a table, and a line for each other result."""
         return as_text(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, NaN as None: what `write` writes. Of drift the quantiles over anchors."""
+        """Return all results as plain numbers, NaN as None: what `write` writes. Drift as quantiles over anchors."""
         pairs, moved = self.class_pairs, self.drift
         return {
             **{name: getattr(self, name) for name in _NUMBERS},
@@ -99,7 +110,14 @@ class Study:
         }
 
     def write(self, path: str | PathLike[str]) -> None:
-        """All numbers as JSON (`as_dict`), whole or not at all; NaN is null."""
+        """Write all numbers as JSON (`as_dict`), atomically; NaN is null.
+
+        Args:
+            path: A file that ends in .json.
+
+        Raises:
+            NaysayError: If the file cannot be written or ends otherwise.
+        """
         target = Path(path)
         if target.suffix.lower() != ".json":
             raise_invalid("path", "a file that ends in .json", repr(str(target)))
@@ -107,10 +125,15 @@ class Study:
         write_whole("path", target, as_json(self.as_dict()))
 
     def plot(self, path: str | PathLike[str], part: str = "all") -> None:
-        """Figures 4, 5 and 6 of Cai et al. (2020) for this study, as .svg or .png, by vl-convert.
+        """Draw Figures 4, 5 and 6 of Cai et al. (2020) for this study, by vl-convert.
 
         Args:
+            path: A file that ends in .svg or .png.
             part: "bands" (their Fig. 4), "percentiles" (Fig. 5), "consistency" (Fig. 6) or "all".
+
+        Raises:
+            NaysayError: If the part is unknown, or the file cannot be written or ends otherwise.
+            MissingExtraError: If vl-convert is not installed.
         """
         target = Path(path)
         check_one_of("part", part, PARTS)

@@ -1,4 +1,4 @@
-"""study: all measures of difficulty in one pass over anchors, in a stated memory."""
+"""All measures of difficulty in one pass over anchors, in a given memory."""
 
 from __future__ import annotations
 
@@ -10,23 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, check_whole, public
-from naysay.difficulty._inputs import BINS, HARD, HARDEST, TEMPERATURE, check_shares, check_temperature
-from naysay.difficulty._ranked import Ranked, rank
-from naysay.difficulty._sources import METRICS, Source, source_of
+from naysay.difficulty._ranked import (
+    BINS,
+    HARD,
+    HARDEST,
+    TEMPERATURE,
+    Ranked,
+    check_shares,
+    check_temperature,
+    rank,
+)
 from naysay.difficulty._study_inputs import (
+    METRICS,
     Classes,
+    Source,
     check_exclude,
     classes_of,
     kept_pairs,
     names_of,
     other_source,
     rows_of,
+    source_of,
 )
 from naysay.difficulty.class_pairs import PairSums
 from naysay.difficulty.consistency import HardCounts, class_sums
 from naysay.difficulty.curves import CurveSums, GapSums
 from naysay.difficulty.drift import agreement, summary
-from naysay.difficulty.measures import even, softmax_weights
+from naysay.difficulty.measures import even_intervals, softmax_weights
 from naysay.difficulty.result import Profile, Study
 from naysay.positives import Positives
 
@@ -51,10 +61,10 @@ def study(
     hardest: float = HARDEST,
     budget: int = _BUDGET,
 ) -> Study:
-    """All measures of difficulty, of every anchor against every negative.
+    """Compute all measures of difficulty, of every anchor against every negative.
 
     A score of vectors is the float64 sum over the coordinates in order, rounded to float32, and all sums run in one
-    order: the result is the same for every budget and number of threads (of a function, if its rows are).
+    order: the result is the same for every budget and number of threads (for a function, if its rows are).
 
     Cost: O(n m d) for scores and O(n m) for the rest; each row is sorted once.
 
@@ -62,20 +72,28 @@ def study(
 
     Args:
         anchors: (n, d) vectors; NumPy, also mapped from a file, or torch.
-        negatives: (m, d) vectors, or a function of a block of `anchors` (b, ...) that answers with scores (b, m).
-        labels: (n,) classes of the anchors, and negative_labels (m,) of the negatives, from 0 on.
+        negatives: (m, d) vectors, or a function of a block of `anchors` (b, ...) that returns scores (b, m).
+        labels: (n,) classes of the anchors, from 0 on.
+        negative_labels: (m,) classes of the negatives.
         hierarchy: (nodes,) the parent of each class and group of classes, -1 for the root (`common_depth`).
-        names: Of the classes, by label.
-        exclude: Pairs (anchor, negative) that do not count, ignored ones included: an anchor that is among the
-            negatives, and its positives.
+        names: The names of the classes, by label.
+        exclude: Pairs (anchor, negative) that do not count, with ignored ones: an anchor that is among the negatives,
+            and its positives.
         other: (anchors, negatives) of another checkpoint, for the drift.
-        metric: "cosine" or "dot", of vectors.
+        metric: "cosine" or "dot", for vectors.
         temperature: Of InfoNCE, for the gradient.
-        bins: How many intervals of percentiles.
-        hard: The shares that bound the bands.
-        hardest: The shares that bound the bands.
-        budget: Bytes of memory that the call may take beside its arguments; decides how many anchors are scored at
-            a time and nothing else.
+        bins: The number of intervals of percentiles.
+        hard: The share of hard negatives, with the hardest.
+        hardest: The share of the hardest.
+        budget: Bytes of memory that the call may use beside its arguments; it only affects how many anchors are
+            scored at a time.
+
+    Returns:
+        All results, which can be printed, written and plotted.
+
+    Raises:
+        NaysayError: If shapes or classes do not fit, a vector is zero or not finite, an option is out of range, or the
+            budget is too small.
 
     Example:
         >>> import numpy as np
@@ -85,8 +103,8 @@ def study(
         ([-0.07, 0.54, 0.7], [1800, 150, 50])
     """
     check_one_of("metric", metric, METRICS)
-    top, very = check_shares(hard, hardest)
-    heat, parts = check_temperature(temperature), check_whole("bins", bins, 1)
+    hard_share, hardest_share = check_shares(hard, hardest)
+    checked_temperature, parts = check_temperature(temperature), check_whole("bins", bins, 1)
     memory = check_whole("budget", budget, 1)
     first = source_of(anchors, negatives, metric, memory)
     second = other_source(first, other, metric, memory)
@@ -94,7 +112,7 @@ def study(
     called = names_of(names, classes)
     check_exclude(exclude, first)
     rows = rows_of(memory, first, second, classes, parts)
-    sums = _Sums.empty(first, classes, parts, top, very, heat)
+    sums = _Sums.empty(first, classes, parts, hard_share, hardest_share, checked_temperature)
     correlations, overlaps, counts = np.empty(first.n), np.empty(first.n), np.empty(first.n, np.int64)
     for start in range(0, first.n, rows):
         stop = min(start + rows, first.n)
@@ -104,15 +122,15 @@ def study(
         counts[start:stop] = ranked.counts
         if second is not None:
             again = rank(second.block(start, stop), kept)
-            correlations[start:stop], overlaps[start:stop] = agreement(ranked, again, top)
-    drift = None if second is None else summary(correlations, overlaps, counts, top)
+            correlations[start:stop], overlaps[start:stop] = agreement(ranked, again, hard_share)
+    drift = None if second is None else summary(correlations, overlaps, counts, hard_share)
     return Study(
         anchors=first.n,
         negatives=first.m,
         pairs=int(counts.sum()),
-        hard=top,
-        hardest=very,
-        temperature=heat,
+        hard=hard_share,
+        hardest=hardest_share,
+        temperature=checked_temperature,
         metric="given" if callable(negatives) else metric,
         by_band=sums.profile(slice(parts, parts + 3)),
         by_percentile=sums.profile(slice(0, parts)),
@@ -127,7 +145,7 @@ def study(
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """All that is kept while blocks go by."""
+    """The sums of all measures over blocks of anchors."""
 
     classes: Classes | None
     depths: NDArray[np.int64] | None
@@ -139,10 +157,10 @@ class _Sums:
 
     @classmethod
     def empty(
-        cls, source: Source, classes: Classes | None, bins: int, hard: float, hardest: float, heat: float
+        cls, source: Source, classes: Classes | None, bins: int, hard: float, hardest: float, temperature: float
     ) -> _Sums:
         bands = [(0.0, 1 - hard), (1 - hard, 1 - hardest), (1 - hardest, 1.0), (1 - hard, 1.0)]
-        groups = [*even(bins), *bands]
+        groups = [*even_intervals(bins), *bands]
         depths = None if classes is None else classes.depths()
         known = [] if classes is None else ["same_class"] if depths is None else ["same_class", "depth"]
         curves = {name: CurveSums(groups) for name in ("score", "below_zero", *known)}
@@ -150,10 +168,12 @@ class _Sums:
         gaps = {name: GapSums(bins, bins + 3) for name in known}
         theirs = np.zeros(source.m, np.int64) if classes is None else classes.theirs
         counts = HardCounts(theirs, 1 if classes is None else len(classes.labels), hard)
-        return cls(classes, depths, curves, gaps, counts, None if classes is None else PairSums(classes.labels), heat)
+        return cls(
+            classes, depths, curves, gaps, counts, None if classes is None else PairSums(classes.labels), temperature
+        )
 
     def add(self, ranked: Ranked, block: slice) -> None:
-        """A block of anchors."""
+        """Add a block of anchors."""
         self.curves["score"].add(ranked, ranked.scores)
         self.curves["below_zero"].add(ranked, ranked.scores < 0)
         self.curves["gradient"].add(ranked, softmax_weights(ranked, self.temperature))

@@ -1,34 +1,52 @@
-"""Losses over a matrix of scores that is never built: blocks of rows, forward and backward, exact."""
+"""Losses over a matrix of scores that is never stored: blocks of rows, forward and backward, exact."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# A form turns a block of scores, in place, into the gradient of its rows' losses in those scores. It answers with the
-# losses (rows,) and with their gradients in the row inputs (R, rows), if there are any.
+from naysay.arrays import is_torch
+from naysay.checks import as_array, check_whole, raise_invalid
+from naysay.losses._inputs import (
+    as_log_q,
+    as_mask,
+    as_temperature,
+    as_vectors,
+    as_weights,
+    computing_dtype,
+    label_pair,
+)
+
+# A form turns a block of scores, in place, into the gradient of its rows' losses in those scores. It returns the
+# losses (rows,) and their gradients in the row inputs (R, rows), if there are any.
 Form = Callable[[Tensor, slice, Tensor | None], tuple[Tensor, Tensor | None]]
 
-BLOCK = 1 << 22  # scores held at once: more does not help, since a block should stay near the processor
-_FEWEST_ROWS = 16  # of a block, however many columns there are: they are no more than the columns' own vectors
+BLOCK = 1 << 22  # scores in memory at once; larger blocks leave the cache and are not faster
+_MIN_ROWS = 16  # of a block, however many columns there are
 
 
 def blockwise(left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form, block: int) -> Tensor:
-    """(N,) losses of rows left @ right.T, (N, M), of which about `block` scores exist at a time.
+    """Return (N,) losses of rows left @ right.T, (N, M), with about `block` scores in memory at a time.
 
-    left (N, d), right (M, d), row_inputs (R, N) or None: all may take gradients.
+    The gradient of a row's loss in its scores is known in the forward pass, up to the factor g_i from the backward
+    pass. So the forward pass also computes both products with it, for g = 1: three products in all, as many as the
+    plain form has. The factor of a row scales that row of the left gradient. The right gradient sums over rows: the
+    stored one is used if g is the same for all rows, as after .mean() or .sum(), and recomputed otherwise, with two
+    products more. A matrix of at most one block is stored instead.
 
-    A row's gradient in its scores is known as soon as its loss is, up to the factor g_i that comes from above. So
-    the forward pass also makes both products with it, for g = 1: three products in all, as many as the plain form has.
-    The factor of a row scales that row of the left gradient. The right gradient sums over rows: the kept one serves if
-    g is the same for all rows, as after .mean() or .sum(), and is made anew otherwise, with two products more. A matrix
-    of no more than one block is kept instead.
+    Args:
+        left: (N, d), may take gradients.
+        right: (M, d), may take gradients.
+        row_inputs: (R, N) or None, may take gradients.
+        form: The losses of a block.
+        block: Scores in memory at once.
     """
-    step = max(_FEWEST_ROWS, block // max(len(right), 1))
+    step = max(_MIN_ROWS, block // max(len(right), 1))
     losses: Tensor = _Blocks.apply(  # type: ignore[no-untyped-call]
         left, right, row_inputs, form, step, torch.is_grad_enabled()
     )
@@ -39,14 +57,14 @@ class _Blocks(torch.autograd.Function):
     """The autograd node of `blockwise`."""
 
     @staticmethod
-    def forward(  # wanted: gradients are; torch says that an input needs one even where they are switched off
+    def forward(  # wanted: whether gradients are enabled, which needs_input_grad does not say
         ctx: Any, left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form, step: int, wanted: object
     ) -> Tensor:
         """Losses, and the gradients for a factor of 1."""
         needs = [bool(wanted) and need for need in ctx.needs_input_grad[:3]]
         losses = left.new_empty(len(left))
         by_left = torch.empty_like(left) if needs[0] else None
-        whole = 0 < len(left) <= step  # one block: it is kept, and the right gradient can wait for the factors
+        whole = 0 < len(left) <= step  # one block: it is stored, and the right gradient computed with the factors
         by_right = torch.zeros_like(right) if needs[1] and not whole else None
         by_row = torch.empty_like(row_inputs) if row_inputs is not None and needs[2] else None
         for rows, scores in _scores(left, right, step):
@@ -65,7 +83,7 @@ class _Blocks(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, factor: Tensor) -> tuple[Any, ...]:
-        """The kept gradients times the factor; the right one is summed again if the factor differs between rows."""
+        """The stored gradients times the factor; the right one is recomputed if the factor differs between rows."""
         left, right, row_inputs, by_left, by_right, by_row, kept = ctx.saved_tensors
         if kept is not None:
             by_right = kept.T @ (left * factor[:, None])
@@ -96,7 +114,7 @@ def _scores(left: Tensor, right: Tensor, step: int) -> Any:
 
 
 def soften(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Turn rows of logits, in place, into e^{logits - top}; answer with (log sum e^logits, sum e^{logits - top}).
+    """Turn rows of logits, in place, into e^{logits - max}; return (log sum e^logits, sum e^{logits - max}).
 
     A row of -inf has a log sum of -inf. Divide by the second to get the softmax; it is never 0.
     """
@@ -104,3 +122,157 @@ def soften(logits: Tensor) -> tuple[Tensor, Tensor]:
     top = top.masked_fill(top == -torch.inf, 0.0)
     total = logits.sub_(top).exp_().sum(dim=1)
     return total.log() + top[:, 0], total.masked_fill(total == 0, 1.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Which of M columns are candidates of N rows, and their weights, computed a block of rows at a time.
+
+    Attributes:
+        size: M.
+        like: A tensor of the dtype and device of the scores.
+        own: Whether column i is row i itself, which is not a candidate.
+        mask: None, (M,) or (N, M) bool, or a function of a slice of rows that returns (rows, M) bool.
+        weights: None, (M,) or (N, M) numbers, or a function of a slice of rows.
+        log_q: None or (M,): the log-probability with which each column was drawn.
+        filled: None or (M,) bool: False for a column that is empty for all rows.
+    """
+
+    size: int
+    like: Tensor
+    own: bool = False
+    mask: Any = None
+    weights: Any = None
+    log_q: Tensor | None = None
+    filled: Tensor | None = None
+
+    def hidden(self, rows: slice) -> Tensor | None:
+        """(M,) or (rows, M) bool, True where a column is masked; None if none is."""
+        mask: Tensor | None = self.mask
+        if callable(self.mask):
+            mask = as_mask(self.mask(rows), self.shape(rows), self.like.device)
+        elif mask is not None and mask.ndim == 2:
+            mask = mask[rows]
+        if self.filled is not None:
+            mask = self.filled if mask is None else mask & self.filled
+        return None if mask is None else ~mask
+
+    def log_weights(self, rows: slice) -> Tensor | None:
+        """(M,) or (rows, M) log w_j - log q_j, -inf for a weight of 0; None if all are 1."""
+        weights = self.weights
+        if callable(weights):
+            weights = as_weights(weights(rows), self.shape(rows), self.like).log()
+        elif weights is not None:
+            weights = (weights if weights.ndim == 1 else weights[rows]).log()
+        log_weights: Tensor | None = weights
+        if self.log_q is None:
+            return log_weights
+        return -self.log_q if log_weights is None else log_weights - self.log_q
+
+    def exclude_self(self, logits: Tensor, rows: slice, partner: Tensor | None = None) -> Tensor:
+        """Set a row's own column and its partner's to -inf, in place."""
+        here = torch.arange(len(logits), device=logits.device)
+        if self.own:
+            logits[here, here + rows.start] = -torch.inf
+        if partner is not None:
+            logits[here, partner] = -torch.inf
+        return logits
+
+    def shape(self, rows: slice) -> tuple[int, int]:
+        """The shape of the block of these rows."""
+        return rows.stop - rows.start, self.size
+
+
+def columns(
+    rows: int,
+    size: int,
+    like: Tensor,
+    *,
+    own: bool,
+    mask: Any = None,
+    weights: Any = None,
+    log_q: Any = None,
+    filled: Tensor | None = None,
+) -> Columns:
+    """Check mask, weights and log_q; the results of functions are checked when they are called."""
+    return Columns(
+        size=size,
+        like=like.detach(),
+        own=own,
+        mask=_per_column("mask", mask, rows, size, lambda value, shape: as_mask(value, shape, like.device)),
+        weights=_per_column("weights", weights, rows, size, lambda value, shape: as_weights(value, shape, like)),
+        log_q=None if log_q is None else as_log_q(log_q, (size,), like),
+        filled=filled,
+    )
+
+
+def _per_column(
+    parameter: str, values: Any, rows: int, size: int, read: Callable[[Any, tuple[int, ...]], Tensor]
+) -> Any:
+    """Return a function as it is, or a checked array (size,) or (rows, size)."""
+    if values is None or (callable(values) and not is_torch(values)):
+        return values
+    array = values if is_torch(values) else as_array(parameter, values)
+    shape = tuple(array.shape)
+    if shape not in ((size,), (rows, size)):
+        rule = f"of shape ({size},) or ({rows}, {size}), or a function of a slice of rows"
+        raise_invalid(parameter, rule, f"shape {shape}")
+    return read(array, shape)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """A batch whose columns are its own rows, then keys: the input of `eliminate`, `attract` and `sup_con`.
+
+    Attributes:
+        left: (N, d) divided by the temperature.
+        right: (N + M, d).
+        columns: Which columns are candidates.
+        labels: (G, N).
+        key_labels: (G, N + M).
+        block: Scores in memory at once.
+        dtype: The dtype of the result.
+    """
+
+    left: Tensor
+    right: Tensor
+    columns: Columns
+    labels: Tensor
+    key_labels: Tensor
+    block: int
+    dtype: torch.dtype
+
+    def losses(self, form: Form) -> Tensor:
+        """Return the (N,) losses of a form in the caller's dtype."""
+        return blockwise(self.left, self.right, None, form, self.block).to(self.dtype)
+
+
+def own_batch(
+    z: Any,
+    labels: Any,
+    *,
+    temperature: Any,
+    keys: Any,
+    key_labels: Any,
+    mask: Any,
+    weights: Any,
+    block: int,
+) -> Batch:
+    """Check the inputs of a loss over a batch and prepare them."""
+    check_whole("block", block, 1)
+    given = as_vectors("z", z)
+    scale = as_temperature(temperature, given)
+    if keys is None and key_labels is not None:
+        raise_invalid("key_labels", "given with keys", "key_labels without them")
+    right = given if keys is None else torch.cat([given, as_vectors("keys", keys, given)])
+    rows, size, left = len(given), len(right), given.to(computing_dtype(given)) / scale
+    return Batch(
+        left,
+        right.to(left.dtype),
+        columns(rows, size, left, own=True, mask=mask, weights=weights),
+        *label_pair(labels, key_labels, rows, size, given.device, own=True),
+        block,
+        given.dtype,
+    )

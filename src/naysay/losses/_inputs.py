@@ -1,4 +1,4 @@
-"""What losses accept: scores and vectors in torch; masks, weights, log_q and labels in torch or NumPy."""
+"""Check the inputs of losses: scores and vectors in torch; masks, weights, log_q and labels in torch or NumPy."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from naysay.checks import as_array, check_number, first_bad, raise_invalid
 
 
 def as_temperature(value: Any, like: Tensor) -> Any:
-    """A positive number as it is; a tensor of one number, which may be learnt, on the device of the scores."""
+    """Return a positive number as it is; a tensor of one number, which may be learned, on the device of the scores."""
     if not is_torch(value):
         check_number("temperature", value, above=0, finite=True)
         return value
     if value.numel() != 1 or not value.is_floating_point():
         raise_invalid("temperature", "one number", f"a tensor of {value.dtype} and shape {tuple(value.shape)}")
-    number = float(value.detach())
-    if not 0 < number < math.inf:
-        raise_invalid("temperature", "a number above 0", f"{number:g}")
+    check_number("temperature", float(value.detach()), above=0, finite=True)
     return value.to(like).reshape(())
 
 
 def as_scores(parameter: str, values: Any, shape: tuple[int | None, ...]) -> Tensor:
-    """A floating tensor of the given shape (None for any length), refused otherwise; its values are not looked at."""
+    """Return a floating tensor of the given shape (None for any length); its values are not checked."""
     if not is_torch(values):
         raise_invalid(
             parameter, "a torch tensor", f"{type(values).__name__}", "Pass a tensor: gradients flow through it."
@@ -40,8 +38,8 @@ def as_scores(parameter: str, values: Any, shape: tuple[int | None, ...]) -> Ten
     return tensor
 
 
-def check_alike(parameter: str, values: Tensor, other: Tensor, name: str) -> None:
-    """Refuse a tensor of another dtype or device than its partner."""
+def check_same_type(parameter: str, values: Tensor, other: Tensor, name: str) -> None:
+    """Raise if a tensor has another dtype or device than `other`."""
     if values.dtype != other.dtype:
         raise_invalid(parameter, f"of the dtype of {name}, {other.dtype}", str(values.dtype))
     if values.device != other.device:
@@ -49,9 +47,9 @@ def check_alike(parameter: str, values: Tensor, other: Tensor, name: str) -> Non
 
 
 def check_finite(parameter: str, values: Tensor, kept: Tensor | None = None, advice: str = "") -> None:
-    """Refuse NaN and infinity, where `kept`."""
+    """Raise on NaN and infinity, where `kept`."""
     if math.isfinite(float(values.detach().sum())):
-        return  # one pass: NaN and infinity do not leave a sum finite
+        return  # one pass: a finite sum has no NaN or infinity in it
     bad = ~values.detach().isfinite()
     if kept is not None:
         bad &= kept
@@ -60,7 +58,7 @@ def check_finite(parameter: str, values: Tensor, kept: Tensor | None = None, adv
 
 
 def as_mask(values: Any, shape: tuple[int, ...], device: Any, parameter: str = "mask") -> Tensor:
-    """A boolean tensor of the shape, on the device; True keeps a slot."""
+    """Return a boolean tensor of the shape, on the device; True keeps a slot."""
     tensor = _moved(parameter, values, device)
     if tensor.dtype != torch.bool:
         raise_invalid(parameter, "of dtype bool", str(tensor.dtype), "True keeps a slot; pass mask.bool().")
@@ -68,15 +66,15 @@ def as_mask(values: Any, shape: tuple[int, ...], device: Any, parameter: str = "
 
 
 def as_numbers(parameter: str, values: Any, shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Numbers of the shape, in the dtype that is computed in and on the device of `like`."""
+    """Return numbers of the shape, in the computing dtype and on the device of `like`."""
     tensor = _moved(parameter, values, like.device)
     if tensor.dtype == torch.bool or tensor.is_complex():
         raise_invalid(parameter, "numbers", str(tensor.dtype))
-    return _shaped(parameter, tensor.to(computing(like)), shape)
+    return _shaped(parameter, tensor.to(computing_dtype(like)), shape)
 
 
 def as_weights(values: Any, shape: tuple[int, ...], like: Tensor, kept: Tensor | None = None) -> Tensor:
-    """Numbers of at least 0 where `kept`, in the dtype and on the device of `like`."""
+    """Return numbers of at least 0 where `kept`, in the dtype and on the device of `like`."""
     tensor = as_numbers("weights", values, shape, like)
     bad = ~(tensor.isfinite() & (tensor >= 0))
     if kept is not None:
@@ -93,7 +91,7 @@ def as_log_q(
     kept: Tensor | None = None,
     parameter: str = "log_q",
 ) -> Tensor:
-    """Log-probabilities where `kept`: finite, and at most 0, so that a probability or a wrong sign does not pass."""
+    """Return log-probabilities, finite and at most 0 where `kept`; a probability or a wrong sign raises."""
     tensor = as_numbers(parameter, values, shape, like)
     bad = ~(tensor.isfinite() & (tensor <= 1e-6))
     if kept is not None:
@@ -105,7 +103,7 @@ def as_log_q(
 
 
 def as_labels(parameter: str, values: Any, size: int, device: Any) -> Tensor:
-    """(G, size) whole numbers from -1 up; (size,) is one granularity."""
+    """Return labels (G, size), whole numbers from -1 up; (size,) is one granularity."""
     tensor = as_indices(parameter, values, device)
     if tensor.ndim not in (1, 2) or tensor.shape[-1] != size or tensor.shape[0] == 0 < size:
         raise_invalid(parameter, f"of shape ({size},) or (granularities, {size})", f"shape {tuple(tensor.shape)}")
@@ -115,22 +113,77 @@ def as_labels(parameter: str, values: Any, size: int, device: Any) -> Tensor:
 
 
 def as_indices(parameter: str, values: Any, device: Any) -> Tensor:
-    """Whole numbers as an int64 tensor on the device."""
+    """Return whole numbers as an int64 tensor on the device."""
     tensor = _moved(parameter, values, device)
-    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
-        if tensor.numel():
-            raise_invalid(parameter, "whole numbers", str(tensor.dtype))
-        return tensor.long()
+    whole = not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+    if not whole and tensor.numel():  # an empty list becomes floats
+        raise_invalid(parameter, "whole numbers", str(tensor.dtype))
     return tensor.long()
 
 
-def computing(values: Tensor) -> torch.dtype:
-    """The dtype to compute in: half precision is summed in float32."""
+def computing_dtype(values: Tensor) -> torch.dtype:
+    """Return the dtype to compute in: float32 for half precision."""
     return torch.float32 if values.dtype in (torch.bfloat16, torch.float16) else values.dtype
 
 
+def as_vectors(parameter: str, values: Any, like: Tensor | None = None, *, middle: bool = False) -> Tensor:
+    """Return finite floating vectors (n, d), or (n, K, d) if `middle`, with d, dtype and device of `like`."""
+    width = None if like is None else like.shape[-1]
+    shape = (None if like is None else len(like), None, width) if middle else (None, width)
+    vectors = as_scores(parameter, values, shape)
+    if like is not None:
+        check_same_type(parameter, vectors, like, "the anchors")
+    check_finite(parameter, vectors)
+    return vectors
+
+
+def as_partner(values: Any, rows: int, size: int, device: Any, *, own: bool) -> Tensor:
+    """Return (rows,) the column of each row's positive; without values, column i for row i."""
+    if values is None:
+        if own:
+            raise_invalid("partner", "given without keys", "None", "It is the row of each anchor's positive.")
+        if size < rows:
+            raise_invalid("keys", f"at least {rows}, one positive for each anchor", size, "Or pass partner.")
+        return torch.arange(rows, device=device)
+    partner = as_indices("partner", values, device)
+    if tuple(partner.shape) != (rows,):
+        raise_invalid("partner", f"of shape ({rows},)", f"shape {tuple(partner.shape)}")
+    bad = (partner < 0) | (partner >= size)
+    if bad.any():
+        raise_invalid("partner", f"between 0 and {size - 1}", first_bad(to_numpy(partner), to_numpy(bad)))
+    if own:
+        bad = partner == torch.arange(rows, device=device)
+        if bad.any():
+            raise_invalid("partner", "another row than the row itself", first_bad(to_numpy(partner), to_numpy(bad)))
+    return partner
+
+
+def label_pair(labels: Any, key_labels: Any, rows: int, size: int, device: Any, *, own: bool) -> tuple[Tensor, Tensor]:
+    """Return (G, rows) labels of the anchors and (G, size) of all columns.
+
+    Args:
+        labels: (rows,) or (G, rows).
+        key_labels: Of the columns; with `own`, of those after the anchors, and -1 if left out.
+        rows: The number of anchors.
+        size: The number of columns.
+        device: Where the scores are.
+        own: Whether the first columns are the anchors themselves.
+    """
+    row_labels = as_labels("labels", labels, rows, device)
+    further = size - rows if own else size
+    if key_labels is None:
+        if not own:
+            raise_invalid("key_labels", "given with labels", "None")
+        column_labels = torch.full((len(row_labels), further), -1, device=device)
+    else:
+        column_labels = as_labels("key_labels", key_labels, further, device)
+    if len(column_labels) != len(row_labels):
+        raise_invalid("key_labels", f"of {len(row_labels)} granularities, as labels are", len(column_labels))
+    return row_labels, torch.cat([row_labels, column_labels], dim=1) if own else column_labels
+
+
 def _moved(parameter: str, values: Any, device: Any) -> Tensor:
-    """Anything array-like as a tensor on the device of the scores."""
+    """Return anything array-like as a tensor on the device of the scores."""
     if not is_torch(values):
         values = as_array(parameter, values)
         if values.dtype.kind not in "biuf":

@@ -1,4 +1,4 @@
-"""A positive and its K slots of negatives, made ready for a loss: checked, masked, weighted."""
+"""A positive and its K slots of negatives, prepared for a loss: checked, masked, weighted."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from naysay.losses._inputs import (
     as_mask,
     as_scores,
     as_weights,
-    check_alike,
     check_finite,
-    computing,
+    check_same_type,
+    computing_dtype,
 )
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """Scores that are safe everywhere, and what each slot counts.
+    """Checked scores, and the weight of each slot.
 
-    Args:
+    Attributes:
         positive: (B,).
-        negatives: (B, K), 0 in a slot that does not count, so that no value of a model's can reach a gradient.
+        negatives: (B, K), 0 in a slot that does not count, so that no NaN there reaches a gradient.
         kept: (B, K) bool: valid and of a weight above 0.
-        whole: Whether every row has slots and all are kept, which spares the passes that see to the others.
-        weights: (B, K), 0 where not kept. A weight of 2 is as good as the slot twice.
-        valid: (B, K) bool: what the mask lets through, also slots of weight 0.
+        whole: Whether every row has slots and all are kept, which saves some passes.
+        weights: (B, K), 0 where not kept. A weight of 2 counts a slot twice.
+        valid: (B, K) bool: the mask, which includes slots of weight 0.
         log_q: (B, K), or None.
-        dtype: What the answer is given in; float16 and bfloat16 are computed in float32.
+        dtype: The dtype of the result; float16 and bfloat16 are computed in float32.
     """
 
     positive: Tensor
@@ -55,7 +55,7 @@ class Slots:
         return ~self.kept.any(dim=1)
 
     def log_sum(self, logits: Tensor) -> Tensor:
-        """(B,) log sum_j w_j exp(logits_j - log(K_b q_j)); of no account in an empty row."""
+        """(B,) log sum_j w_j exp(logits_j - log(K_b q_j)); any number for an empty row."""
         if not logits.shape[1]:
             return self.positive.detach() * 0.0
         counted = logits + self.weights.masked_fill(~self.kept, 1.0).log()
@@ -65,7 +65,7 @@ class Slots:
         return torch.logsumexp(counted.masked_fill(self.empty[:, None], 0.0), dim=1)
 
     def log_count(self) -> Tensor:
-        """(B,) log of how many negatives there are: the sum of the weights, each divided by K_b q_j if that is known.
+        """(B,) log of the number of negatives: the sum of the weights, each divided by K_b q_j if log_q is given.
 
         1 / (K q) summed over K draws is an unbiased estimate of the number of items.
         """
@@ -81,11 +81,11 @@ class Slots:
 
 
 def slots(positive: Any, negatives: Any, mask: Any, weights: Any, log_q: Any = None) -> Slots:
-    """Check the inputs of a loss and make them ready."""
+    """Check the inputs of a loss and prepare them."""
     positive = as_scores("positive", positive, (None,))
     negatives = as_scores("negatives", negatives, (len(positive), None))
-    check_alike("negatives", negatives, positive, "positive")
-    shape, device, dtype = tuple(negatives.shape), negatives.device, computing(negatives)
+    check_same_type("negatives", negatives, positive, "positive")
+    shape, device, dtype = tuple(negatives.shape), negatives.device, computing_dtype(negatives)
     valid = torch.ones(shape, dtype=torch.bool, device=device) if mask is None else as_mask(mask, shape, device)
     check_finite("positive", positive)
     check_finite("negatives", negatives, valid, "Mask the slots that are empty.")

@@ -1,4 +1,4 @@
-"""The batch across processes: every process gets all rows, and each row's gradient finds its way home."""
+"""The batch across processes: every process gets all rows, and gradients are sent back to each row's process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.in
 
 
 class Gathered(NamedTuple):
-    """The rows of all processes, in the order of their ranks, and the place of this process's first."""
+    """The rows of all processes, in the order of their ranks, and the index of this process's first."""
 
     rows: Tensor
     first: int
@@ -24,24 +24,31 @@ class Gathered(NamedTuple):
 
 @public
 def gather_rows(vectors: Tensor, group: Any = None) -> Gathered:
-    """(all rows (N, d), first): the rows of every process of the group, for `in_batch` to take as keys.
+    """Gather the rows of every process of the group, for `in_batch` to take as keys.
 
     Row i of this process is row first + i of all, so in_batch(anchors, rows, partner=first + torch.arange(n)) has the
-    negatives of one batch of N. Gradients flow: a row's is the sum over all processes' losses, sent to the process that
-    brought it. DistributedDataParallel then takes the mean over processes, so the mean of each process's losses makes
-    the gradient of the mean over the whole batch if all n are equal. If not, return losses.sum() * processes / N.
+    negatives of one batch of N. Gradients flow: that of a row is the sum over all processes' losses, sent to the
+    process of that row. DistributedDataParallel then averages over processes, so the mean of each process's losses
+    gives the gradient of the mean over the whole batch if all n are equal. If not, return
+    losses.sum() * processes / N.
 
-    Every process must call it, and go through backward, the same number of times: they wait for each other. What does
-    not fit together (widths, dtypes, gradients wanted here and not there) is refused on all of them alike.
+    Every process must call it, and run backward, the same number of times: they wait for each other.
 
     Cost: N d numbers received, and a sum of N d numbers over all processes in the backward pass; memory N d.
 
     RocketQA's cross-batch negatives: Qu et al. NAACL 2021; SimCLR's and CLIP's global batch.
 
     Args:
-        vectors: (n, d) this process's rows, or (n,) ids or labels; n may differ between processes, also be 0.
+        vectors: (n, d) this process's rows, or (n,) ids or labels; n may differ between processes, and may be 0.
         group: A process group of torch.distributed; None is all processes. Without torch.distributed, or in a group
-            of one, the answer is the vectors themselves, so that a loop need not ask where it runs.
+            of one, the result is the vectors themselves, so that the same loop runs on one process.
+
+    Returns:
+        `rows` (N, d) of all processes in the order of their ranks, and `first`, the index of this process's first row.
+
+    Raises:
+        NaysayError: On all processes, if widths or dtypes differ between them, or only some require gradients; also if
+            the vectors have another shape or dtype, or this process is not in the group.
 
     Example:
         >>> import torch
@@ -70,35 +77,34 @@ def gather_rows(vectors: Tensor, group: Any = None) -> Gathered:
 
 
 def _agreed(vectors: Tensor, group: Any, *, wanted: bool) -> list[int]:
-    """How many rows each process brings; refused on all of them if something else differs."""
+    """Return the number of rows of each process; raise on all of them if something else differs."""
     width = vectors.shape[1] if vectors.ndim == 2 else -1
     mine = torch.tensor([len(vectors), width, _DTYPES.index(vectors.dtype), wanted], device=vectors.device)
-    found = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]
-    dist.all_gather(found, mine, group=group)
-    counts, widths, dtypes, wishes = torch.stack(found).T.tolist()
+    everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(everyone, mine, group=group)
+    counts, widths, dtypes, with_gradients = torch.stack(everyone).T.tolist()
     if len(set(widths)) > 1:
         got = ", ".join("(n,)" if width < 0 else f"(n, {width})" for width in widths)
         raise_invalid("vectors", "of one width in all processes", got)
     if len(set(dtypes)) > 1:
         got = ", ".join(str(_DTYPES[place]) for place in dtypes)
         raise_invalid("vectors", "of one dtype in all processes", got)
-    if len(set(wishes)) > 1:
-        got = ", ".join("with" if wish else "without" for wish in wishes)
-        advice = "The backward pass of one would wait for the others for ever."
+    if len(set(with_gradients)) > 1:
+        got = ", ".join("with" if one else "without" for one in with_gradients)
+        advice = "The backward pass of one would wait for the others forever."
         raise_invalid("vectors", "with gradients in all processes or in none", got, advice)
     return [int(count) for count in counts]
 
 
 class _Gather(torch.autograd.Function):
-    """All rows forward; backward the sum of what all processes have for them, cut to this process's own."""
+    """Forward: all rows. Backward: the sum of the gradients of all processes, for this process's rows."""
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, counts: list[int], rank: int, group: Any) -> Tensor:
-        """Rows of equal blocks travel, as processes may bring different numbers; the padding stays behind."""
+        """Gather blocks of equal size, padded where a process has fewer rows, and remove the padding."""
         ctx.own = slice(sum(counts[:rank]), sum(counts[: rank + 1]))
         ctx.group = group
-        most = max(counts)
-        block = vectors.new_zeros(most, *vectors.shape[1:])
+        block = vectors.new_zeros(max(counts), *vectors.shape[1:])
         block[: len(vectors)] = vectors
         blocks = [torch.empty_like(block) for _ in counts]
         if block.numel():

@@ -7,9 +7,9 @@ from typing import Any
 from torch import Tensor
 
 from naysay.checks import public
-from naysay.losses._batch import as_partner, own_batch
-from naysay.losses._blocks import BLOCK
-from naysay.losses._gather import Gather
+from naysay.losses._blocks import BLOCK, own_batch
+from naysay.losses._forms import Gather
+from naysay.losses._inputs import as_partner
 
 
 @public
@@ -25,17 +25,33 @@ def attract(
     weights: Any = None,
     block: int = BLOCK,
 ) -> Tensor:
-    """The mean over positives of -log softmax, where all of the anchor's own label are positives, (N,): Eq. 4.
+    """Compute the mean over positives of -log softmax, where all columns of the anchor's label are positives: Eq. 4.
 
         1/|P_i| sum over p in P_i of -log( e^{z_i.z_p/t} / sum over s != i of w_is e^{z_i.z_s/t} )
 
-    P_i holds the partner and every column with i's label; they stay in the denominator. The arguments are those of
-    `eliminate`. A weight counts a column that often, among the positives too.
-
-    With no label accepted it is plain InfoNCE. The gradient in a positive that is near already can push it away: its
-    coefficient is 1/|P_i| minus its softmax, which may be negative, and is not clamped.
+    P_i has the partner and every column with i's label; they stay in the denominator. Without labels it is plain
+    InfoNCE. The coefficient of a positive in the gradient is 1/|P_i| minus its softmax, which is negative for a
+    positive that is already close: it is then pushed away. That is not clamped.
 
     Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
+
+    Args:
+        z: (N, d), used as given: normalise first for cosines.
+        partner: (N,) the row of each anchor's positive.
+        labels: (N,) pseudo-labels, or (G, N) for G granularities: the mean of the G losses. -1 matches nothing.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        keys: (M, d) more columns, of a queue for example.
+        key_labels: (M,) or (G, M) labels of the keys; without them keys have no label.
+        mask: True where a column counts, as in `eliminate`.
+        weights: How often a column counts, also among the positives; as in `eliminate`.
+        block: Scores in memory at once; time and memory as in `in_batch`.
+
+    Returns:
+        (N,) losses, unreduced.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch

@@ -12,18 +12,25 @@ from naysay.losses._slots import slots, softplus
 
 @public
 def bpr(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any = None) -> Tensor:
-    """Bayesian personalised ranking: sum_j w_j * -log sigmoid(p - s_j), (B,).
+    """Compute the Bayesian personalised ranking loss, sum_j w_j * -log sigmoid(p - s_j).
 
     The paper's BPR-Opt is a sum over triples (anchor, positive, negative), so a row is a sum over its negatives;
-    for the mean pass weights of 1 / K. One negative a row is the usual choice.
+    pass weights of 1 / K for the mean. One negative a row is the usual choice.
 
     Rendle, Freudenthaler, Gantner, Schmidt-Thieme. BPR: Bayesian Personalized Ranking from Implicit Feedback. UAI 2009.
 
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
-        mask: (B, K) bool, True where a slot counts.
-        weights: (B, K), at least 0.
+        mask: (B, K) bool, True where a slot holds a negative.
+        weights: (B, K) weights of the slots, at least 0.
+
+    Returns:
+        (B,) losses, unreduced; 0 for a row with no negatives.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""Debiased contrastive learning: take out of the negatives what their false ones are expected to add."""
+"""Debiased contrastive learning: subtract the expected contribution of false negatives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from naysay.checks import check_number, is_number, public, raise_invalid, shown
+from naysay.checks import check_number, public
 from naysay.losses._inputs import as_temperature
 from naysay.losses._slots import slots, softplus
 
@@ -19,31 +19,38 @@ def debiased(
     negatives: Tensor,
     *,
     prior: float = 0.1,
-    least: float = -1.0,
+    min_score: float = -1.0,
     temperature: Any = 0.5,
     mask: Any = None,
     weights: Any = None,
     log_q: Any = None,
 ) -> Tensor:
-    """-log(e^{p/t} / (e^{p/t} + N g)), (B,).
+    """Compute the debiased contrastive loss: -log(e^{p/t} / (e^{p/t} + N g)).
 
-        g = max((mean_j e^{s_j/t} - prior e^{p/t}) / (1 - prior), e^{least/t})
+        g = max((mean_j e^{s_j/t} - prior e^{p/t}) / (1 - prior), e^{min_score/t})
 
-    N is the sum of the row's weights, its number of negatives if there are none. The positive stands for the false
-    negatives, which nobody can see. Also known as DCL, a name that the decoupled loss has too.
+    N is the sum of the row's weights, or its number of negatives without weights. The positive's score stands for those
+    of the unknown false negatives. Known as DCL, like the decoupled loss.
 
     Chuang, Robinson, Lin, Torralba, Jegelka. Debiased Contrastive Learning. NeurIPS 2020.
 
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
-        prior: Tau+ of the paper: the share of negatives that are false, in [0, 1); 0 is `info_nce`.
-        least: The lowest score there can be, -1 for a cosine: g, a mean of e^{s/t}, cannot fall below e^{least/t}.
-            -inf for scores without a bound.
-        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
-        mask: (B, K) bool, True where a slot counts.
-        weights: (B, K), at least 0.
-        log_q: (B, K), as in `info_nce`.
+        prior: tau+ of the paper: the share of negatives that are false, in [0, 1); 0 is `info_nce`.
+        min_score: The lowest possible score, -1 for a cosine: g, a mean of e^{s/t}, is at least e^{min_score/t}. -inf
+            for scores without a bound.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        mask: (B, K) bool, True where a slot holds a negative.
+        weights: (B, K) weights of the slots, at least 0.
+        log_q: (B, K) log-probability of each draw, as in `info_nce`.
+
+    Returns:
+        (B,) losses, unreduced; 0 for a row with no negatives.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch
@@ -51,32 +58,33 @@ def debiased(
         >>> debiased(*scores, prior=0.1), debiased(*scores, prior=0.0)
         (tensor([0.6798]), tensor([0.7775]))
     """
-    check_debiasing(prior, least)
+    check_debiasing(prior, min_score)
     ready = slots(positive, negatives, mask, weights, log_q)
     scale = as_temperature(temperature, ready.positive)
-    pull, count = ready.positive / scale, ready.log_count()
+    positive_logit, count = ready.positive / scale, ready.log_count()
     mean = ready.log_sum(ready.negatives / scale) - count
-    return ready.answer(softplus(count + log_true_mean(mean, pull, prior, floor_of(least, scale)) - pull))
+    return ready.answer(
+        softplus(count + log_true_mean(mean, positive_logit, prior, min_logit(min_score, scale)) - positive_logit)
+    )
 
 
-def check_debiasing(prior: Any, least: Any) -> None:
-    """Refuse a prior outside [0, 1) and a bound that is not a number."""
+def check_debiasing(prior: Any, min_score: Any) -> None:
+    """Raise if the prior is outside [0, 1), or the lowest score is not a number or -inf."""
     check_number("prior", prior, at_least=0, below=1)
-    if not is_number(least) or math.isnan(least) or least == math.inf:
-        raise_invalid("least", "a number, or -inf", shown(least))
+    check_number("min_score", min_score, below=math.inf)
 
 
-def floor_of(least: float, scale: Any) -> Any:
-    """The lowest logit; one that does not exist takes no part in the gradient of the temperature."""
-    return least if math.isinf(least) else least / scale
+def min_logit(min_score: float, scale: Any) -> Any:
+    """Return the lowest logit; -inf has no gradient in the temperature."""
+    return min_score if math.isinf(min_score) else min_score / scale
 
 
-def log_true_mean(mean: Tensor, pull: Tensor, prior: float, floor: Any) -> Tensor:
-    """The log of g in `debiased`, from the logs of the mean and of the positive, in a form that cannot overflow."""
+def log_true_mean(mean: Tensor, positive_logit: Tensor, prior: float, lowest: Any) -> Tensor:
+    """The log of g in `debiased`, from the log of the mean and the positive's logit, without overflow."""
     if prior > 0:
-        gap = math.log(prior) + pull - mean  # below 0 where something is left
+        gap = math.log(prior) + positive_logit - mean  # below 0 where the difference is positive
         left = gap < 0
         rest = (-torch.expm1(gap.masked_fill(~left, -1.0))).log() - math.log1p(-prior)
         mean = (mean + rest).masked_fill(~left, -torch.inf)
-    bound = torch.as_tensor(floor, dtype=mean.dtype, device=mean.device)
+    bound = torch.as_tensor(lowest, dtype=mean.dtype, device=mean.device)
     return torch.maximum(mean, bound)

@@ -22,23 +22,30 @@ def decoupled(
     weights: Any = None,
     log_q: Any = None,
 ) -> Tensor:
-    """-v p/t + log sum_j w_j exp(s_j/t), (B,); it can be negative.
+    """Compute the decoupled contrastive loss: -v p/t + log sum_j w_j exp(s_j/t). It can be negative.
 
-    InfoNCE multiplies every gradient by 1 - P(positive), which starves small batches; without the positive in the
-    denominator that factor is gone. Known as DCL, a name that the debiased loss has too.
+    InfoNCE multiplies every gradient by 1 - P(positive), which is small for small batches; without the positive in the
+    denominator there is no such factor. Known as DCL, like the debiased loss.
 
     Yeh, Hong, Hsu, Liu, Chen, LeCun. Decoupled Contrastive Learning. ECCV 2022.
 
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
-        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
         sigma: None: v = 1. A number: v_b = 2 - B softmax over the batch of p_b / sigma, without gradient, which
-            gives less to positives that are close already (DCLW, 0.5 in the paper); a row then depends on the
-            batch.
-        mask: (B, K) bool, True where a slot counts.
-        weights: (B, K), at least 0.
-        log_q: (B, K), as in `info_nce`.
+            reduces the weight of positives that are close already (DCLW, 0.5 in the paper). A row then depends on
+            the batch.
+        mask: (B, K) bool, True where a slot holds a negative.
+        weights: (B, K) weights of the slots, at least 0.
+        log_q: (B, K) log-probability of each draw, as in `info_nce`.
+
+    Returns:
+        (B,) losses, unreduced; 0 for a row with no negatives.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch
@@ -47,8 +54,8 @@ def decoupled(
     """
     ready = slots(positive, negatives, mask, weights, log_q)
     scale = as_temperature(temperature, ready.positive)
-    pull = ready.positive / scale
+    attraction = ready.positive / scale
     if sigma is not None:
         check_number("sigma", sigma, above=0, finite=True)
-        pull = pull * (2.0 - len(pull) * softmax(ready.positive.detach() / sigma, dim=0))
-    return ready.answer(ready.log_sum(ready.negatives / scale) - pull)
+        attraction = attraction * (2.0 - len(attraction) * softmax(ready.positive.detach() / sigma, dim=0))
+    return ready.answer(ready.log_sum(ready.negatives / scale) - attraction)

@@ -12,19 +12,25 @@ from naysay.checks import as_array, first_bad, public, raise_invalid
 
 @public
 def distinct_log_q(log_q: Any, mask: Any = None) -> Any:
-    """-log(1/q_j + a_j), (B, K), with a_j the number of slots drawn after slot j; torch if log_q is.
+    """Convert the log_q of rows drawn without replacement to -log(1/q_j + a_j), for an unbiased softmax.
 
-    A distinct row never repeats itself, so e^{s_j} / q_j estimates the sum over the items that were still free; the
-    earlier ones are known, and are added. The mean over j of sum_{i<j} e^{s_i} + e^{s_j} / q_j is unbiased for the sum
-    over all items (Des Raj's estimator), and gathering what each slot adds leaves e^{s_j} (1/q_j + a_j) / K. Handed to
-    `info_nce` as log_q, that is what it sums. Without it the sum is too low by about K / 2 items of n.
+    a_j is the number of slots drawn after slot j. A distinct row never repeats an item, so e^{s_j} / q_j estimates the
+    sum over the items that were still free; the earlier ones are known, and are added. The mean over j of
+    sum_{i<j} e^{s_i} + e^{s_j} / q_j is unbiased for the sum over all items (Des Raj's estimator), and collecting terms
+    by slot gives e^{s_j} (1/q_j + a_j) / K, which is what `info_nce` sums with this log_q. Without it the sum is too
+    low by about K / 2 items of n.
 
     Des Raj. Some Estimators in Sampling with Varying Probabilities without Replacement. JASA 1956.
 
     Args:
-        log_q: (B, K) as a pool with distinct=True gives it: the log-probability of slot j given the row's earlier
-            slots.
+        log_q: (B, K) from a pool with distinct=True: the log-probability of slot j given the row's earlier slots.
         mask: (B, K) bool, True where a slot was drawn.
+
+    Returns:
+        (B, K), torch if log_q is; 0 where the mask is False.
+
+    Raises:
+        NaysayError: If log_q is not (B, K) numbers of at most 0, or the mask does not fit.
 
     Example:
         >>> np.exp(-distinct_log_q(-np.log([[5.0, 4.0]]))).round(3).tolist()    # two of five, one after the other

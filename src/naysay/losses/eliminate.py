@@ -7,9 +7,9 @@ from typing import Any
 from torch import Tensor
 
 from naysay.checks import public
-from naysay.losses._batch import as_partner, own_batch
-from naysay.losses._blocks import BLOCK
-from naysay.losses._contrast import Contrast
+from naysay.losses._blocks import BLOCK, own_batch
+from naysay.losses._forms import Contrast
+from naysay.losses._inputs import as_partner
 
 
 @public
@@ -25,30 +25,39 @@ def eliminate(
     weights: Any = None,
     block: int = BLOCK,
 ) -> Tensor:
-    """InfoNCE without the negatives that carry the anchor's own label, (N,): Eq. 3 of the paper.
+    """Compute InfoNCE without the negatives that have the anchor's own label: Eq. 3 of the paper.
 
         -log( e^{z_i.z_i'/t} / (e^{z_i.z_i'/t} + sum over j with y_j != y_i of w_ij e^{z_i.z_j/t}) )
 
-    With no label accepted it is plain InfoNCE. A row whose negatives are all eliminated gives 0.
+    Without labels it is plain InfoNCE. A row whose negatives are all eliminated gives 0.
 
     Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
 
     Args:
-        z: (N, d), as given: normalise first for a cosine.
-        partner: (N,) i', the row of i's positive.
+        z: (N, d), used as given: normalise first for cosines.
+        partner: (N,) i', the row of i's positive, which stays whatever its label.
         labels: (N,) pseudo-labels, or (G, N) for G granularities: the mean of the G losses. -1 is no label and
-            matches nothing, not even -1. The partner stays whatever its label.
-        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
-        keys: (M, d) more negatives, of a queue, with key_labels (M,) or (G, M); without, they have no label.
-        mask: True where a column may be a negative, weights at least 0: (N + M,), (N, N + M), or a function of a
-            slice of rows that answers with (rows, N + M); columns are z, then keys. With a queue, mask the anchor's
-            own older entries: mask=lambda rows: ids[rows, None] != ids_of_columns.
-        block: Scores held at once; time and memory as in `in_batch`.
+            matches nothing, not even -1.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        keys: (M, d) more columns, of a queue for example.
+        key_labels: (M,) or (G, M) labels of the keys; without them keys have no label.
+        mask: True where a column may be a negative: (N + M,), (N, N + M), or a function of a slice of rows that
+            returns (rows, N + M); columns are z, then keys. With a queue, mask the anchor's own older entries:
+            mask=lambda rows: ids[rows, None] != ids_of_columns.
+        weights: At least 0, in the same three shapes.
+        block: Scores in memory at once; time and memory as in `in_batch`.
+
+    Returns:
+        (N,) losses, unreduced.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch
         >>> z = torch.eye(4)
-        >>> eliminate(z, [1, 0, 3, 2], [7, 7, 7, -1], temperature=1.0)    # log 2 has one negative left, log 3 has two
+        >>> eliminate(z, [1, 0, 3, 2], [7, 7, 7, -1], temperature=1.0)    # log 2: one negative left
         tensor([0.6931, 0.6931, 0.0000, 1.0986])
     """
     ready = own_batch(

@@ -9,7 +9,7 @@ from torch import Tensor
 from naysay.checks import check_number, public
 from naysay.losses._inputs import as_temperature
 from naysay.losses._slots import slots, softplus
-from naysay.losses.debiased import check_debiasing, floor_of, log_true_mean
+from naysay.losses.debiased import check_debiasing, log_true_mean, min_logit
 
 
 @public
@@ -19,31 +19,40 @@ def hardness(
     *,
     beta: float = 1.0,
     prior: float = 0.1,
-    least: float = -1.0,
-    through: bool = True,
+    min_score: float = -1.0,
+    backprop_weights: bool = True,
     temperature: Any = 0.5,
     mask: Any = None,
     weights: Any = None,
     log_q: Any = None,
 ) -> Tensor:
-    """`debiased` with a weighted mean: mean_j becomes sum_j u_j e^{s_j/t} / sum_j u_j, u_j = w_j e^{beta s_j/t}, (B,).
+    """Compute `debiased` with a mean that weighs hard negatives more.
 
-    A low negative lowers the mean, so raising it can lower the loss. Known as HCL.
+    mean_j e^{s_j/t} becomes sum_j u_j e^{s_j/t} / sum_j u_j, with u_j = w_j e^{beta s_j/t}.
+
+    Raising a low negative can lower this mean, and so the loss. Known as HCL.
 
     Robinson, Chuang, Sra, Jegelka. Contrastive Learning with Hard Negative Samples. ICLR 2021.
 
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
-        beta: How much harder negatives count, at least 0; 0 is `debiased`.
+        beta: How much more hard negatives count, at least 0; 0 is `debiased`.
         prior: The share of negatives that are false, in [0, 1); with beta = 0 as well it is `info_nce`.
-        least: The lowest score there can be, -1 for a cosine, -inf for none.
-        through: Whether the gradient passes through u, as in the authors' code; False takes u as given, as the
-            paper's importance sampling reads.
-        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
-        mask: (B, K) bool, True where a slot counts.
-        weights: (B, K), at least 0.
-        log_q: (B, K), as in `info_nce`.
+        min_score: The lowest possible score, -1 for a cosine, -inf for none.
+        backprop_weights: Whether gradients flow through u, as in the authors' code. False treats u as constant, which
+            is the paper's importance sampling.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        mask: (B, K) bool, True where a slot holds a negative.
+        weights: (B, K) weights of the slots, at least 0.
+        log_q: (B, K) log-probability of each draw, as in `info_nce`.
+
+    Returns:
+        (B,) losses, unreduced; 0 for a row with no negatives.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch
@@ -52,10 +61,11 @@ def hardness(
         (tensor([1.0201]), tensor([0.6798]))
     """
     check_number("beta", beta, at_least=0, finite=True)
-    check_debiasing(prior, least)
+    check_debiasing(prior, min_score)
     ready = slots(positive, negatives, mask, weights, log_q)
     scale = as_temperature(temperature, ready.positive)
-    pull, logits = ready.positive / scale, ready.negatives / scale
-    tilt = beta * (logits if through else logits.detach())
+    positive_logit, logits = ready.positive / scale, ready.negatives / scale
+    tilt = beta * (logits if backprop_weights else logits.detach())
     mean = ready.log_sum(logits + tilt) - ready.log_sum(tilt)
-    return ready.answer(softplus(ready.log_count() + log_true_mean(mean, pull, prior, floor_of(least, scale)) - pull))
+    true_mean = log_true_mean(mean, positive_logit, prior, min_logit(min_score, scale))
+    return ready.answer(softplus(ready.log_count() + true_mean - positive_logit))

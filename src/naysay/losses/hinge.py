@@ -12,7 +12,7 @@ from naysay.losses._slots import slots
 
 @public
 def hinge(positive: Tensor, negatives: Tensor, *, margin: float = 1.0, mask: Any = None, weights: Any = None) -> Tensor:
-    """Triplet margin on scores: sum_j w_j * max(0, s_j - p + margin), (B,).
+    """Compute the triplet margin loss on scores, sum_j w_j * max(0, s_j - p + margin).
 
     With distances d = -score this is max(0, d_ap - d_an + margin). Where that is exactly 0, so is the gradient.
 
@@ -23,8 +23,15 @@ def hinge(positive: Tensor, negatives: Tensor, *, margin: float = 1.0, mask: Any
         positive: (B,) scores, higher is closer.
         negatives: (B, K) scores.
         margin: At least 0.
-        mask: (B, K) bool, True where a slot counts.
-        weights: (B, K), at least 0.
+        mask: (B, K) bool, True where a slot holds a negative.
+        weights: (B, K) weights of the slots, at least 0.
+
+    Returns:
+        (B,) losses, unreduced; 0 for a row with no negatives.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch

@@ -21,11 +21,12 @@ def info_nce(
     weights: Any = None,
     log_q: Any = None,
 ) -> Tensor:
-    """-p/t + log(e^{p/t} + sum_j w_j exp(s_j/t - [log q_j + log K_b])), (B,); the bracket only if log_q is given.
+    """Compute InfoNCE: -p/t + log(e^{p/t} + sum_j w_j exp(s_j/t - [log q_j + log K_b])).
 
-    With log_q the sum over K draws is an unbiased estimate of the sum over all items that could have been drawn, so the
-    loss estimates the full softmax; K_b is the row's number of valid slots. The positive, always there, is not
-    corrected. For rows drawn without replacement see `distinct_log_q`, for other corrections `sampled_softmax`.
+    The bracket is there only if log_q is given. Then the sum over K draws is an unbiased estimate of the sum over all
+    items that could have been drawn, so the loss estimates the full softmax; K_b is the row's number of valid slots.
+    The positive is always in the row, so it is not corrected. For rows drawn without replacement see `distinct_log_q`,
+    for other corrections `sampled_softmax`.
 
     van den Oord, Li, Vinyals. Representation Learning with Contrastive Predictive Coding. 2018; the correction: Bengio
     and Senecal. Adaptive Importance Sampling to Accelerate Training of a Neural Probabilistic Language Model. 2008.
@@ -33,10 +34,17 @@ def info_nce(
     Args:
         positive: (B,) scores.
         negatives: (B, K) scores.
-        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
-        mask: (B, K) bool, True where a slot counts.
-        weights: (B, K), at least 0.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        mask: (B, K) bool, True where a slot holds a negative.
+        weights: (B, K) weights of the slots, at least 0.
         log_q: (B, K) log-probability with which each negative was drawn, as `Negatives.log_q` has it.
+
+    Returns:
+        (B,) losses, unreduced; 0 for a row with no negatives.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch

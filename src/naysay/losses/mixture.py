@@ -1,4 +1,4 @@
-"""The log_q of a negative that one of several samplers has drawn."""
+"""The log_q of negatives that several samplers have drawn."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from naysay.checks import as_array, first_bad, public, raise_invalid
 
 @public
 def mixture_log_q(log_qs: Sequence[Any], shares: Any) -> Any:
-    """The log of sum_m share_m q_m, in the shape of the log_qs; torch if the first of them is.
+    """Return the log-probability of negatives drawn by several samplers: log sum_m share_m q_m.
 
     A row of B in-batch negatives, drawn by popularity, and B' uniform ones is one row of B + B' draws from
-    Q = (B q_batch + B' / n) / (B + B'). Correcting each slot by the sampler that drew it has more noise, and is biased
-    where one of them cannot reach every item.
+    Q = (B q_batch + B' / n) / (B + B'). Correcting each slot by the sampler that drew it has a larger variance, and is
+    biased where one of them cannot draw every item.
 
     Yang et al. Mixed Negative Sampling for Learning Two-tower Neural Networks in Recommendations. WWW 2020.
 
@@ -25,6 +25,12 @@ def mixture_log_q(log_qs: Sequence[Any], shares: Any) -> Any:
         log_qs: One array for each sampler, all of one shape: the log-probability of EVERY slot's id under that
             sampler, whichever sampler drew it; -inf where a sampler cannot draw an id.
         shares: One number for each sampler: how many of a row's slots it fills. They are divided by their sum.
+
+    Returns:
+        An array of the shape of the log_qs, torch if the first of them is.
+
+    Raises:
+        NaysayError: If there is no array, shapes differ, a log-probability is above 0, or the shares do not fit.
 
     Example:
         >>> popularity, uniform = np.log([[0.5, 0.3]]), np.log([[0.1, 0.1]])

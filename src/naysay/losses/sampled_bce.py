@@ -12,9 +12,9 @@ from naysay.losses._slots import slots, softplus
 
 @public
 def sampled_bce(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any = None) -> Tensor:
-    """-log sigmoid(p) - sum_j w_j log sigmoid(-s_j), (B,).
+    """Compute binary cross-entropy over a positive and its negatives: -log sigmoid(p) - sum_j w_j log sigmoid(-s_j).
 
-    A row with no negatives gives 0: a positive alone has a trivial answer, score everything high.
+    A row with no negatives gives 0: a positive alone would only raise all scores.
 
     Mikolov, Sutskever, Chen, Corrado, Dean. Distributed Representations of Words and Phrases and their
     Compositionality. NeurIPS 2013.
@@ -22,8 +22,15 @@ def sampled_bce(positive: Tensor, negatives: Tensor, *, mask: Any = None, weight
     Args:
         positive: (B,) scores as logits.
         negatives: (B, K) scores as logits.
-        mask: (B, K) bool, True where a slot counts.
-        weights: (B, K), at least 0.
+        mask: (B, K) bool, True where a slot holds a negative.
+        weights: (B, K) weights of the slots, at least 0.
+
+    Returns:
+        (B,) losses, unreduced; 0 for a row with no negatives.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch

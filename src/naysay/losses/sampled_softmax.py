@@ -27,7 +27,7 @@ def sampled_softmax(
     mask: Any = None,
     weights: Any = None,
 ) -> Tensor:
-    """-log softmax of the positive over all items, estimated from K draws with known probabilities, (B,).
+    """Estimate -log softmax of the positive over all items from K draws with known probabilities.
 
     With s' = s/t - log Q' - log K_b and P = e^{p/t} / (e^{p/t} + sum_j e^{s'_j}):
 
@@ -35,8 +35,8 @@ def sampled_softmax(
         refined   sg(1 - P) * (-p/t + log sum_j e^{s_j/t - log Q'_j}),  sg without gradient
 
     Both have the gradient -(1 - P) dp + sum_j (e^{s'_j} / (e^{p/t} + sum_i e^{s'_i})) ds_j, which is that of the full
-    softmax with the sum over all items replaced by its estimate. The sign: a frequent item is drawn more often, so its
-    score is lowered.
+    softmax with the sum over all items replaced by its estimate. A frequent item is drawn more often, so its score is
+    lowered.
 
     Bengio and Senecal 2008 (sampled); Yi et al. Sampling-Bias-Corrected Neural Modeling for Large Corpus Item
     Recommendations. RecSys 2019 (classic); Khrylchenko et al. Correcting the LogQ Correction: Revisiting Sampled
@@ -46,15 +46,22 @@ def sampled_softmax(
         positive: (B,) scores.
         negatives: (B, K) scores.
         log_q: (B, K) log-probability with which each negative was drawn.
-        positive_log_q: (B,) that of the positive under the same sampler. None: negatives were drawn from all items
-            but the positive, as every pool here does, and log_q says so.
-        form: "sampled": `info_nce` with log_q "refined": the same gradient, the paper's own value. With
-            positive_log_q, negatives that were drawn from all items and hit another one have Q' = q / (1 - q_p)
-            "classic": the positive is corrected too, s - log q for all. Needs positive_log_q. Biased: the positive
-            is there with probability 1.
-        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
-        mask: (B, K) bool, True where a slot counts: mask hits of the positive.
-        weights: (B, K), at least 0.
+        positive_log_q: (B,) the same for the positive. None: negatives were drawn from all items but the positive, as
+            by every pool here.
+        form: "sampled" is `info_nce` with log_q. "refined" has the same gradient and the paper's own value. With
+            positive_log_q, both use Q' = q / (1 - q_p), the probability given that the positive is not drawn.
+            "classic" corrects the positive too, s - log q for all; it needs positive_log_q and is biased, because the
+            positive is in the row with probability 1.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
+        mask: (B, K) bool, True where a slot holds a negative; False for draws of the positive itself.
+        weights: (B, K) weights of the slots, at least 0.
+
+    Returns:
+        (B,) losses, unreduced; 0 for a row with no negatives.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch
@@ -64,22 +71,24 @@ def sampled_softmax(
     """
     check_one_of("form", form, _FORMS)
     if log_q is None:
-        raise_invalid("log_q", "given", "None", "Without it, use info_nce.")
+        raise_invalid("log_q", "given", "None", "Without it, use `info_nce`.")
     if form == "classic" and positive_log_q is None:
         advice = "It is the log-probability with which each positive would be drawn."
         raise_invalid("positive_log_q", "given for form 'classic'", "None", advice)
     ready = slots(positive, negatives, mask, weights, log_q)
     scale = as_temperature(temperature, ready.positive)
-    pull, push = ready.positive / scale, ready.log_sum(ready.negatives / scale)
+    positive_logit, log_sum = ready.positive / scale, ready.log_sum(ready.negatives / scale)
     if positive_log_q is not None:
-        own = as_log_q(positive_log_q, (len(pull),), ready.positive, parameter="positive_log_q")
+        own = as_log_q(positive_log_q, (len(positive_logit),), ready.positive, parameter="positive_log_q")
         certain = own >= 0
         if certain.any() and form != "classic":
             got = first_bad(to_numpy(own), to_numpy(certain))
             raise_invalid("positive_log_q", "below 0", got, "Nothing but the positive could be drawn.")
         if form == "classic":
-            return ready.answer(softplus(push + ready.log_drawn - (pull - own)))
-        push = push + (-torch.expm1(own)).log()
+            return ready.answer(softplus(log_sum + ready.log_drawn - (positive_logit - own)))
+        log_sum = log_sum + (-torch.expm1(own)).log()
     if form == "refined":
-        return ready.answer(torch.sigmoid(push - pull).detach() * (push + ready.log_drawn - pull))
-    return ready.answer(softplus(push - pull))
+        return ready.answer(
+            torch.sigmoid(log_sum - positive_logit).detach() * (log_sum + ready.log_drawn - positive_logit)
+        )
+    return ready.answer(softplus(log_sum - positive_logit))

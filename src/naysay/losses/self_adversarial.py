@@ -1,4 +1,4 @@
-"""Self-adversarial negative sampling: the model's own scores say how much each negative counts."""
+"""Self-adversarial negative sampling: negatives are weighted by the model's own scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from naysay.checks import check_number, is_number, public, raise_invalid, shown
+from naysay.checks import check_number, public
 from naysay.losses._slots import slots, softplus
 
 
@@ -20,19 +20,27 @@ def self_adversarial(
     mask: Any = None,
     weights: Any = None,
 ) -> Tensor:
-    """(-log sigmoid(f_p) - sum_j a_j log sigmoid(-f_j)) / 2, (B,), with f = margin + score.
+    """Compute (-log sigmoid(f_p) - sum_j a_j log sigmoid(-f_j)) / 2, with f = margin + score.
 
-    The authors' subsampling weight is one factor for a row: multiply the answer by it. A row with no negatives gives 0.
+    The authors' subsampling weight is one factor for a row: multiply the result by it.
 
     Sun, Deng, Nie, Tang. RotatE: Knowledge Graph Embedding by Relational Rotation in Complex Space. ICLR 2019.
 
     Args:
         positive: (B,) scores, minus a distance for TransE or RotatE.
         negatives: (B, K) scores.
-        alpha: How sharp: a_j = w_j e^{alpha f_j} / sum_i w_i e^{alpha f_i}, without gradient; 0 is the mean.
-        margin: Gamma of the paper, so that distances above it are taken for false triples.
-        mask: (B, K) bool, True where a slot counts.
-        weights: (B, K), at least 0.
+        alpha: Inverse temperature of the weights a_j = w_j e^{alpha f_j} / sum_i w_i e^{alpha f_i}, which take no
+            gradient; at least 0, which is the mean.
+        margin: gamma of the paper: triples of a larger distance are classified as false.
+        mask: (B, K) bool, True where a slot holds a negative.
+        weights: (B, K) weights of the slots, at least 0.
+
+    Returns:
+        (B,) losses, unreduced; 0 for a row with no negatives.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch
@@ -40,10 +48,9 @@ def self_adversarial(
         tensor([0.6931])
     """
     check_number("alpha", alpha, at_least=0, finite=True)
-    if not is_number(margin) or not abs(margin) < float("inf"):
-        raise_invalid("margin", "a finite number", shown(margin))
+    check_number("margin", margin, finite=True)
     ready = slots(positive, negatives, mask, weights)
-    pull, push = ready.positive + margin, ready.negatives + margin
-    sharp = alpha * push.detach()
+    positive_logit, logits = ready.positive + margin, ready.negatives + margin
+    sharp = alpha * logits.detach()
     share = ready.weights * (sharp - ready.log_sum(sharp)[:, None]).masked_fill(~ready.kept, 0.0).exp()
-    return ready.answer((softplus(-pull) + (share * softplus(push)).sum(dim=1)) / 2)
+    return ready.answer((softplus(-positive_logit) + (share * softplus(logits)).sum(dim=1)) / 2)

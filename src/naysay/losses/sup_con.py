@@ -7,9 +7,8 @@ from typing import Any
 from torch import Tensor
 
 from naysay.checks import check_one_of, public
-from naysay.losses._batch import own_batch
-from naysay.losses._blocks import BLOCK
-from naysay.losses._gather import Gather
+from naysay.losses._blocks import BLOCK, own_batch
+from naysay.losses._forms import Gather
 
 
 @public
@@ -25,22 +24,30 @@ def sup_con(
     weights: Any = None,
     block: int = BLOCK,
 ) -> Tensor:
-    """The mean over an anchor's class P_i of -log( e^{z_i.z_p/t} / sum_s e^{z_i.z_s/t} ), (N,).
+    """Compute the mean over an anchor's class P_i of -log( e^{z_i.z_p/t} / sum_s e^{z_i.z_s/t} ).
 
-    A row that is alone in its class gives 0. Over pairs instead of rows, weigh row i by |P_i|.
+    A row that is alone in its class gives 0. For a mean over pairs instead of rows, weight row i by |P_i|.
 
     Khosla et al. Supervised Contrastive Learning. NeurIPS 2020.
 
     Args:
-        z: (N, d), as given: normalise first for a cosine.
+        z: (N, d), used as given: normalise first for cosines.
         labels: (N,) classes, or (G, N) for G granularities: the mean of the losses. -1 is no class.
-        temperature: T, above 0: a number, or a tensor of one number, which may be learnt.
+        temperature: t, above 0: a number, or a tensor of one number, which may be learned.
         denominator: "all": over every s but i, as in the paper (its L_out). "negatives": over p and those of other
             classes, so that positives do not compete: NT-Xent with labels.
-        keys: (M, d) further columns, with key_labels.
-        mask: As in `eliminate`.
-        weights: As in `eliminate`.
-        block: As in `eliminate`.
+        keys: (M, d) more columns, of a queue for example.
+        key_labels: (M,) or (G, M) classes of the keys; without them keys have no class.
+        mask: True where a column counts, as in `eliminate`.
+        weights: At least 0, as in `eliminate`.
+        block: Scores in memory at once; time and memory as in `in_batch`.
+
+    Returns:
+        (N,) losses, unreduced.
+
+    Raises:
+        NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
+            range.
 
     Example:
         >>> import torch

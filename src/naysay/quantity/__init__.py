@@ -1,4 +1,4 @@
-"""HOW MANY negatives: an estimate of the best k, schedules, and what a k that is not a whole number means."""
+"""HOW MANY negatives: estimates of the best k, schedules, and fractional k."""
 
 from naysay.quantity.effectiveness import Shares, effectiveness, mean_effectiveness, reliability, shares
 from naysay.quantity.estimate import Estimate, estimate
@@ -7,8 +7,7 @@ from naysay.quantity.online import Online
 from naysay.quantity.realise import realise
 from naysay.quantity.schedules import Adaptive, Linear, adaptive
 from naysay.quantity.separation import auc, separation
-from naysay.quantity.simulated import simulated
-from naysay.quantity.turning import TurningSweep, turning_sweep
+from naysay.quantity.simulated import TurningSweep, simulated, turning_sweep
 
 __all__ = [
     "Adaptive",

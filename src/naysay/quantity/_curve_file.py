@@ -1,4 +1,4 @@
-"""A curve of AUCs from what stands on the command line: numbers, or a file of CSV, JSON or NumPy."""
+"""Read a curve of AUCs from the command line: numbers, or a CSV, JSON or NumPy file."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from naysay.checks import check_one_of, raise_invalid, shown
-from naysay.quantity._weight import Floats
+from naysay.checks import check_one_of, is_number, raise_invalid, shown
+from naysay.files import first_line
+from naysay.quantity.separation import Floats
 
-_OPTION = "--val-auc"
 _NAMES = ("val_auc", "auc")  # in this order, where a file has both
-_RULE = "numbers between 0 and 1"
 
 
 def read_curve(text: str, column: str = "") -> Floats:
-    """(T,) AUCs of `text`: numbers separated by commas, or the name of a file.
+    """Return the (T,) AUCs of `text`: numbers separated by commas, or the name of a file.
 
     A file that ends in .json holds a list of numbers, one that ends in .npy an array (T,); any other is CSV.
 
     Args:
-        column: Which column of a CSV file with several; without it, val_auc or auc. A file without a header has
-            columns 1, 2 and so on.
+        text: The numbers, or the path.
+        column: The column of a CSV file with several; by default val_auc or auc. Without a header the columns are
+            called 1, 2 and so on.
 
     Example:
         >>> read_curve("0.52, 0.61,0.66").tolist()
@@ -35,9 +35,9 @@ def read_curve(text: str, column: str = "") -> Floats:
     if _number(text.split(",")[0]) is not None:
         kind = "numbers"
     elif not _is_file(text):
-        raise_invalid(_OPTION, "an existing file, or numbers separated by commas", shown(text))
+        raise_invalid("val_auc", "an existing file, or numbers separated by commas", shown(text))
     if column and kind in ("numbers", ".json", ".npy"):
-        raise_invalid("--column", "left out, unless --val-auc is a CSV file", shown(column))
+        raise_invalid("column", "left out, unless `val_auc` is a CSV file", shown(column))
     if kind == "numbers":
         return _checked(list(enumerate(text.split(","), 1)), "place")
     if kind == ".npy":
@@ -60,69 +60,71 @@ def _from_csv(path: str, column: str) -> Floats:
             reader = csv.reader(file)
             rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise_invalid(_OPTION, "a readable CSV file", f"{shown(path)} ({error})")
+        raise_invalid("val_auc", "a readable CSV file", f"{shown(path)} ({first_line(error)})")
     rows = [(line, cells) for line, cells in rows if any(cells)]
     if not rows:
-        raise_invalid(_OPTION, "a file with at least one AUC", f"{shown(path)}, which is empty")
+        raise_invalid("val_auc", "a file with at least one AUC", f"{shown(path)}, which is empty")
     first = rows[0][1]
     has_header = any(_number(cell) is None for cell in first)
     names = first if has_header else [str(place) for place in range(1, len(first) + 1)]
     chosen = _column(names, column)
     values = [(line, cells[chosen] if chosen < len(cells) else "") for line, cells in rows[has_header:]]
     if not values:
-        raise_invalid(_OPTION, "a file with at least one AUC", f"{shown(path)}, which has a header only")
+        raise_invalid("val_auc", "a file with at least one AUC", f"{shown(path)}, which has a header only")
     return _checked(values, "line")
 
 
 def _column(names: list[str], wanted: str) -> int:
     """The place of the column to read."""
     if wanted:
-        check_one_of("--column", wanted, names)
+        check_one_of("column", wanted, names)
         if names.count(wanted) > 1:
-            raise_invalid("--column", "a column that is there once", f"{wanted!r}, {names.count(wanted)} times")
+            raise_invalid("column", "a column that is there once", f"{wanted!r}, {names.count(wanted)} times")
         return names.index(wanted)
     if len(names) == 1:
         return 0
     lower = [name.lower() for name in names]
-    found = [lower.index(name) for name in _NAMES if lower.count(name) == 1]
-    if not found:
+    usual = [lower.index(name) for name in _NAMES if lower.count(name) == 1]
+    if not usual:
         got = "columns " + ", ".join(map(repr, names))
-        raise_invalid(_OPTION, "one column, or one that is named auc or val_auc", got, "Choose with --column.")
-    return found[0]
+        raise_invalid("val_auc", "one column, or one that is named auc or val_auc", got, "Choose one with `column`.")
+    return usual[0]
 
 
 def _from_json(path: str) -> Floats:
     try:
-        found: Any = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        values: Any = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
-        raise_invalid(_OPTION, "a readable JSON file", f"{shown(path)} ({error})")
-    if not isinstance(found, list) or not found:
-        raise_invalid(_OPTION, "a JSON list of at least one AUC", shown(found))
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
-        raise_invalid(_OPTION, "a JSON list of numbers", shown(found))
-    return _checked([(place, repr(value)) for place, value in enumerate(found, 1)], "place")
+        raise_invalid("val_auc", "a readable JSON file", f"{shown(path)} ({first_line(error)})")
+    if not isinstance(values, list) or not values:
+        raise_invalid("val_auc", "a JSON list of at least one AUC", shown(values))
+    if not all(map(is_number, values)):
+        raise_invalid("val_auc", "a JSON list of numbers", shown(values))
+    return _checked([(place, repr(value)) for place, value in enumerate(values, 1)], "place")
 
 
 def _from_numpy(path: str) -> Floats:
     try:
         with Path(path).open("rb") as file:
-            found = np.lib.format.read_array(file, allow_pickle=False)
+            values = np.lib.format.read_array(file, allow_pickle=False)
     except Exception as error:  # of many kinds: NumPy parses a damaged header with Python's own tokeniser
-        raise_invalid(
-            _OPTION, "a readable NumPy file", f"{shown(path)} ({(str(error).splitlines() or ['damaged'])[0]})"
-        )
-    if found.ndim != 1 or found.dtype.kind not in "iuf" or not found.size:
-        raise_invalid(_OPTION, "an array (T,) of at least one number", f"shape {found.shape} of {found.dtype}")
-    return _checked([(place, repr(value)) for place, value in enumerate(found.tolist(), 1)], "place")
+        raise_invalid("val_auc", "a readable NumPy file", f"{shown(path)} ({first_line(error)})")
+    if values.ndim != 1 or values.dtype.kind not in "iuf" or not values.size:
+        raise_invalid("val_auc", "an array (T,) of at least one number", f"shape {values.shape} of {values.dtype}")
+    return _checked([(place, repr(value)) for place, value in enumerate(values.tolist(), 1)], "place")
 
 
 def _checked(values: Sequence[tuple[int, str]], what: str) -> Floats:
-    """The values as floats; the first that is no AUC is refused with its line or place, and how many there are."""
+    """Return the values as floats, or raise with the first that is not an AUC and how many there are."""
     floats = [_number(value) for _, value in values]
     bad = [row for row, value in enumerate(floats) if value is None or not 0 <= value <= 1]
     if bad:
         place, value = values[bad[0]]
-        raise_invalid(_OPTION, _RULE, f"{shown(value)} at {what} {place} ({len(bad)} such {what}{'s'[: len(bad) > 1]})")
+        raise_invalid(
+            "val_auc",
+            "numbers between 0 and 1",
+            f"{shown(value)} at {what} {place} ({len(bad)} such {what}{'s'[: len(bad) > 1]})",
+        )
     return np.array(floats, np.float64)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from naysay.plots import stacked
 from naysay.quantity.effectiveness import effectiveness, mean_effectiveness, shares
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.schedules import adaptive
@@ -21,9 +22,9 @@ from naysay.quantity.simulated import simulated
 WEIGHTS = (0.8, 0.85, 0.9, 0.95)
 STAGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEPARATIONS = tuple(round(tenth / 10, 1) for tenth in range(3, 46))
-_FIG_5_MOST = 10_000
-_POINTS = 160  # of a curve over k: more than the picture has room for
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
+_FIG_5_K_MAX = 10_000
+_POINTS = 160  # of a curve over k, more than the picture resolves
+# Okabe and Ito's colours, distinguishable for colour-blind readers.
 _BLACK, _BLUE, _RED, _GREEN, _PINK = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 _ORANGE, _GREY = "#E69F00", "#767676"
 Spec = dict[str, Any]
@@ -31,7 +32,7 @@ _APART: Spec = {"scale": {"color": "independent", "strokeDash": "independent"}}
 
 
 def figure(runs: Sequence[tuple[str, Estimate]]) -> Spec:
-    """All panels for all runs: two rows for each, and one row that they share. Names are data, never read as markup."""
+    """Return all panels: two rows for each run, and one row for all. Names are data, never read as markup."""
     rows = [_of_run(name, found) for name, found in runs]
     weight = runs[0][1].weight
     known = [
@@ -40,27 +41,10 @@ def figure(runs: Sequence[tuple[str, Estimate]]) -> Spec:
         if np.isfinite(found.separation)
     ]
     shared = _beside([_best_by_separation(weight, known), _auc_by_separation(known)], 70)
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "background": "white",
-        "padding": 16,
-        "vconcat": [*rows, {"title": _title("Over all separations"), **shared}],
-        "spacing": 36,
-        "resolve": _APART,
-        "config": {
-            "font": "sans-serif",
-            "axis": {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": "#e6e6e6"},
-            "title": {
-                "fontSize": 14,
-                "anchor": "start",
-                "fontWeight": "normal",
-                "subtitleFontSize": 12,
-                "subtitleColor": "#555",
-            },
-            "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "symbolStrokeWidth": 3},
-            "view": {"stroke": "#cccccc"},
-        },
-    }
+    rows.append({"title": _title("Over all separations"), **shared})
+    spec = stacked(rows, spacing=36)
+    spec["config"]["legend"]["symbolStrokeWidth"] = 3
+    return {**spec, "resolve": _APART}
 
 
 def _of_run(name: str, found: Estimate) -> Spec:
@@ -196,13 +180,13 @@ def _stage(found: Estimate, stage: float) -> Spec:
 
 def _best_by_separation(weight: float, known: list[Spec]) -> Spec:
     """Fig. 5: the best k of a simulated run over the separation of the labels; those at the edge are left out."""
-    found = {mu: estimate(auc(mu), auc(simulated(mu)), weight=weight, k_max=_FIG_5_MOST) for mu in SEPARATIONS}
+    found = {mu: estimate(auc(mu), auc(simulated(mu)), weight=weight, k_max=_FIG_5_K_MAX) for mu in SEPARATIONS}
     values = [{"separation": mu, "k": best.k} for mu, best in found.items() if not best.at_edge]
     y = {
         "field": "k",
         "type": "quantitative",
         "title": "best k",
-        "scale": {"type": "log", "domain": [1, _FIG_5_MOST]},
+        "scale": {"type": "log", "domain": [1, _FIG_5_K_MAX]},
         "axis": {"values": [1, 10, 100, 1000, 10_000], "format": "~s"},
     }
     return _over_separation(f"Best k of a simulated run, weight {weight:g}", values, y, known, 5)

@@ -1,15 +1,15 @@
-"""The learning curve of a run, fitted to its probes: mu'(t) = start + (end - start)(1 - e^(-t / tau)).
+"""Fit the learning curve of a run to its probes: mu'(t) = start + (end - start)(1 - e^(-t / tau)).
 
-An AUC that is worth c comparisons is treated as c coin tosses with chance Phi(mu'(t) / sqrt 2), and the curve is the
-one of largest likelihood. Least squares on the separations sqrt(2) Phi^-1(AUC) would be nearly the same where AUCs are
-moderate, and undefined where a probe has an AUC of 1, which small probes of good models have.
+An AUC of c effective comparisons is treated as c coin tosses with chance Phi(mu'(t) / sqrt 2), and the curve is the
+maximum-likelihood one. Least squares on the separations sqrt(2) Phi^-1(AUC) would be nearly the same for moderate
+AUCs, and undefined for an AUC of 1, which small probes of good models have.
 
 With t in units of the last probe, u = t / last, the curve is written start + rise g(u), where
 
     g(u) = (1 - e^(-rate u)) / (1 - e^(-rate))        rate = last / tau
 
-so rise is what was seen and rate how much it has slowed down. rate 0 is a straight line, where end and tau are infinite
-but nothing is singular; at rate 1 the last probe is at tau, and 63 % of the way was seen.
+so rise is the observed increase and rate how much it has slowed down. rate 0 is a straight line: end and tau are
+infinite, but nothing is singular. At rate 1 the last probe is at tau, 63 % of the way.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 
-MOST = 8.0  # of a separation: beyond it an AUC differs from 1 by less than 1e-8
+MAX_SEPARATION = 8.0  # beyond it an AUC differs from 1 by less than 1e-8
+RISE, RATE = 1, 2  # places in Fit.numbers; the start is at 0
 _RATES = (-16.0, -4.0, -1.0, *np.geomspace(0.1, 300, 30).tolist())  # the search begins at the best of them
-_GAIN = 6.63  # of the deviance, by a start that is not 0: chance exceeds it once in a hundred curves
-_ALIKE = 2.33  # standard deviations: chance puts neighbours on the same side so often once in a hundred curves
+_GAIN = 6.63  # chi-square quantile: a start that is not 0 gains more by chance in 1 % of curves
+_BEND = 2.33  # normal quantile: neighbouring residuals agree more by chance in 1 % of curves
 _TRIES = 100
 
 
@@ -31,21 +32,19 @@ _TRIES = 100
 class Fit:
     """A fitted curve and its error.
 
-    start, rise, rate   its three numbers, also as `numbers`; the start is 0 unless the probes speak against it
-
-    Args:
+    Attributes:
+        numbers: (3,) start, rise and rate; the start is 0 unless the probes contradict it.
         last: The step of the last probe.
-        covariance: (3, 3) of the three.
-        scatter: How many times the probes scatter as much as their errors say (a variance), at least 1; the
-            covariance has it in.
-        bent: How far the probes bend away from the curve, as a share of its rise; 0 if scatter explains it.
+        covariance: (3, 3) of the three, with the scatter included.
+        scatter: The variance of the probes around the curve over that expected from their errors, at least 1.
+        bend: How far the probes deviate systematically from the curve, as a share of its rise; 0 if within chance.
     """
 
     numbers: Floats
     last: float
     covariance: Floats
     scatter: float
-    bent: float
+    bend: float
 
     @property
     def start(self) -> float:
@@ -59,25 +58,25 @@ class Fit:
 
     @property
     def end(self) -> float:
-        """What mu' tends to."""
+        """The limit of mu'."""
         return float(end_of(self.numbers))
 
     def drawn(self, normals: Floats) -> Floats:
-        """The fit, and (draws, 3) others that the probes leave open, from (draws, 3) standard normal numbers."""
+        """Return the fit, and (draws, 3) curves drawn from its error, given (draws, 3) standard normal numbers."""
         values, vectors = np.linalg.eigh(self.covariance)
         spread = normals @ (vectors * np.sqrt(np.maximum(values, 0))).T
         drawn = np.vstack([self.numbers, self.numbers + spread])
-        drawn[:, 2] = np.maximum(drawn[:, 2], 1e-3)  # an end there must be, be it out of sight
+        drawn[:, 2] = np.maximum(drawn[:, 2], 1e-3)  # the curve must have an end
         return drawn
 
-    def sure(self, which: int, least: float, errors: float) -> bool:
-        """Whether number `which` is above `least` by more than so many standard errors."""
-        return bool(self.numbers[which] - least > errors * np.sqrt(self.covariance[which, which]))
+    def is_above(self, which: int, bound: float, errors: float) -> bool:
+        """Whether number `which` is above `bound` by more than `errors` standard errors."""
+        return bool(self.numbers[which] - bound > errors * np.sqrt(self.covariance[which, which]))
 
 
 def end_of(numbers: Floats) -> Floats:
-    """The ends of curves (..., 3), none beyond what an AUC can tell."""
-    return np.minimum(numbers[..., 0] - numbers[..., 1] / np.expm1(-numbers[..., 2]), MOST)
+    """The limits of curves (..., 3), at most MAX_SEPARATION."""
+    return np.minimum(numbers[..., 0] - numbers[..., 1] / np.expm1(-numbers[..., 2]), MAX_SEPARATION)
 
 
 def tau_of(numbers: Floats, last: float) -> Floats:
@@ -86,21 +85,23 @@ def tau_of(numbers: Floats, last: float) -> Floats:
 
 
 def reached(numbers: Floats, share: Floats) -> Floats:
-    """What curves (..., 3) have reached at shares (..., points) of the last step."""
+    """The separations of curves (..., 3) at shares (..., points) of the last step."""
     rate = np.where(numbers[..., 2] == 0, 1e-9, numbers[..., 2])[..., None]
     growth = np.expm1(-rate * share) / np.expm1(-rate)
-    return np.asarray(np.clip(numbers[..., :1] + numbers[..., 1:2] * growth, -MOST, MOST))
+    return np.asarray(np.clip(numbers[..., :1] + numbers[..., 1:2] * growth, -MAX_SEPARATION, MAX_SEPARATION))
 
 
 def fit(steps: Floats, auc: Floats, comparisons: Floats, *, same_pairs: bool = False) -> Fit:
-    """The curve through probes (P,) at `steps`, of which the last is above 0.
+    """Fit the curve to probes (P,) at `steps`, of which the last is above 0.
 
     The start is 0, chance, unless a start that is fitted lowers the deviance by more than 6.63 times the scatter.
 
     Args:
-        same_pairs: Whether all probes scored the same pairs; their errors then move together, and a common shift by
-            one standard error is added to the covariance. Whatever the correlation, from none to full, the sum of
-            both is enough.
+        steps: (P,) the step of each probe.
+        auc: (P,) its AUC.
+        comparisons: (P,) its number of effective comparisons.
+        same_pairs: Whether all probes scored the same pairs. Their errors are then correlated, and a common shift by
+            one standard error is added to the covariance, which is enough for any correlation from 0 to 1.
     """
     last = float(steps.max())
     probes = (steps / last, auc, comparisons)
@@ -121,11 +122,11 @@ def fit(steps: Floats, auc: Floats, comparisons: Floats, *, same_pairs: bool = F
         part = part + np.multiply.outer(shift, shift)
     covariance = np.zeros((3, 3))
     covariance[np.ix_(columns, columns)] = part
-    return Fit(numbers, last, covariance, scatter, _bent(weight, gaps, scatter) / max(abs(numbers[1]), 1e-9))
+    return Fit(numbers, last, covariance, scatter, _bend(weight, gaps, scatter) / max(abs(numbers[1]), 1e-9))
 
 
 def _climb(probes: tuple[Floats, Floats, Floats], columns: list[int]) -> Floats:
-    """The numbers of largest likelihood among `columns`, the others 0: Fisher scoring, damped where it overshoots."""
+    """The maximum-likelihood numbers in `columns`, the others 0: Fisher scoring, damped where it overshoots."""
     numbers = _begin(probes, columns)
     best, damping = float(_deviance(numbers, probes)), 1e-4
     for _ in range(_TRIES):
@@ -135,11 +136,11 @@ def _climb(probes: tuple[Floats, Floats, Floats], columns: list[int]) -> Floats:
         step = _inverse(information + damping * np.diag(np.diag(information))) @ (slopes.T @ (weight * gaps))
         trial = numbers.copy()
         trial[columns] += step
-        trial = np.clip(trial, (-MOST, -MOST, -50.0), (MOST, MOST, 500.0))
+        trial = np.clip(trial, (-MAX_SEPARATION, -MAX_SEPARATION, -50.0), (MAX_SEPARATION, MAX_SEPARATION, 500.0))
         deviance = float(_deviance(trial, probes))
         if deviance > best:
             damping *= 10
-            if damping > 1e8:  # no step is short enough: this is the top, as far as a float64 can tell
+            if damping > 1e8:  # no shorter step improves: this is the maximum in float64
                 break
             continue
         moved = np.abs(trial - numbers).max()
@@ -150,7 +151,7 @@ def _climb(probes: tuple[Floats, Floats, Floats], columns: list[int]) -> Floats:
 
 
 def _begin(probes: tuple[Floats, Floats, Floats], columns: list[int]) -> Floats:
-    """Start and rise by least squares on the separations, for the best of some rates; 1 is taken half a toss below."""
+    """Start and rise by least squares on the separations, for the best of some rates; 1 is lowered by half a toss."""
     from scipy.special import ndtri
 
     share, auc, comparisons = probes
@@ -167,7 +168,7 @@ def _begin(probes: tuple[Floats, Floats, Floats], columns: list[int]) -> Floats:
 
 
 def _deviance(numbers: Floats, probes: tuple[Floats, Floats, Floats]) -> Floats:
-    """Twice the log-likelihood that curves (..., 3) lose against the probes' own AUCs."""
+    """Twice the log-likelihood that curves (..., 3) lose against the observed AUCs."""
     from scipy.special import log_ndtr, xlogy
 
     share, auc, comparisons = probes
@@ -188,19 +189,19 @@ def _local(numbers: Floats, probes: tuple[Floats, Floats, Floats]) -> tuple[Floa
     return slopes, comparisons * density**2 / (chance * ndtr(-x)), (auc - chance) / density
 
 
-def _bent(weight: Floats, gaps: Floats, scatter: float) -> float:
-    """How far, in separation, the probes leave the curve together; 0 if neighbours agree no more than by chance.
+def _bend(weight: Floats, gaps: Floats, scatter: float) -> float:
+    """How far, in separation, the probes deviate systematically; 0 if neighbours agree no more than by chance.
 
-    Independent errors have products of neighbours that average 0, whatever their size; a curve of another shape leaves
-    long stretches on one side.
+    Products of neighbouring residuals average 0 if errors are independent; a curve of another shape leaves long
+    stretches of residuals with one sign.
     """
-    pulls = np.sqrt(weight) * gaps
-    together = float((pulls[1:] * pulls[:-1]).sum())
-    if together <= _ALIKE * scatter * np.sqrt(len(pulls)):
+    residuals = np.sqrt(weight) * gaps
+    products = float((residuals[1:] * residuals[:-1]).sum())
+    if products <= _BEND * scatter * np.sqrt(len(residuals)):
         return 0.0
-    return float(np.sqrt(together / np.sqrt(weight[1:] * weight[:-1]).sum()))
+    return float(np.sqrt(products / np.sqrt(weight[1:] * weight[:-1]).sum()))
 
 
 def _inverse(information: Floats) -> Floats:
-    """The inverse; where the probes say nothing, the variance is huge instead of infinite."""
+    """The inverse; a number that the probes do not determine gets a huge variance instead of an infinite one."""
     return np.asarray(np.linalg.inv(information + 1e-9 * np.eye(len(information))), np.float64)

@@ -12,38 +12,38 @@ from functools import lru_cache
 
 import numpy as np
 
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 
 _TAIL = 9.0
-_CELLS = 1 << 18  # exponentials held at once
+_CELLS = 1 << 18  # exponentials computed at once
 _DENSITY = float(1 / np.sqrt(2 * np.pi))
-# Beyond these the answer is 0, even for k = 1, or 1, even for the largest k, as far as a float64 can tell.
-_LEAST, _MOST = -60.0, 50.0
+# In float64 the result is 0 below the first, even for k = 1, and 1 above the second, even for the largest k.
+_MIN_MU, _MAX_MU = -60.0, 50.0
 # For all k at once: fixed nodes that serve k up to 1e7, at which a mu of _CERTAIN still gives 1 in float64.
 _BLOCK, _STEP, _CERTAIN = 128, 1 / 20, 20.0
 
 
 def at(k: Floats, mu: Floats) -> Floats:
-    """P for k broadcast against mu: some hundreds of exponentials each, a block at a time."""
-    counts, means = np.broadcast_arrays(k, np.clip(mu, _LEAST, _MOST))
+    """Return P for k broadcast against mu: some hundreds of exponentials each, a block at a time."""
+    counts, means = np.broadcast_arrays(k, np.clip(mu, _MIN_MU, _MAX_MU))
     shape, counts, means = counts.shape, counts.ravel(), means.ravel()
-    found = np.empty(counts.size)
+    chances = np.empty(counts.size)
     if not counts.size:
-        return found.reshape(shape)
+        return chances.reshape(shape)
     x, log_phi, step = _nodes(float(means.min()), float(means.max()), float(counts.max()))
     rows = max(1, _CELLS // len(x))
     for first in range(0, counts.size, rows):
         part = slice(first, first + rows)
         exponent = np.multiply.outer(counts[part], log_phi)
         exponent -= 0.5 * (x - means[part, None]) ** 2
-        found[part] = np.exp(exponent, out=exponent).sum(axis=1)
-    found *= step * _DENSITY
-    found[means == _MOST] = 1.0
-    return np.minimum(found, 1.0).reshape(shape)  # rounding may leave 1 + 2e-16
+        chances[part] = np.exp(exponent, out=exponent).sum(axis=1)
+    chances *= step * _DENSITY
+    chances[means == _MAX_MU] = 1.0
+    return np.minimum(chances, 1.0).reshape(shape)  # rounding may leave 1 + 2e-16
 
 
-def _nodes(least: float, most: float, k: float) -> tuple[Floats, Floats, float]:
-    """Nodes for mu from `least` to `most` and up to k negatives: x, log Phi(x), and the step between them.
+def _nodes(low: float, high: float, k: float) -> tuple[Floats, Floats, float]:
+    """Nodes for mu from `low` to `high` and up to k negatives: x, log Phi(x), and the step between them.
 
     The derivative k phi / Phi - (x - mu) is positive at mu, and still at mu / 2 if mu < 0; it is negative where x
     exceeds both mu and sqrt(2 ln k) by 1. The peak lies between.
@@ -52,7 +52,7 @@ def _nodes(least: float, most: float, k: float) -> tuple[Floats, Floats, float]:
 
     rise = float(np.sqrt(2 * np.log(k)))
     step = 1 / (4 * (1 + rise))
-    left, right = max(least, least / 2), max(most, rise) + 1
+    left, right = max(low, low / 2), max(high, rise) + 1
     # Not arange(left, right, step), whose steps are rounded to the size of `left`.
     x = left - _TAIL + step * np.arange(np.ceil((right - left + 2 * _TAIL) / step) + 1)
     return x, log_ndtr(x), step
@@ -71,15 +71,15 @@ def for_every_k(curves: Sequence[Floats], k_max: int) -> Floats:
     for row, density in enumerate(densities):
         weights[row, : len(density)] = density
     blocks, width = -(-k_max // _BLOCK), min(k_max, _BLOCK)
-    found = np.empty((blocks, len(curves), width))
+    means = np.empty((blocks, len(curves), width))
     several = max(1, _CELLS // (len(curves) * last))
     for first in range(0, blocks, several):
         part = slice(first, min(first + several, blocks))
         base = np.exp(np.multiply.outer(np.arange(part.start, part.stop) * float(_BLOCK), log_phi[:last]))
-        # A stack of small products: one large one would wake the threads of BLAS, which stall on a busy machine.
-        found[part] = (base[:, None] * weights) @ powers[:last, :width]
+        # A stack of small products: one large one would start the threads of BLAS, which stall on a busy machine.
+        means[part] = (base[:, None] * weights) @ powers[:last, :width]
     certain = np.array([np.mean(points >= _CERTAIN) for points in curves])
-    return np.asarray(found.swapaxes(0, 1).reshape(len(curves), -1)[:, :k_max] + certain[:, None])
+    return np.asarray(means.swapaxes(0, 1).reshape(len(curves), -1)[:, :k_max] + certain[:, None])
 
 
 def _mean_density(x: Floats, points: Floats) -> Floats:
@@ -95,7 +95,7 @@ def _mean_density(x: Floats, points: Floats) -> Floats:
 
 @lru_cache(maxsize=1)
 def _powers() -> tuple[Floats, Floats, Floats]:
-    """Nodes x, log Phi(x), and (nodes, 128) powers Phi(x)^1 to Phi(x)^128: 1 MB, made once."""
+    """Nodes x, log Phi(x), and (nodes, 128) powers Phi(x)^1 to Phi(x)^128: 1 MB, cached."""
     from scipy.special import log_ndtr
 
     x = _STEP * np.arange(np.ceil((_CERTAIN + 2 * _TAIL) / _STEP), dtype=np.float64) - _TAIL

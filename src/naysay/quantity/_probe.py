@@ -1,4 +1,4 @@
-"""One look at a model: the AUC of its scores over uniform negatives, and how much that number is worth."""
+"""A probe of a model: the AUC of its scores over uniform negatives, and its effective sample size."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, first_bad, raise_invalid
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What is kept of a probe; the scores are not.
+    """The summary of a probe; the scores are not stored.
 
-    Args:
+    Attributes:
         auc: The mean over rows of the share of a row's negatives below its positive; a tie counts one half.
         error: The standard error of auc: the standard deviation of the rows' shares over sqrt(rows).
         rows: Rows with at least one negative.
-        comparisons: How many independent comparisons the AUC is worth, auc (1 - auc) / error^2, at least one for
-            each row and at most one for each slot.
+        comparisons: The effective number of independent comparisons, auc (1 - auc) / error^2, at least one for each
+            row and at most one for each slot.
     """
 
     auc: float
@@ -32,22 +32,22 @@ class Probe:
 
 
 def probe(positive: Any, negatives: Any, mask: Any = None) -> Probe:
-    """The AUC of n positives, each against the m negatives of its own row.
+    """Compute the AUC of n positives, each against the m negatives of its own row.
 
     Within rows, not pooled: the paper's AUC is P(A) at k = 1, the chance that a positive is above a negative *of the
     same sample*. InfoNCE never compares two anchors, so a score that is shifted for one anchor changes nothing it
-    learns, but would change a pooled AUC. Rows count alike, however many slots they have.
+    learns, but would change a pooled AUC. Every row has the same weight, however many slots it has.
 
-    Rows are the independent units: negatives of one row meet the same positive, so 8 of them are worth fewer than 8
-    rows. That is what `comparisons` says; an AUC of exactly 0 or 1 shows no spread, and is worth its rows.
+    Rows are the independent units: negatives of one row share a positive, so 8 of them count less than 8 rows
+    (`comparisons`). An AUC of exactly 0 or 1 has no spread, and counts one comparison for each row.
 
     Cost: O(n m), and 9 bytes a slot while it runs.
 
     Args:
         positive: (n,) scores, NumPy or torch.
         negatives: (n, m) scores of uniform negatives.
-        mask: (n, m) whether a slot holds a negative (`Negatives.mask`); None: all do. Scores elsewhere are not
-            read.
+        mask: (n, m) whether a slot holds a negative (`Negatives.mask`); None: all do. Scores of other slots
+            are ignored.
     """
     firsts, others, use = _scores(positive, negatives, mask)
     points = (others < firsts[:, None]) + 0.5 * (others == firsts[:, None])
@@ -55,16 +55,16 @@ def probe(positive: Any, negatives: Any, mask: Any = None) -> Probe:
     filled = slots > 0
     rows = int(filled.sum())
     if rows < 2:
-        advice = "Probe some hundred pairs."
+        advice = "Score some hundred pairs."
         raise_invalid("negatives", "scores for at least 2 rows", f"{rows} of {len(firsts)} rows", advice)
     shares = np.where(use, points, 0.0).sum(axis=1)[filled] / slots[filled]
     auc, error = float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(rows))
-    worth = auc * (1 - auc) / error**2 if error > 0 else float(rows)
-    return Probe(auc, error, rows, float(np.clip(worth, rows, slots.sum())))
+    effective = auc * (1 - auc) / error**2 if error > 0 else float(rows)
+    return Probe(auc, error, rows, float(np.clip(effective, rows, slots.sum())))
 
 
 def _scores(positive: Any, negatives: Any, mask: Any) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Positives (n,), negatives (n, m) and which slots count (n, m), as arrays that fit each other."""
+    """Positives (n,), negatives (n, m) and which slots count (n, m), as checked arrays."""
     firsts, others = (
         as_array(name, to_numpy(values)) for name, values in (("positive", positive), ("negatives", negatives))
     )

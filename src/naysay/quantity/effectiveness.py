@@ -1,10 +1,10 @@
-"""The paper's model of a training sample: one positive, k negatives, and whether labels and model agree about them.
+"""Training effectiveness: the paper's model of one positive with k negatives, and of what training gains from them.
 
     A      the label is reliable: the positive's true score is above those of all k negatives
-           P(A) = integral phi(x - mu) Phi(x)^k dx                                               its Eq. 3
-    B      the same of the model's scores, with mu' in place of mu                               its Eq. 4
-    good = P(A) (1 - P(B))     bad = P(B) (1 - P(A))     easy = 1 - good - bad                   its Eq. 5
-    v    = w (good - bad) + (1 - w) easy                                                         its Eq. 6
+           P(A) = integral phi(x - mu) Phi(x)^k dx                                               Eq. 3
+    B      the same for the model's scores, with mu' in place of mu                              Eq. 4
+    good = P(A) (1 - P(B))     bad = P(B) (1 - P(A))     easy = 1 - good - bad                   Eq. 5
+    v    = w (good - bad) + (1 - w) easy                                                         Eq. 6
 
 mu is the separation of the labels, mu' that of the model (`separation` of an AUC).
 Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need?
@@ -19,14 +19,25 @@ import numpy as np
 
 from naysay.checks import as_floats, check_all, check_number, check_whole, plain_number, public, raise_invalid
 from naysay.quantity._integral import at, for_every_k
-from naysay.quantity._weight import Floats, check_weight
+from naysay.quantity.separation import Floats
 
-MOST = 10_000_000  # of k_max: the curve takes 8 bytes for each k
+MAX_K_MAX = 10_000_000  # the curve takes 8 bytes for each k
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """The expected shares of training samples that are good, bad and easy; they add up to 1."""
+    """The expected shares of training samples that are good, bad and easy; they add up to 1.
+
+    Attributes:
+        good: The label is reliable and the model is still wrong: training helps.
+        bad: The label is wrong and the model is right: training harms.
+        easy: Label and model agree.
+
+    Example:
+        >>> now = shares(4, 1.0, 0.5)
+        >>> round(now.good + now.bad + now.easy, 12)
+        1.0
+    """
 
     good: Any
     bad: Any
@@ -35,16 +46,22 @@ class Shares:
 
 @public
 def reliability(k: Any, separation: Any) -> Any:
-    """P(A) = integral phi(x - separation) Phi(x)^k dx: the chance that a positive beats all of its k negatives.
+    """Return P(A) = integral phi(x - separation) Phi(x)^k dx: the chance that a positive beats all of its k negatives.
 
     Exact cases: separation 0 gives 1 / (k + 1); k = 1 gives Phi(separation / sqrt 2), the AUC.
 
-    By the trapezoid rule, in log space. The relative error is below 1e-12 for k up to 1e12 and separations from -20 to
-    20, against mpmath. Cost: some hundreds of exponentials for each pair, in blocks of 2 MB.
+    Computed by the trapezoid rule in log space. The relative error is below 1e-12 for k up to 1e12 and separations from
+    -20 to 20, against mpmath. Cost: some hundreds of exponentials for each pair, in blocks of 2 MB.
 
     Args:
         k: Numbers of at least 1, whole or not, broadcast against `separation`.
-        separation: Numbers, negative ones too; inf gives 1 and -inf gives 0.
+        separation: Numbers, which may be negative; inf gives 1 and -inf gives 0.
+
+    Returns:
+        A float if both are numbers, else a float64 array of the broadcast shape.
+
+    Raises:
+        NaysayError: If k is below 1 or infinite, a value is NaN, or the shapes do not broadcast.
 
     Example:
         >>> round(reliability(4, 0.0), 10), round(reliability(4, 1.0), 4)
@@ -55,11 +72,18 @@ def reliability(k: Any, separation: Any) -> Any:
 
 @public
 def shares(k: Any, separation: Any, reached: Any) -> Shares:
-    """How many samples are good, bad and easy with k negatives; all three arguments are broadcast.
+    """Return the expected shares of good, bad and easy samples with k negatives. The arguments are broadcast.
 
     Args:
-        separation: Mu of the labels.
-        reached: Mu' of the model so far.
+        k: Numbers of at least 1.
+        separation: mu, the separation of the labels.
+        reached: mu', the separation that the model has reached so far.
+
+    Returns:
+        Floats or arrays `good`, `bad` and `easy`.
+
+    Raises:
+        NaysayError: If k is below 1 or infinite, a value is NaN, or the shapes do not broadcast.
 
     Example:
         >>> now = shares(4, 1.0, 0.5)
@@ -72,11 +96,23 @@ def shares(k: Any, separation: Any, reached: Any) -> Shares:
 
 @public
 def effectiveness(k: Any, separation: Any, reached: Any, *, weight: float = 0.9) -> Any:
-    """Training effectiveness at one moment: v = weight (good - bad) + (1 - weight) easy, the first three broadcast.
+    """Return the training effectiveness at one moment: v = weight (good - bad) + (1 - weight) easy.
 
-    v tends to 1 - weight as k grows, whatever the separations: then nearly all samples are unreliable by labels and by
-    model alike, and those count as easy. So the best k of a single moment may run away; average over a run instead
-    (`mean_effectiveness`).
+    v tends to 1 - weight as k grows, whatever the separations: with very many negatives, nearly all samples are
+    unreliable for labels and model alike, and count as easy. So the best k of a single moment may be unbounded; average
+    over a run instead (`mean_effectiveness`).
+
+    Args:
+        k: Numbers of at least 1, broadcast against the next two.
+        separation: mu, the separation of the labels.
+        reached: mu', the separation that the model has reached.
+        weight: w, the weight of good and bad samples against easy ones, in (0, 1).
+
+    Returns:
+        A float if all are numbers, else a float64 array of the broadcast shape.
+
+    Raises:
+        NaysayError: If `weight` is outside (0, 1), k is below 1, a value is NaN, or the shapes do not broadcast.
 
     Example:
         >>> round(effectiveness(4, 1.0, 0.5), 4)
@@ -89,18 +125,26 @@ def effectiveness(k: Any, separation: Any, reached: Any, *, weight: float = 0.9)
 
 @public
 def mean_effectiveness(separation: float, reached: Any, *, weight: float = 0.9, k_max: int = 1000) -> Floats:
-    """(k_max,) float64: the plain mean of v over a run, for every whole k from 1 to k_max.
+    """Return the mean of v over a run, for every whole k from 1 to k_max.
 
     v is linear in P(B), so the mean over the run needs one integral for each k, not T of them: that of Phi^k times the
-    mean of the T densities. The powers of Phi on fixed nodes are made once and kept (1 MB). The absolute error is below
-    1e-13. From k of about 1,000,000 on, v at neighbouring k differs by less, and which of them is best is left open.
+    mean of the T densities. The powers of Phi on fixed nodes are computed once and cached (1 MB). The absolute error is
+    below 1e-13. From k of about 1,000,000 on, v at neighbouring k differs by less than that.
 
     Cost: exponentials in O(T) and products of matrices in O(k_max), with a few hundred nodes for either.
 
     Args:
-        separation: Mu of the labels, one number.
+        separation: mu, the separation of the labels; one number.
         reached: (T,) the model's mu' through the run.
+        weight: w, the weight of good and bad samples against easy ones, in (0, 1).
         k_max: At most 10,000,000.
+
+    Returns:
+        (k_max,) float64: v at k = 1, 2, ... k_max.
+
+    Raises:
+        NaysayError: If `reached` is empty or not one-dimensional, a value is NaN, or `weight` or `k_max` is out of
+            range.
 
     Example:
         >>> mean_effectiveness(1.0, [0.0, 0.5, 0.8], k_max=6).round(4).tolist()
@@ -111,8 +155,13 @@ def mean_effectiveness(separation: float, reached: Any, *, weight: float = 0.9, 
     return run_mean(mu, points, check_weight(weight), check_k_max(k_max))
 
 
+def check_weight(weight: Any) -> float:
+    """Return the weight of good and bad samples against easy ones, which must be in (0, 1)."""
+    return check_number("weight", weight, above=0, below=1, advice="The paper recommends 0.9.")
+
+
 def check_points(parameter: str, points: Floats) -> Floats:
-    """Refuse a curve that is not (T,) with at least one point."""
+    """Raise unless the curve is (T,) with at least one point."""
     if points.ndim != 1:
         raise_invalid(parameter, "of shape (T,)", f"shape {points.shape}")
     if not points.size:
@@ -121,15 +170,15 @@ def check_points(parameter: str, points: Floats) -> Floats:
 
 
 def check_k_max(k_max: Any) -> int:
-    """The largest k to look at, as an int."""
+    """Return the largest k to try, as an int."""
     largest = check_whole("k_max", k_max, 1)
-    if largest > MOST:
-        raise_invalid("k_max", f"at most {MOST}", largest)
+    if largest > MAX_K_MAX:
+        raise_invalid("k_max", f"at most {MAX_K_MAX}", largest)
     return largest
 
 
 def run_mean(separation: float, reached: Floats, weight: float, k_max: int) -> Floats:
-    """`mean_effectiveness` of arguments that are checked."""
+    """`mean_effectiveness` of checked arguments."""
     a, b = for_every_k([np.array([separation]), reached], k_max)
     return np.asarray(weight * (a - b) + (1 - weight) * (1 - a - b + 2 * a * b))
 
@@ -141,7 +190,7 @@ def _shares(k: Any, separation: Any, reached: Any) -> tuple[Floats, Floats, Floa
     try:
         good, bad = np.asarray(a * (1 - b)), np.asarray(b * (1 - a))
     except ValueError:
-        raise_invalid("reached", "broadcastable against the others", f"shape {b.shape} against {a.shape}")
+        raise_invalid("reached", "broadcastable against `k` and `separation`", f"shape {b.shape} against {a.shape}")
     return good, bad, np.asarray(1 - good - bad)
 
 

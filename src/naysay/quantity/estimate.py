@@ -7,30 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from naysay.checks import as_floats, check_all, check_number, public, raise_invalid
-from naysay.quantity._weight import Floats, check_weight
-from naysay.quantity.effectiveness import check_k_max, check_points, run_mean
-from naysay.quantity.separation import separation
+from naysay.checks import as_floats, check_all, check_number, public
+from naysay.quantity.effectiveness import check_k_max, check_points, check_weight, run_mean
+from naysay.quantity.separation import Floats, separation
 
-_FLAT = 0.01  # of the best v: what counts as hardly worse
-_EASY = 1.05  # times (1 - weight): what counts as hardly above
+_FLAT = 0.01  # v within this share of the best counts as equally good
+_EASY = 1.05  # v below this times (1 - weight) comes from easy samples
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """The best k of a run, and how much it matters.
+    """The best k of a run, and how sharp the optimum is.
 
-    Args:
-        k: The best whole number from 1 to k_max; the smallest, if several are.
+    Attributes:
+        k: The best whole number from 1 to k_max; the smallest, if several are equally good.
         curve: (k_max,) float64: v at k = 1 to k_max, the mean over the run.
-        at_edge: Whether k is k_max itself: v may still rise beyond, so k is what you allowed and no optimum.
-        flat: (low, high): all k between them give v within 1 % of the best, so take the cheapest.
-        separation: Mu of the labels, from the training AUC.
+        at_edge: Whether k equals k_max: v may rise further, so k is the limit and not an optimum.
+        flat: (low, high): every k between them gives v within 1 % of the best, so take the cheapest.
+        separation: mu of the labels, from the training AUC.
         reached: (T,) mu' of the model, from the validation AUCs.
-        weight: W, as given.
+        weight: The weight w that was used.
         carried_by_easy: Whether v(k) is less than 5 % above 1 - weight, to which v tends for large k whatever the
-            data: then good samples hardly outweigh bad ones, and k says little.
-        notes: A sentence for each thing that makes the answer less sure.
+            data: good samples then hardly outweigh bad ones, and k is not informative.
+        notes: A sentence for each reason to doubt the result.
+
+    Example:
+        >>> found = estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66])
+        >>> found.k, found.curve.shape, found.notes
+        (3, (1000,), ())
     """
 
     k: int
@@ -46,34 +50,37 @@ class Estimate:
 
 @public
 def estimate(train_auc: float, val_auc: Any, *, weight: float = 0.9, k_max: int = 1000) -> Estimate:
-    """The number of negatives per positive that makes the most of noisy labels (Wu, Wu and Huang, Eq. 3 to 7).
+    """Estimate how many negatives per positive are best for noisy labels (Wu, Wu and Huang, Eq. 3 to 7).
 
-    AUCs are over uniform negatives; over hard ones, or from a run with k above 1, they are not what the formulas mean.
-    Validation below 0.5 (worse than chance) or above the training AUC (more reliable than the labels; 1 is always
-    reliable) is answered as the formulas have it, with a note.
+    The AUCs must be measured over uniform negatives, in a run with k = 1; the formulas do not hold for others. A
+    validation AUC below 0.5 (worse than chance) or above the training AUC (more reliable than the labels) is used as
+    it is, with a note.
 
     Cost: that of `mean_effectiveness`.
 
     Args:
         train_auc: AUC on the training data at convergence, before overfitting, from a run with one uniform negative
-            per positive: how reliable the labels are. Above 0.5; 1 means labels without noise, for which every
+            per positive: the reliability of the labels. Above 0.5; 1 means labels without noise, for which every
             negative helps (if weight is above 0.5) and k = k_max.
         val_auc: (T,) AUC on validation data through that run, up to convergence and no further, at even intervals;
             or one number, for one moment.
-        weight: W of good and bad samples against easy ones, in (0, 1).
+        weight: w, the weight of good and bad samples against easy ones, in (0, 1).
         k_max: All whole numbers from 1 to k_max are tried; at most 10,000,000.
+
+    Returns:
+        The best k, the curve of v over k, and notes.
+
+    Raises:
+        NaysayError: If an AUC is outside [0, 1], `train_auc` is not above 0.5, `val_auc` is empty, or `weight` or
+            `k_max` is out of range.
 
     Example:
         >>> found = estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66, 0.7, 0.72])
         >>> found.k, found.flat, found.at_edge
         (4, (3, 5), False)
     """
-    trained = check_number("train_auc", train_auc)
-    if not 0 <= trained <= 1:
-        raise_invalid("train_auc", "between 0 and 1", trained)
-    if trained <= 0.5:
-        advice = "At 0.5 labels carry no information, and no number of negatives helps."
-        raise_invalid("train_auc", "above 0.5", trained, advice)
+    advice = "At 0.5 labels carry no information, and no number of negatives helps."
+    trained = check_number("train_auc", train_auc, above=0.5, at_most=1, advice=advice)
     values = np.atleast_1d(as_floats("val_auc", val_auc))
     check_all("val_auc", values, (values >= 0) & (values <= 1), "between 0 and 1")
     points = check_points("val_auc", values)
@@ -98,16 +105,16 @@ def _flat(curve: Floats, best: int) -> tuple[int, int]:
 
 
 def _notes(trained: float, points: Floats, k: int, k_max: int, *, carried: bool) -> list[str]:
-    """What makes the answer less sure, a sentence each."""
+    """Return a sentence for each reason to doubt the result."""
     notes = []
     if k == k_max and trained == 1:
-        notes.append("A training AUC of 1 means labels without noise: every negative helps, and k is k_max.")
+        notes.append("A training AUC of 1 means labels without noise: every negative helps, and k equals k_max.")
     elif k == k_max:
-        notes.append(f"The best k is k_max itself ({k_max}), so an optimum may lie beyond: raise k_max to see.")
+        notes.append(f"The best k equals k_max ({k_max}), so the optimum may lie beyond it: raise k_max.")
     if carried:
         notes.append(
-            "v is hardly above 1 - weight, if at all, which any data gives for large k: easy samples carry it, "
-            "and k says little."
+            "v is hardly above 1 - weight, the limit for large k whatever the data: it comes from easy samples, "
+            "and k is not informative."
         )
     above, below = int((points > trained).sum()), int((points < 0.5).sum())
     if above:
@@ -118,9 +125,7 @@ def _notes(trained: float, points: Floats, k: int, k_max: int, *, carried: bool)
     if below:
         notes.append(f"{_counted(below, points)} below 0.5, worse than chance.")
     if len(points) == 1:
-        notes.append(
-            "One validation point is one moment, not a run: the best k of a moment may be far from that of the run."
-        )
+        notes.append("One validation point is one moment: its best k can differ much from that of the whole run.")
     return notes
 
 

@@ -1,4 +1,4 @@
-"""How many negatives, found during the run: probes of uniform negatives, the curve through them, and its best k."""
+"""Estimate k during the run: probes over uniform negatives, a curve fitted to them, and its best k."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from naysay.checks import (
 from naysay.errors import NaysayError
 from naysay.quantity._fit import fit
 from naysay.quantity._probe import probe
-from naysay.quantity._weight import check_weight
-from naysay.quantity.effectiveness import check_k_max
-from naysay.quantity.forecast import OnlineEstimate, outlook
+from naysay.quantity.effectiveness import check_k_max, check_weight
+from naysay.quantity.forecast import OnlineEstimate, forecast
 from naysay.quantity.schedules import adaptive
 
 SPLITS = ("validation", "training")
@@ -37,51 +36,54 @@ _COLUMNS = (
     ("error", np.float64),
     ("comparisons", np.float64),
 )
-LEAST = 5  # steps with a probe: three numbers are fitted at most, and two are left to speak against them
+MIN_STEPS = 5  # with a probe: at most three numbers are fitted, which leaves two degrees of freedom
 
 
 @final
 @public
 class Online:
-    """The k of `estimate`, without the run at k = 1 that it needs: from small probes while the real run goes on.
+    """Estimate k from small probes while the real run goes on, without the run at k = 1 that `estimate` needs.
 
     Every few per cent of the run, and once before step 0, score n pairs with m *uniform* negatives each: held-out pairs
     for "validation", training pairs for "training". Hard negatives, or those that the run trains on, would give another
-    AUC than the formulas mean. What is kept of a probe is its AUC and error.
+    AUC than the formulas mean. Only the AUC of a probe and its error are stored.
 
-    The model's separation is fitted by mu'(t) = start + (end - start)(1 - e^(-t / tau)), start = 0 (chance) unless the
-    probes speak against it, as they do for an encoder that was trained before. k is the best for the mean of v from
-    step 0 to 3 tau or the end of the run, on 60 points. Low, high and regret come from 400 curves drawn by the error
-    of the fit, always with the same normal numbers: equal records give equal answers.
+    The model's separation is fitted by mu'(t) = start + (end - start)(1 - e^(-t / tau)), with start = 0 (chance) unless
+    the probes contradict it, as they do for a pretrained encoder. k is the best for the mean of v from step 0 to 3 tau
+    or the end of the run, on 60 points. The interval and the regret come from 400 curves drawn from the error of the
+    fit, always with the same normal numbers: equal records give equal estimates.
 
-    It cannot tell, and `estimate` refuses, `ready` is False and `why` is the sentence, in this order, while
+    There is no estimate yet (`ready` is False, `why` has the reason, `estimate` raises) while, in this order,
 
-    1. a split that it needs has probes at fewer than 5 steps;
-    2. a curve has not risen beyond its error, or its last probe is not past tau beyond its error: with the confidence
-       asked for, less than 63 % of the way may have been seen, and the end would be a guess;
-    3. the probes bend away from the curve by more than 5 % of its rise, neighbours on the same side more often than
-       once in a hundred by chance: the run is not of the shape assumed;
-    4. with the confidence asked for, k loses more than `tolerance` of v on the curves that the probes leave open. Not
-       the width of the interval decides: where v is flat, a wide interval does no harm.
+    1. a required split has probes at fewer than 5 steps;
+    2. a curve has not risen beyond its error, or its last probe is not past tau beyond its error: at the given
+       confidence, less than 63 % of the rise may have been observed, and the end would be a guess;
+    3. the probes deviate from the curve by more than 5 % of its rise, with neighbours on the same side more often than
+       in 1 % of runs by chance: the run does not have the assumed shape;
+    4. at the given confidence, k loses more than `tolerance` of v on the drawn curves. The width of the interval does
+       not matter: where v is flat, a wide interval does no harm.
 
     Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? Probes and fit are ours, as are the
-    deviations: the run has k above 1, which the paper's has not, and the labels' mu is taken from the same run.
+    deviations: the run has k above 1, unlike the paper's, and the labels' mu is taken from the same run.
 
-    Cost: O(n m) a probe, five numbers to keep it. After a probe the next question costs a fit, O(probes), and a product
-    of matrices of a few million cells; `k_at` is then a lookup.
+    Cost: O(n m) a probe, which is stored as five numbers. The first estimate after a probe costs a fit, O(probes), and
+    a product of matrices of a few million cells; `k_at` is then a lookup.
 
     Args:
-        steps: How many steps the run will have.
-        labels: Where the separation mu of the labels comes from. "training": from probes of training pairs, as the
-            end of their curve; this is the paper's. "validation": from the end of the validation curve, as if the
-            model could become as good as its labels; where these are better, k mostly comes out too low.
-        same_pairs: Whether every probe scores the same pairs and negatives. Their errors then move together, which
-            makes the curve smooth and the interval wider. False: new ones each time, which says more.
-        start: K while it cannot be told; 4 is the least that any label quality gives on the paper's curve.
-        tolerance: How much effectiveness k may lose, as a share.
-        confidence: How sure that has to be; also that of the interval.
-        weight: W of good and bad samples against easy ones.
+        steps: The number of steps of the run.
+        labels: Where the separation mu of the labels comes from. "training": the end of the curve of training
+            probes, as in the paper. "validation": the end of the validation curve, as if the model could become as
+            good as its labels; if these are better, k mostly comes out too low.
+        same_pairs: Whether every probe scores the same pairs and negatives. Their errors are then correlated, which
+            makes the curve smooth and the interval wider. False: new ones each time, which is more informative.
+        start: k while there is no estimate; 4 is the smallest that any label quality gives on the paper's curve.
+        tolerance: The share of the best effectiveness that k may lose.
+        confidence: The confidence of that, and of the interval.
+        weight: w, the weight of good and bad samples against easy ones.
         k_max: All k from 1 to k_max are tried.
+
+    Raises:
+        NaysayError: If an argument is out of range.
 
     Example:
         >>> import naysay as ns
@@ -107,71 +109,84 @@ class Online:
         weight: float = 0.9,
         k_max: int = 1000,
     ) -> None:
-        """Nothing recorded yet."""
+        """Start with no probes."""
         self.steps = check_whole("steps", steps, 1)
         check_one_of("labels", labels, SPLITS[::-1])
         self.labels = labels
         if not isinstance(same_pairs, bool | np.bool_):
             raise_invalid("same_pairs", "True or False", shown(same_pairs))
         self.same_pairs = bool(same_pairs)
-        self.start = check_number("start", start)
-        if not 1 <= self.start < np.inf:
-            raise_invalid("start", "finite and at least 1", start)
-        self.tolerance = _share("tolerance", tolerance, 0)
-        self.confidence = _share("confidence", confidence, 0.5)
+        self.start = check_number("start", start, at_least=1, finite=True)
+        self.tolerance = check_number("tolerance", tolerance, above=0, below=1)
+        self.confidence = check_number("confidence", confidence, above=0.5, below=1)
         self.weight = check_weight(weight)
         self.k_max = check_k_max(k_max)
         self._probes: list[tuple[int, int, float, float, float]] = []  # split, step, auc, error, comparisons
-        self._answer: OnlineEstimate | str | None = None  # what `estimate` gives, or why it refuses
+        self._answer: OnlineEstimate | str | None = None  # the estimate, or why there is none
 
     def record(self, step: int, positive: Any, negatives: Any, split: str = "validation", *, mask: Any = None) -> None:
-        """Keep the AUC of one probe.
+        """Store the AUC of one probe.
 
         Args:
-            step: When it was taken, from 0 (before the first update) to `steps`; never before the last one of its
-                split. Several probes of one step are several looks at it.
+            step: The step of the probe, from 0 (before the first update) to `steps`, and not before the last one of
+                its split. Several probes of one step count as several observations.
             positive: (n,) scores of the pairs, NumPy or torch.
             negatives: (n, m) scores of uniform negatives, those of an anchor in its row.
             split: "validation" (held-out pairs) or "training".
             mask: (n, m) whether a slot holds a negative, `Negatives.mask`; None: all do.
+
+        Raises:
+            NaysayError: If the step is out of range or earlier than the last, the split is not in use, shapes do
+                not fit, a score is not finite, or fewer than 2 rows have negatives.
         """
         at = check_whole("step", step, 0)
         if at > self.steps:
-            advice = "Make an Online of the true length."
+            advice = "Create an Online with the true number of steps."
             raise_invalid("step", f"at most {self.steps}, the steps of the run", at, advice)
         check_one_of("split", split, SPLITS)
         if split == "training" and self.labels == "validation":
-            advice = 'Make it Online(steps, labels="training") to use them.'
-            raise_invalid("split", '"validation" where the labels are read from it', repr(split), advice)
+            advice = 'Create Online(steps, labels="training") to use them.'
+            raise_invalid("split", '"validation" with labels="validation"', repr(split), advice)
         which = SPLITS.index(split)
         before = max((one[1] for one in self._probes if one[0] == which), default=0)
         if at < before:
-            advice = "Make a new Online for a new run, or restore the state that belongs to this step."
+            advice = "Create a new Online for a new run, or restore the state that belongs to this step."
             raise_invalid("step", f"at least {before}, the last {split} step", at, advice)
-        found = probe(positive, negatives, mask)
-        self._probes.append((which, at, found.auc, found.error, found.comparisons))
+        measured = probe(positive, negatives, mask)
+        self._probes.append((which, at, measured.auc, measured.error, measured.comparisons))
         self._answer = None
 
     @property
     def ready(self) -> bool:
-        """Whether `estimate` has an answer."""
+        """Whether there is an estimate."""
         return isinstance(self._answered(), OnlineEstimate)
 
     @property
     def why(self) -> str:
-        """What is missing, in a sentence; empty if nothing is."""
+        """Why there is no estimate yet, in a sentence; empty if there is one."""
         answer = self._answered()
         return answer if isinstance(answer, str) else ""
 
     def estimate(self) -> OnlineEstimate:
-        """The best k of the whole run, with its interval; refused, with what is missing, while it cannot be told."""
+        """Return the best k of the whole run, with its interval.
+
+        Raises:
+            NaysayError: If there is no estimate yet, with the reason (`why`).
+        """
         answer = self._answered()
         if isinstance(answer, str):
             raise NaysayError(answer)
         return answer
 
     def k_at(self, step: int) -> float:
-        """What to use now: `start` while k cannot be told, then `adaptive(peak=k, steps)` with the latest k."""
+        """Return the k to use now: `start` while there is no estimate, then adaptive(peak=k, steps) with the latest k.
+
+        Args:
+            step: From 0 to `steps`.
+
+        Raises:
+            NaysayError: If the step is out of range.
+        """
         at = check_whole("step", step, 0)
         if at > self.steps:
             raise_invalid("step", f"at most {self.steps}, the steps of the run", at)
@@ -179,12 +194,12 @@ class Online:
         return self.start if isinstance(answer, str) else float(adaptive(answer.k, self.steps)(at))
 
     def _answered(self) -> OnlineEstimate | str:
-        """The answer or the refusal, made once after each probe."""
+        """The estimate, or why there is none; computed once after each probe."""
         if self._answer is None:
             try:
                 self._answer = self._estimated()
-            except NaysayError as refusal:
-                self._answer = str(refusal)
+            except NaysayError as error:
+                self._answer = str(error)
         return self._answer
 
     def _estimated(self) -> OnlineEstimate:
@@ -192,15 +207,15 @@ class Online:
         curves = {}
         for which, split in enumerate(SPLITS if self.labels == "training" else SPLITS[:1]):
             chosen = {name: np.asarray(values)[record["split"] == which] for name, values in record.items()}
-            seen = len(np.unique(chosen["step"]))
-            if seen < LEAST:
+            n_steps = len(np.unique(chosen["step"]))
+            if n_steps < MIN_STEPS:
                 advice = "Record a probe before step 0 and every few per cent of the run."
                 if split == "training":
-                    advice = 'Record training pairs too, or make it Online(steps, labels="validation").'
-                raise_invalid(split, f"recorded at {LEAST} steps or more", seen, advice)
+                    advice = 'Record training pairs too, or create Online(steps, labels="validation").'
+                raise_invalid(split, f"recorded at {MIN_STEPS} steps or more", n_steps, advice)
             probes = (chosen["step"].astype(np.float64), chosen["auc"], chosen["comparisons"])
             curves[split] = fit(*probes, same_pairs=self.same_pairs)
-        return outlook(
+        return forecast(
             curves,
             self.steps,
             weight=self.weight,
@@ -210,31 +225,41 @@ class Online:
         )
 
     def state(self) -> dict[str, NDArray[Any] | int]:
-        """All that was recorded, and the length of the run; settings are not in it. Arrays (probes,), in order.
+        """Return all probes and the number of steps, without the settings.
 
-        split 0 is validation and 1 training; step, auc and error are what to plot; comparisons is what an AUC is worth.
+        Returns:
+            "steps", and arrays (probes,) in order: "split" (0 validation, 1 training), "step", "auc", "error" (of the
+            AUC) and "comparisons" (its effective sample size).
         """
         columns = list(zip(*self._probes, strict=True)) or [()] * len(_COLUMNS)
         arrays = {name: np.array(column, kind) for (name, kind), column in zip(_COLUMNS, columns, strict=True)}
         return {"steps": self.steps, **arrays}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` gave; refused, with nothing changed, if it is of another length or not whole."""
+        """Restore what `state` returned. If it is invalid, nothing changes.
+
+        Args:
+            state: What `state` returned, of a run of the same number of steps.
+
+        Raises:
+            NaysayError: If the state is incomplete, inconsistent, or of another run length.
+        """
         if not isinstance(state, Mapping):
-            raise_invalid("state", "what Online.state gave", type(state).__name__)
+            raise_invalid("state", "what Online.state returned", type(state).__name__)
         missing = [name for name in ("steps", *dict(_COLUMNS)) if name not in state]
         if missing:
-            raise_invalid("state", "what Online.state gave", f"no {missing[0]!r} in {shown(list(state))}")
+            raise_invalid("state", "what Online.state returned", f"no {missing[0]!r} in {shown(list(state))}")
         steps = check_number("steps", state["steps"])
         if steps != self.steps:
-            raise_invalid("state", f"of a run of {self.steps} steps", f"{steps:g}", "Make an Online of that length.")
+            advice = "Create an Online with that number."
+            raise_invalid("state", f"of a run of {self.steps} steps", f"{steps:g}", advice)
         split, step = (whole_numbers(name, to_numpy(state[name])) for name in ("split", "step"))
         parts = {name: as_floats(name, state[name]) for name in ("auc", "error", "comparisons")}
         for name, part in parts.items():
             if part.shape != step.shape:
                 raise_invalid(name, f"of shape {step.shape}, like step", f"shape {part.shape}")
         check_lengths(split=len(split), step=len(step))
-        worth = parts["comparisons"]
+        comparisons = parts["comparisons"]
         splits = len(SPLITS) if self.labels == "training" else 1
         backward = np.zeros(len(step), bool)
         for which in range(splits):
@@ -245,10 +270,10 @@ class Online:
             ("step", step, (step >= 0) & (step <= self.steps) & ~backward, f"rising, from 0 to {self.steps}"),
             ("auc", parts["auc"], (parts["auc"] >= 0) & (parts["auc"] <= 1), "between 0 and 1"),
             ("error", parts["error"], (parts["error"] >= 0) & (parts["error"] <= 1), "between 0 and 1"),
-            ("comparisons", worth, np.isfinite(worth) & (worth >= 2), "finite and at least 2"),
+            ("comparisons", comparisons, np.isfinite(comparisons) & (comparisons >= 2), "finite and at least 2"),
         ):
             check_all(name, values.astype(np.float64), good, rule)
-        columns = (split, step, parts["auc"], parts["error"], parts["comparisons"])
+        columns = (split, step, parts["auc"], parts["error"], comparisons)
         self._probes = list(zip(*(column.tolist() for column in columns), strict=True))
         self._answer = None
 
@@ -258,11 +283,3 @@ class Online:
             f"{sum(one[0] == which for one in self._probes)} {split}" for which, split in enumerate(SPLITS)
         )
         return f"Online({self.steps:,} steps, {counts} probes)"
-
-
-def _share(parameter: str, value: Any, least: float) -> float:
-    """A number between `least` and 1, both excluded."""
-    number = check_number(parameter, value)
-    if not least < number < 1:
-        raise_invalid(parameter, f"above {least} and below 1", number)
-    return number

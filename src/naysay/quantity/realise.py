@@ -1,4 +1,4 @@
-"""From a wished-for k to whole numbers: floor(k) + Bernoulli(k - floor(k)) for each row, so the mean is k."""
+"""Realise a fractional k as whole numbers: floor(k) + Bernoulli(k - floor(k)) for each row, so that the mean is k."""
 
 from __future__ import annotations
 
@@ -8,15 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, first_bad, public, raise_invalid, shown
+from naysay.checks import as_array, check_all, check_whole, public, raise_invalid, shown
 from naysay.rng import key_from
 
 
 @public
 def realise(k: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """(size,) whole numbers whose expectation is k; k is a number, or (size,) numbers.
+    """Draw whole numbers whose expectation is k.
 
-    A whole k takes nothing from `rng`. Otherwise one key is taken, whatever the size.
+    A whole k draws nothing from `rng`; otherwise one key is drawn, whatever the size.
+
+    Args:
+        k: A number of at least 0 and below 2^31, or (size,) of them.
+        size: The number of rows.
+        rng: The source of randomness, `naysay.rng_for(seed, step)`.
+
+    Returns:
+        (size,) int64, floor(k) or ceil(k) for each row.
+
+    Raises:
+        NaysayError: If k is not a number, negative, infinite or too large, or its shape is neither () nor (size,).
 
     Example:
         >>> from naysay import rng_for
@@ -27,7 +38,7 @@ def realise(k: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def slots(k: Any, size: int, rng: np.random.Generator) -> int | NDArray[np.int64]:
-    """What a sampler asks its pool for: k itself if it is one whole number, so that K is k even for no rows."""
+    """Return what a sampler requests from its pool: k itself if it is one whole number, so that K is k for no rows."""
     counts = _realised(k, size, rng)
     one = np.asarray(to_numpy(k))
     return int(one) if one.ndim == 0 and one == np.floor(one) else counts
@@ -39,12 +50,8 @@ def _realised(k: Any, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
         raise_invalid("k", "a number", shown(k))
     if wanted.ndim > 1 or (wanted.ndim == 1 and len(wanted) != rows):
         raise_invalid("k", f"one number, or one for each of the {rows} rows", f"shape {wanted.shape}")
-    for rule, bad in (
-        ("finite and at least 0", ~(np.isfinite(wanted) & (wanted >= 0))),
-        ("below 2^31", wanted >= 1 << 31),
-    ):
-        if bad.any():
-            raise_invalid("k", rule, wanted.item() if wanted.ndim == 0 else first_bad(wanted, bad))
+    check_all("k", wanted, np.isfinite(wanted) & (wanted >= 0), "finite and at least 0")
+    check_all("k", wanted, wanted < 1 << 31, "below 2^31")
     counts: NDArray[np.int64] = np.full(rows, np.floor(wanted).astype(np.int64))
     rest = wanted - np.floor(wanted)
     if rest.any():

@@ -8,38 +8,46 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import as_floats, check_all, check_number, check_whole, plain_number, public, raise_invalid, shown
+from naysay.checks import as_floats, check_all, check_number, check_whole, plain_number, public
 
 
 def check_peak(peak: Any) -> float:
-    """The largest k of a schedule, as a float."""
-    largest = check_number("peak", peak)
-    if not 1 <= largest < np.inf:
-        raise_invalid("peak", "finite and at least 1", largest, "Take the k of an estimate.")
-    return largest
+    """Return the largest k of a schedule, as a float."""
+    return check_number("peak", peak, at_least=1, finite=True, advice="Take the k of an estimate.")
 
 
 @final
 @public
 @dataclass(frozen=True, slots=True, repr=False)
 class Adaptive:
-    """A schedule that `adaptive` made: call it with a step, or an array of steps. It can be pickled and printed."""
+    """A schedule of k made by `adaptive`. Call it with a step or an array of steps; it can be pickled and printed.
+
+    Attributes:
+        peak: The largest k.
+        steps: The number of steps of the run.
+        turning: The share of steps in which k rises.
+
+    Raises:
+        NaysayError: If `peak` is below 1 or infinite, `steps` is below 1, or `turning` is outside [0, 1].
+
+    Example:
+        >>> Adaptive(peak=12, steps=101)([0, 100]).tolist()
+        [1.0, 1.0]
+    """
 
     peak: float
     steps: int
     turning: float = 0.1
 
     def __post_init__(self) -> None:
-        """Refuse what makes no schedule, and keep plain numbers."""
-        turning = check_number("turning", self.turning)
-        if not 0 <= turning <= 1:
-            raise_invalid("turning", "between 0 and 1", turning, "It is the share of steps in which k rises.")
+        advice = "It is the share of steps in which k rises."
+        turning = check_number("turning", self.turning, at_least=0, at_most=1, advice=advice)
         object.__setattr__(self, "peak", check_peak(self.peak))
         object.__setattr__(self, "steps", check_whole("steps", self.steps, 1))
         object.__setattr__(self, "turning", turning)
 
     def __call__(self, step: Any) -> Any:
-        """The k of a step: a float for a number, else a float64 array of its shape; 1 for steps beyond the last."""
+        """Return k at a step: a float for a number, else a float64 array of its shape; 1 for steps beyond the last."""
         at = as_floats("step", step)
         check_all("step", at, at >= 0, "at least 0")
         last = self.steps - 1
@@ -54,17 +62,23 @@ class Adaptive:
 
 @public
 def adaptive(peak: float, steps: int, turning: float = 0.1) -> Adaptive:
-    """A function of the step: 1 at step 0, up to `peak` at turning * steps, down to 1 at the last step, steps - 1.
+    """Make a schedule of k: 1 at step 0, up to `peak` at turning * steps, down to 1 at the last step, steps - 1.
 
     Adaptive negative sampling: Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? Its k
     "quickly grows" to the best and "slowly declines" to 1; straight lines are our reading of its Fig. 8. The turning
-    point at 10 % is the paper's, found by trial (its Fig. 12); `turning_sweep` asks the model. k is a float, and
-    samplers realise it per row (`realise`).
+    point at 10 % is the paper's, found by trial (its Fig. 12); `turning_sweep` computes it from the model. k is a
+    float, which samplers realise per row (`realise`).
 
     Args:
         peak: The largest k, at least 1: the k of an `estimate`.
-        steps: How many steps the run has. Beyond them k stays 1.
-        turning: The share of steps in which k rises, from 0 (begin at the peak) to 1 (end at it).
+        steps: The number of steps of the run. Beyond them k stays 1.
+        turning: The share of steps in which k rises, from 0 (start at the peak) to 1 (end at it).
+
+    Returns:
+        A function of the step that returns a float k.
+
+    Raises:
+        NaysayError: If `peak` is below 1 or infinite, `steps` is below 1, or `turning` is outside [0, 1].
 
     Example:
         >>> k_at = adaptive(peak=12, steps=101)
@@ -75,7 +89,7 @@ def adaptive(peak: float, steps: int, turning: float = 0.1) -> Adaptive:
 
 
 def at_step(parameter: Any, step: int) -> Any:
-    """The parameter at a step: what it answers if it is a function, itself otherwise."""
+    """Return the value of a parameter at a step: parameter(step) if it is a function, else the parameter itself."""
     return parameter(step) if callable(parameter) else parameter
 
 
@@ -83,7 +97,17 @@ def at_step(parameter: Any, step: int) -> Any:
 @public
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """From `start` at step 0 to `stop` at `steps` and beyond, in a straight line; whole if both ends are.
+    """A schedule that changes linearly from `start` at step 0 to `stop` at `steps`, and stays there.
+
+    Values are whole numbers if both ends are; halves are rounded up.
+
+    Attributes:
+        start: The value at step 0.
+        stop: The value at step `steps` and beyond.
+        steps: The number of steps between them, at least 1.
+
+    Raises:
+        NaysayError: If `start` or `stop` is not a finite number, or `steps` is below 1.
 
     Example:
         >>> hardness = Linear(1.0, 0.5, steps=100)
@@ -98,16 +122,12 @@ class Linear:
     steps: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no number."""
-        for name in ("start", "stop"):
-            value = getattr(self, name)
-            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-            if not number or not math.isfinite(value):
-                raise_invalid(name, "a finite number", shown(value))
+        check_number("start", self.start, finite=True)
+        check_number("stop", self.stop, finite=True)
         check_whole("steps", self.steps, 1)
 
     def __call__(self, step: int) -> float:
-        """The value at a step; halves are rounded up where it is whole."""
+        """Return the value at a step."""
         share = min(max(step / self.steps, 0.0), 1.0)
         value = (1.0 - share) * self.start + share * self.stop  # exact at both ends
         whole = all(isinstance(end, int | np.integer) for end in (self.start, self.stop))

@@ -6,7 +6,7 @@ difference is N(mu, 2), so
     AUC = P(positive > negative) = Phi(mu / sqrt 2)        mu = sqrt(2) Phi^-1(AUC)
 
 Wu, Wu and Huang. Rethinking InfoNCE: How Many Negative Samples Do You Need? The paper has the integral of the first
-(its Eq. 7) and solves it by bisection; the closed form is the same number.
+(its Eq. 7) and solves it by bisection; the closed form gives the same number.
 """
 
 from __future__ import annotations
@@ -14,16 +14,27 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.checks import as_floats, check_all, plain_number, public
+
+Floats = NDArray[np.float64]
 
 
 @public
 def separation(auc: Any) -> Any:
-    """The separation that an AUC means, sqrt(2) Phi^-1(auc): a float for a number, else an array of its shape.
+    """Convert an AUC to the separation sqrt(2) Phi^-1(auc).
 
-    0.5 gives 0, less than 0.5 a negative number, 1 gives inf and 0 gives -inf. NaN and anything outside [0, 1] is
-    refused.
+    0.5 gives 0, an AUC below 0.5 a negative number, 1 gives inf and 0 gives -inf.
+
+    Args:
+        auc: A number between 0 and 1, or an array of them.
+
+    Returns:
+        A float for a number, else a float64 array of the same shape.
+
+    Raises:
+        NaysayError: If a value is NaN or outside [0, 1].
 
     Example:
         >>> round(separation(0.75), 5), round(separation(0.95), 5), separation(0.5)
@@ -38,9 +49,18 @@ def separation(auc: Any) -> Any:
 
 @public
 def auc(separation: Any) -> Any:
-    """The AUC that a separation means, Phi(separation / sqrt 2): the inverse of `separation`.
+    """Convert a separation to the AUC Phi(separation / sqrt 2): the inverse of `separation`.
 
-    It rounds to 1 from about 11.7 on, where 1 - AUC is less than a float64 can tell from 0 beside 1.
+    From about 11.7 on the AUC rounds to 1, because float64 cannot represent the difference.
+
+    Args:
+        separation: A number, or an array of them.
+
+    Returns:
+        A float for a number, else a float64 array of the same shape.
+
+    Raises:
+        NaysayError: If a value is NaN.
 
     Example:
         >>> round(auc(1.0), 4), auc(0.0)

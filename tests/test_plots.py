@@ -1,13 +1,17 @@
-"""v over k in characters: every mark stands where its k is."""
+"""A curve in characters: every mark stands where its place is."""
 
 import numpy as np
 import pytest
 
+from naysay.plots import BLOCK, PLAIN, terminal_curve
 from naysay.quantity import estimate
-from naysay.quantity._terminal import BLOCK, PLAIN, draw
 
 SCORES = [0.52, 0.61, 0.66, 0.7, 0.72]
 FOUND = estimate(0.75, SCORES)
+
+
+def draw(found, width, height=12, marks=BLOCK):
+    return terminal_curve(found.curve, found.k, found.flat, width, height, marks=marks)
 
 
 @pytest.mark.parametrize("width", [20, 30, 60, 80, 200])
