@@ -20,7 +20,7 @@ from naysay.detectors._thresholds_show import column_of, draw, histogram, meanin
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.errors import NaysayError
-from naysay.quantity._terminal import BLOCK, PLAIN
+from naysay.plots import BLOCK, PLAIN
 
 SCORES = np.random.default_rng(0).normal(0.2, 0.1, 20_000).astype(np.float32)
 

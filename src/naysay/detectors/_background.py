@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_range, first_bad, raise_invalid
 from naysay.detectors.positive_scores import finite_scores
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 
 
 @final

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay.checks import check_range, check_whole, first_bad, raise_invalid, whole_numbers
 from naysay.detectors._score_blocks import ScoreBlocks, rounded
 from naysay.detectors._threshold_tables import Choice, Counts, budget, check_differ, counted, note_of_ties
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 
 
 def choose_from_grid(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 
 Whole = NDArray[np.int64]
 _ROUNDS, _HALVINGS = 100, 40

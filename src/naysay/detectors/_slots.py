@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import raise_invalid
 from naysay.detectors._score_blocks import first_slot
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 from naysay.types import Array, Negatives, Query, check_query
 
 # Every detector maps its own threshold to this suspicion. Policies act on slots at or above it by default.

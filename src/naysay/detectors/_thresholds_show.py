@@ -15,8 +15,8 @@ from rich.text import Text
 from naysay.detectors._threshold_tables import chosen, number
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import Thresholds
-from naysay.quantity._terminal import BLOCK, PLAIN, Marks
-from naysay.quantity._weight import Floats
+from naysay.plots import BLOCK, PLAIN, Marks
+from naysay.quantity.separation import Floats
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _HALVES = "    ####" + "#"  # ASCII has no part of a bar: from half a cell on it is a whole one

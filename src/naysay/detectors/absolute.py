@@ -8,7 +8,7 @@ import numpy as np
 
 from naysay.checks import check_number, public
 from naysay.detectors._slots import as_suspicion, by_distance, check_asked, slot_scores
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 from naysay.types import Array, Negatives, Query, check_query
 
 

@@ -28,7 +28,7 @@ from naysay.detectors._score_blocks import first_slot
 from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.positive_scores import finite_scores
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 from naysay.types import Array, Negatives, Query, anchor_ids, check_query
 
 

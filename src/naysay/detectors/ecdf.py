@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from naysay.checks import check_number, public, raise_invalid
 from naysay.detectors._slots import as_suspicion, by_share, check_asked, slot_scores
 from naysay.detectors.positive_scores import finite_scores, read_positive_scores, scores_of_positives
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 from naysay.types import Array, Negatives, Query
 
 

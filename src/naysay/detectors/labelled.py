@@ -15,7 +15,7 @@ from naysay.detectors._asked_pairs import OfPairs, answers_of, pair_named, slot_
 from naysay.detectors._grouped_logistic import GroupedLogistic, fit_grouped
 from naysay.detectors._slot_truth import Truth, slot_truth
 from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, on_its_side, slot_scores
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 from naysay.samplers._numbers import check_number
 from naysay.types import Array, Negatives, Query, anchor_ids
 

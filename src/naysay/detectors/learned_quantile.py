@@ -21,7 +21,7 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.detectors._slots import as_suspicion, by_distance, check_asked, filled_slots, slot_scores
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 from naysay.types import Array, Negatives, Query, anchor_ids, check_query
 
 _PARTS = ("thresholds", "first", "second")

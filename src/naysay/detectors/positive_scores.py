@@ -18,7 +18,7 @@ from naysay.checks import (
     raise_invalid,
     whole_numbers,
 )
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 from naysay.types import Query, anchor_ids, check_query
 
 # The score of a row's positive: a function of the query -> (B,), or (n_anchors,) the lowest of each anchor, by id.

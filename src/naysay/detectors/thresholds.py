@@ -16,7 +16,7 @@ from naysay.detectors._choose_quantiles import choose_by_quantiles
 from naysay.detectors._score_inputs import open_scores
 from naysay.detectors._threshold_tables import KINDS, Rows, as_text
 from naysay.detectors.score_sketch import ScoreSketch
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 
 
 @final
