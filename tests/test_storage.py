@@ -88,7 +88,7 @@ def test_a_foreign_folder_is_left_alone(tmp_path, header):
     if header is not None:
         (mine / "header.json").write_text(header)
     before = contents(mine)
-    message = f"`path` must be new, or a folder that naysay wrote, got {str(mine)!r}."
+    message = f"Owner.save: `path` must be new, or a folder that naysay wrote, got {str(mine)!r}."
     assert refusal(save, mine) == message
     assert contents(mine) == before
     assert os.listdir(tmp_path) == ["mine"]
@@ -104,7 +104,7 @@ def test_a_file_is_left_alone(tmp_path):
 def test_nothing_is_written_below_a_file(tmp_path, below):
     (tmp_path / "mine").write_text("years of work")
     target = tmp_path / "mine" / below
-    message = f"`path` must be below folders only, got {str(target)!r}, which is below a file."
+    message = f"Owner.save: `path` must be below folders only, got {str(target)!r}, which is below a file."
     assert refusal(save, target) == message
     assert (tmp_path / "mine").read_text() == "years of work"
 
@@ -150,7 +150,7 @@ def test_an_array_of_objects_is_not_written(tmp_path):
 
 def test_a_folder_that_is_not_there_or_not_ours(tmp_path):
     for path in (tmp_path / "nowhere", tmp_path):
-        assert refusal(load, path) == f"`path` must be a folder that naysay wrote, got {str(path)!r}."
+        assert refusal(load, path) == f"Owner.load: `path` must be a folder that naysay wrote, got {str(path)!r}."
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_damaged_header(tmp_path, text):
     save(tmp_path / "rows")
     header = tmp_path / "rows" / "header.json"
     header.write_bytes(text.encode(errors="surrogateescape"))
-    message = f"`path` must be a folder with a sound header, got {str(header)!r}."
+    message = f"Owner.load: `path` must be a folder with a sound header, got {str(header)!r}."
     assert refusal(load, tmp_path / "rows") == message
 
 
@@ -179,9 +179,9 @@ def test_what_must_be_there(tmp_path):
 
 def test_another_kind_or_format(tmp_path):
     save(tmp_path / "rows", kind="triples")
-    assert refusal(load, tmp_path / "rows") == "`path` must be rows of format 1, got triples of format 1."
+    assert refusal(load, tmp_path / "rows") == "Owner.load: `path` must be rows of format 1, got triples of format 1."
     save(tmp_path / "later", format=2)
-    assert refusal(load, tmp_path / "later") == "`path` must be rows of format 1, got rows of format 2."
+    assert refusal(load, tmp_path / "later") == "Owner.load: `path` must be rows of format 1, got rows of format 2."
 
 
 @pytest.mark.parametrize("mmap", [True, False])
@@ -189,7 +189,7 @@ def test_a_missing_file(tmp_path, mmap):
     save(tmp_path / "rows")
     (tmp_path / "rows" / "one.npy").unlink()
     assert refusal(load, tmp_path / "rows", mmap=mmap).startswith(
-        "`path` must be a complete folder, got one.npy: [Errno 2] No such file or directory"
+        "Owner.load: `path` must be a complete folder, got one.npy: [Errno 2] No such file or directory"
     )
 
 
@@ -201,7 +201,7 @@ def test_a_file_that_ends_early_anywhere(tmp_path, mmap):
     for length in [*range(0, 140, 3), len(whole) - 1]:
         file.write_bytes(whole[:length])
         message = refusal(load, tmp_path / "rows", mmap=mmap)
-        assert message.startswith("`path` must be a complete folder, got one.npy: ")
+        assert message.startswith("Owner.load: `path` must be a complete folder, got one.npy: ")
 
 
 @pytest.mark.parametrize("mmap", [True, False])
@@ -209,7 +209,7 @@ def test_pickles_are_refused(tmp_path, mmap):
     save(tmp_path / "rows")
     np.save(tmp_path / "rows" / "one.npy", np.array([{"run": "me"}], object), allow_pickle=True)
     assert refusal(load, tmp_path / "rows", mmap=mmap).startswith(
-        "`path` must be a complete folder, got one"
+        "Owner.load: `path` must be a complete folder, got one"
     )
 
 
@@ -217,7 +217,7 @@ def test_an_archive_is_not_an_array(tmp_path):
     save(tmp_path / "rows")
     with open(tmp_path / "rows" / "one.npy", "wb") as file:
         np.savez(file, one=np.arange(5))
-    assert refusal(load, tmp_path / "rows").startswith("`path` must be a complete folder, got one.npy: ")
+    assert refusal(load, tmp_path / "rows").startswith("Owner.load: `path` must be a complete folder, got one.npy: ")
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -23,6 +23,7 @@ from naysay.arrays import to_numpy
 from naysay.errors import MissingExtraError, NaysayError
 
 _PARAMETER = re.compile(r"`(\w+)`")
+_MARK = "__naysay_public__"
 _Public = TypeVar("_Public", bound=Callable[..., Any])
 
 
@@ -43,8 +44,16 @@ def public(boundary: _Public) -> _Public:
                     setattr(boundary, name, type(member)(_reporting(member.__func__, caller)))
                 elif isinstance(member, property) and member.fget is not None:
                     setattr(boundary, name, property(_reporting(member.fget, caller), member.fset, doc=member.__doc__))
-        return boundary
-    return cast(_Public, _reporting(boundary, boundary.__qualname__))
+        marked = boundary
+    else:
+        marked = cast(_Public, _reporting(boundary, boundary.__qualname__))
+    setattr(marked, _MARK, marked)
+    return marked
+
+
+def is_public(value: object) -> bool:
+    """Whether a function or class itself, not a parent of it, was marked with `public`."""
+    return getattr(value, _MARK, None) is value
 
 
 def _reporting(function: Callable[..., Any], caller: str) -> Callable[..., Any]:
