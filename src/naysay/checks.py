@@ -44,11 +44,11 @@ def public(boundary: _Public) -> _Public:
                     setattr(boundary, name, type(member)(_reporting(member.__func__, caller)))
                 elif isinstance(member, property) and member.fget is not None:
                     setattr(boundary, name, property(_reporting(member.fget, caller), member.fset, doc=member.__doc__))
-        marked = boundary
-    else:
-        marked = cast(_Public, _reporting(boundary, boundary.__qualname__))
-    setattr(marked, _MARK, marked)
-    return marked
+        setattr(boundary, _MARK, boundary)
+        return boundary
+    reporting = _reporting(boundary, boundary.__qualname__)
+    setattr(reporting, _MARK, reporting)
+    return cast(_Public, reporting)
 
 
 def is_public(value: object) -> bool:
