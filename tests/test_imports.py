@@ -4,41 +4,42 @@ A folder may import the folders that LAYERS lists before it, and its own files.
 """
 
 import ast
+import dataclasses
 import importlib
+import inspect
+import re
 import subprocess
 import sys
+import types
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import naysay
+from naysay import checks
 
 SOURCE = Path(naysay.__file__).parent
 PROGRAMS = SOURCE / "catalog" / "examples"  # data: programs that users read, which nothing imports
 SOURCES = [path for path in sorted(SOURCE.rglob("*.py")) if path.parent != PROGRAMS]
 LAYERS = [
     "errors",
-    "checks",
     "arrays",
+    "checks",
     "types",
+    "_slots",
     "rng",
     "kernels",
     "_rows",
     "vocabulary",
     "_tables",
-    "_storage",
-    "_numbers",
-    "_outputs",
-    "_picture",
-    "_terminal",
-    "_whole_files",
+    "files",
+    "plots",
     "_inputs",
     "positives",
     "triples",
     "pools",
     "quantity",
-    "samplers._",  # what samplers and detectors share
     "detectors",
     "samplers",
     "losses",
@@ -64,12 +65,12 @@ HEAVY = {
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
     "pyarrow": {
-        *("vocabulary", "_tables", "_whole_files", "positives", "detectors", "search", "formats", "mining", "jobs"),
+        *("vocabulary", "_tables", "positives", "detectors", "search", "encode", "formats", "mining", "jobs"),
         *("auditing", "integrations"),
     },
     "scipy": {"testing", "quantity", "detectors", "difficulty", "demo"},
     "faiss": {"detectors", "search"},
-    "rich": {"_terminal", "catalog", "demo", "quantity", "detectors", "jobs", "auditing"},
+    "rich": {"encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing"},
     "typer": {"cli"},
 }
 
@@ -106,8 +107,7 @@ def imported(tree, known):
 
 def layer(name):
     """The layer of a module: the first name below naysay, or naysay itself."""
-    parts = [*name.split("."), "naysay"]
-    return "samplers._" if name.startswith("naysay.samplers._") else parts[1]
+    return [*name.split("."), "naysay"][1]
 
 
 def upward(name, target):
@@ -223,6 +223,7 @@ def test_no_module_needs_itself():
         ("samplers/static.py", "import torch", "torch"),
         ("pools/local.py", "def late():\n    from scipy import sparse", "scipy"),
         ("detectors/duplicates.py", "from naysay.samplers.judged import Judged", "naysay.samplers.judged"),
+        ("detectors/duplicates.py", "from naysay.samplers._top_k import take", "naysay.samplers._top_k"),
         ("formats/runs.py", "from naysay.mining import candidates", "naysay.mining.candidates"),
         ("mining/_task.py", "def late():\n    from naysay.jobs import _parts", "naysay.jobs._parts"),
     ],
@@ -272,7 +273,56 @@ def test_public_names_are_named_once_and_known_to_type_checkers():
 def test_what_a_folder_exports_is_there(folder):
     module = importlib.import_module(folder)
     for name in getattr(module, "__all__", ()):
-        assert getattr(module, name).__doc__
+        value = getattr(module, name)
+        assert value.__doc__ or not callable(value)
+
+
+# ---- errors are named at the public boundary ------------------------------------------------------------
+
+FOLDERS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
+
+
+def without_boundary(module):
+    """The functions and classes that a module exports without `checks.public`."""
+    for name in getattr(module, "__all__", ()):
+        value = getattr(module, name)
+        if (inspect.isfunction(value) or inspect.isclass(value)) and not checks.is_public(value) and not exempt(value):
+            yield name
+
+
+def exempt(value):
+    """Exceptions, protocols, and classes of plain results, which check nothing."""
+    if not inspect.isclass(value):
+        return False
+    if issubclass(value, Exception) or getattr(value, "_is_protocol", False):
+        return True
+    plain = issubclass(value, tuple | dict) or dataclasses.is_dataclass(value)
+    return plain and not re.search(r"\b(raise_invalid|check_\w+)\(", inspect.getsource(value))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_everything_that_a_folder_exports_names_itself_in_errors(folder):
+    assert list(without_boundary(importlib.import_module(f"naysay.{folder}"))) == []
+
+
+def test_everything_that_the_package_exports_names_itself_in_errors():
+    assert list(without_boundary(naysay)) == []
+
+
+def test_a_forgotten_boundary_is_found():
+    module = types.ModuleType("module")
+    module.__all__ = ["plain", "marked", "Plain", "Marked", "Broken", "number"]
+    for name, value in {
+        "plain": lambda: None,
+        "marked": checks.public(lambda: None),
+        "Plain": type("Plain", (), {}),
+        "Marked": checks.public(type("Marked", (), {})),
+        "Broken": ValueError,
+        "number": 3,
+    }.items():
+        setattr(module, name, value)
+    assert list(without_boundary(module)) == ["plain", "Plain"]
+    assert not checks.is_public(type("Child", (module.Marked,), {}))  # its own methods are not marked
 
 
 def test_an_unknown_name_is_an_attribute_error():

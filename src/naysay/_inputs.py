@@ -1,4 +1,4 @@
-"""What users hand in for `Positives`, checked and turned into arrays: ids, CSR, sparse matrices, edges, triples."""
+"""The inputs of `Positives`, checked and turned into arrays: ids, CSR, sparse matrices, edges, triples."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def columns(
     anchor_names: Vocabulary | None,
     item_names: Vocabulary | None,
 ) -> Made:
-    """The same of two named columns of an Arrow table."""
-    found = tables.columns(table, anchors=anchors, items=items)
-    return pairs(found["anchors"], found["items"], n_anchors, n_items, anchor_names, item_names)
+    """The same for two named columns of an Arrow table."""
+    given = tables.columns(table, anchors=anchors, items=items)
+    return pairs(given["anchors"], given["items"], n_anchors, n_items, anchor_names, item_names)
 
 
 def _made(
@@ -88,7 +88,7 @@ def size_of(name: str, of: str, given: int | None, ids: NDArray[Any], names: Voc
         if ids.size and ids.min() < 0:
             raise_invalid(of, "at least 0", first_bad(ids, ids < 0))
         size = (int(ids.max()) if ids.size else -1) + 1
-        if size > _MANY and size > 100 * ids.size:  # hashes or keys of a database: most rows would be empty
+        if size > _MANY and size > 100 * ids.size:  # e.g. hashes: most rows would be empty
             advice = f"Encode ids as 0 to n - 1, or pass {name}."
             raise_invalid(of, "numbered from 0 without wide gaps", f"{size - 1} among {ids.size} ids", advice)
         return size
@@ -184,7 +184,7 @@ def triple_array(triples: Any) -> Ids:
 
 
 def check_parts(triples: Ids, n_entities: int, n_relations: int) -> None:
-    """Refuse parts outside their ranges: the first bad triple and how many."""
+    """Raise if parts are outside their ranges, with the first bad triple and how many there are."""
     limits = np.array([n_entities, n_relations, n_entities])
     bad = (triples < 0) | (triples >= limits)
     if bad.any():

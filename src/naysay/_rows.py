@@ -24,9 +24,9 @@ class Rows(NamedTuple):
 
 
 def check_sound(arrays: Mapping[str, NDArray[Any]], n_items: int, *, every_id: bool) -> None:
-    """Refuse saved rows whose arrays do not fit one another, before a compiled loop reads past their ends.
+    """Raise if saved arrays do not fit one another, before a compiled loop reads past their ends.
 
-    Types, lengths and row starts in O(rows); the ids too if `every_id`, which reads all of them.
+    Types, lengths and row starts in O(rows); with `every_id` all ids, too.
     """
     indptr, indices = arrays["indptr"], arrays["indices"]
     types = {"indptr": np.int64, "indices": index_type(n_items), "filter": np.uint8, "relation": np.int8}
@@ -113,7 +113,7 @@ def nth_negatives(
 def counts_of_kind(
     relation: NDArray[np.int8], starts: NDArray[np.int64], stops: NDArray[np.int64], kind: int
 ) -> NDArray[np.int64]:
-    """How many pairs of rows from `starts` to `stops` are of a relation; the cost is that of these rows."""
+    """How many pairs of the rows from `starts` to `stops` have a relation; the cost is that of these rows."""
     ends = offsets(stops - starts)
     if ends[-1] >= len(relation):  # in place is cheaper than a copy of as much
         before = offsets(relation == kind)

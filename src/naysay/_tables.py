@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import as_array, raise_invalid, shown, whole_numbers
+from naysay.files import first_line
 from naysay.vocabulary import Vocabulary, ids_of_names
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def columns(table: Any, **names: str) -> dict[str, Any]:
     if not isinstance(table, pa.Table):
         raise_invalid("table", "a pyarrow.Table", type(table).__name__)
     _check_columns(table.column_names, names)
-    found: dict[str, Any] = {}
-    for parameter, name in names.items():
-        found[parameter] = _whole(parameter, f"a column without nulls ({name!r})", table.column(name))
-    return found
+    return {
+        parameter: _whole(parameter, f"a column without nulls ({name!r})", table.column(name))
+        for parameter, name in names.items()
+    }
 
 
 def _whole(parameter: str, rule: str, column: Any) -> Any:
@@ -89,7 +90,7 @@ def encode(parameter: str, values: Any, names: Vocabulary | None = None) -> tupl
 
 
 def look_up(parameter: str, values: Any, names: Vocabulary | None) -> NDArray[Any]:
-    """Ids as they are; strings by a vocabulary that there is already."""
+    """Ids as they are; strings by an existing vocabulary."""
     array = as_array(parameter, values)
     if names is None or not _is_text(array):
         return whole_numbers(parameter, array)
@@ -101,7 +102,7 @@ def _is_text(array: NDArray[Any]) -> bool:
 
 
 def _strings(parameter: str, array: NDArray[Any]) -> list[str]:
-    """An array of text as a list; anything else among the strings is refused."""
+    """An array of text as a list. Raises if it has anything but strings."""
     if array.ndim != 1:
         raise_invalid(parameter, "of shape (n,)", f"shape {array.shape}")
     strings: list[str] = array.tolist()
@@ -113,7 +114,7 @@ def _strings(parameter: str, array: NDArray[Any]) -> list[str]:
 
 
 def _opened(path: str | Path, reader: Any) -> Any:
-    """What `reader` makes of a path, or one sentence."""
+    """`reader(path)`. Raises NaysayError if the file is missing or unreadable."""
     import pyarrow as pa
 
     try:
@@ -121,11 +122,11 @@ def _opened(path: str | Path, reader: Any) -> Any:
     except FileNotFoundError:
         raise_invalid("path", "an existing file", repr(str(path)))
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
-        raise_invalid("path", "a file of that format", f"{str(path)!r} ({str(error).splitlines()[0]})")
+        raise_invalid("path", "a file of that format", f"{str(path)!r} ({first_line(error)})")
 
 
 def _check_columns(present: list[str], wanted: dict[str, str]) -> None:
-    """Refuse a misspelt column with the nearest name and all there are."""
+    """Raise if a column is missing, with the nearest name and all there are."""
     for parameter, name in wanted.items():
         if not isinstance(name, str):
             raise_invalid(parameter, "the name of a column", shown(name))

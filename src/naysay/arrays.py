@@ -1,4 +1,4 @@
-"""The only crossing between NumPy and torch. torch is looked at, never imported, unless a user hands it in."""
+"""The only place where NumPy and torch meet. torch is imported only if a user passes tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from naysay.errors import MissingExtraError
 
 
 def is_torch(values: object) -> bool:
-    """Whether `values` is a torch tensor; torch that nobody imported cannot have made one."""
+    """Whether `values` is a torch tensor. If torch was never imported, it is not."""
     module = sys.modules.get("torch")
     return module is not None and isinstance(values, module.Tensor)
 
@@ -49,7 +49,7 @@ def dtype_for(device: Any, dtype: Any) -> Any:
 
 
 def need_torch() -> Any:
-    """The torch module, or a refusal that names the pip command."""
+    """The torch module. Raises MissingExtraError with the pip command if it is not installed."""
     try:
         import torch
     except ImportError as error:

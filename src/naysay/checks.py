@@ -23,7 +23,7 @@ from naysay.arrays import to_numpy
 from naysay.errors import MissingExtraError, NaysayError
 
 _PARAMETER = re.compile(r"`(\w+)`")
-_BY_CLASS = ("__init__", "__call__")  # report in the name of the class
+_MARK = "__naysay_public__"
 _Public = TypeVar("_Public", bound=Callable[..., Any])
 
 
@@ -36,16 +36,24 @@ def public(boundary: _Public) -> _Public:
     """
     if isinstance(boundary, type):
         for name, member in list(vars(boundary).items()):
-            if name in _BY_CLASS or not name.startswith("_"):
-                caller = boundary.__qualname__ if name in _BY_CLASS else f"{boundary.__qualname__}.{name}"
+            if name == "__init__" or not name.startswith("_"):
+                caller = boundary.__qualname__ if name == "__init__" else f"{boundary.__qualname__}.{name}"
                 if inspect.isfunction(member):
                     setattr(boundary, name, _reporting(member, caller))
                 elif isinstance(member, classmethod | staticmethod):
                     setattr(boundary, name, type(member)(_reporting(member.__func__, caller)))
                 elif isinstance(member, property) and member.fget is not None:
                     setattr(boundary, name, property(_reporting(member.fget, caller), member.fset, doc=member.__doc__))
+        setattr(boundary, _MARK, boundary)
         return boundary
-    return cast(_Public, _reporting(boundary, boundary.__qualname__))
+    reporting = _reporting(boundary, boundary.__qualname__)
+    setattr(reporting, _MARK, reporting)
+    return cast(_Public, reporting)
+
+
+def is_public(value: object) -> bool:
+    """Whether a function or class itself, not a parent of it, was marked with `public`."""
+    return getattr(value, _MARK, None) is value
 
 
 def _reporting(function: Callable[..., Any], caller: str) -> Callable[..., Any]:
@@ -164,7 +172,7 @@ def plain_number(values: NDArray[np.float64]) -> Any:
 
 
 def check_one_of(parameter: str, value: object, options: Sequence[str]) -> None:
-    """Refuse a name that is not among `options`, and offer the nearest."""
+    """Raise if `value` is not one of `options`; the message suggests the nearest."""
     if value in options:
         return
     near = difflib.get_close_matches(str(value), options, n=1)
@@ -173,13 +181,13 @@ def check_one_of(parameter: str, value: object, options: Sequence[str]) -> None:
 
 
 def check_generator(rng: object) -> None:
-    """Refuse anything but a NumPy Generator as the source of randomness."""
+    """Raise if `rng` is not a NumPy Generator."""
     if not isinstance(rng, np.random.Generator):
         raise_invalid("rng", "a numpy Generator", shown(rng), "Pass rng=naysay.rng_for(seed, step).")
 
 
 def as_array(parameter: str, values: Any) -> NDArray[Any]:
-    """`values` as a NumPy array; rows of different lengths are refused."""
+    """Return `values` as a NumPy array, or raise if rows have different lengths."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -187,7 +195,7 @@ def as_array(parameter: str, values: Any) -> NDArray[Any]:
 
 
 def whole_numbers(parameter: str, values: Any, shape: str = "(n,)") -> NDArray[Any]:
-    """`values` as an integer array with as many dimensions as `shape` names; not copied if it is one."""
+    """Return `values` as an integer array with as many dimensions as `shape` names; not copied if it is one."""
     array = as_array(parameter, values)
     expected = shape.count(",") + (0 if shape.endswith(",)") else 1)
     if array.ndim != expected:
@@ -205,7 +213,7 @@ def whole_numbers(parameter: str, values: Any, shape: str = "(n,)") -> NDArray[A
 
 
 def check_range(parameter: str, ids: NDArray[Any], size: int, what: str, *, least: int = 0) -> None:
-    """Refuse ids outside [least, size): the first bad row and how many."""
+    """Raise if ids lie outside [least, size), with the first bad row and how many there are."""
     if ids.size == 0 or (ids.min() >= least and ids.max() < size):
         return
     bad = (ids < least) | (ids >= size)
@@ -214,14 +222,14 @@ def check_range(parameter: str, ids: NDArray[Any], size: int, what: str, *, leas
 
 
 def check_lengths(**lengths: int) -> None:
-    """Refuse arrays that should be of one length and are not."""
+    """Raise if the lengths differ."""
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise_invalid(next(iter(lengths)), "as long as its partners", got)
 
 
 def first_bad(values: NDArray[Any], bad: NDArray[np.bool_]) -> str:
-    """'900 at row 3 (2 such rows)': the first offender and the count."""
+    """'900 at row 3 (2 such rows)': the first bad value and the count."""
     values, bad = np.atleast_1d(values, bad)
     rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
     first = values[rows[:1]].tolist()[0]

@@ -1,10 +1,4 @@
-"""Positives: who is known to belong to whom. Built once, sorted, and the only code that excludes.
-
-A row per anchor, in CSR form: `indptr` (n_anchors + 1,) int64 and `indices` (pairs,) int32 (int64 from 2^31 items on),
-each row ascending and distinct, with a filter of one byte per pair that answers most membership questions at once: 5
-bytes per pair and 8 per anchor. A second relation, ignore (neither positive nor negative), is excluded like a positive
-and kept apart by one more byte per pair, only where it is used.
-"""
+"""Positives: the known pairs. Built once, sorted, and the only code that excludes."""
 
 from __future__ import annotations
 
@@ -33,18 +27,24 @@ class Positives:
     """Known pairs of (anchor, item).
 
     Make one with `from_pairs`, `from_csr`, `from_scipy`, `from_parquet`, `from_csv`, `from_arrow`, `from_edges`,
-    `from_triples` or `load`. `naysay.Triples` knows (head, relation, tail) from every side.
-
-    n_anchors, n_items   the sizes; an id is in [0, size)
+    `from_triples` or `load`, which check and sort; the constructor takes sorted rows without duplicates as they are.
+    `naysay.Triples` has (head, relation, tail) from every side. Ids are in [0, n_anchors) and [0, n_items). Memory: 5
+    bytes per pair (9 from 2^31 items on) and 8 per anchor; one byte per pair more if some pairs are ignored.
 
     Args:
-        indptr: The rows, read-only.
-        indices: The rows, read-only.
-        filter: One byte per pair, beside `indices`.
-        relation: (pairs,) int8, 1 positive and 2 ignore; None while everything is positive.
-        duplicates: How many given pairs repeated another; in a union, the sum: not what both sides know.
-        anchor_names: The vocabularies, where ids were given as strings.
-        item_names: The vocabularies, where ids were given as strings.
+        indptr: (n_anchors + 1,) int64, the start of each row.
+        indices: (pairs,) int32, or int64 from 2^31 items on: the items of each row, ascending and distinct.
+        n_items: The number of items.
+        filter: (pairs,) one byte per pair that settles most membership tests; computed by default.
+        relation: (pairs,) int8, 1 positive and 2 ignore, which is excluded like a positive; None if all are positive.
+        duplicates: How many of the given pairs were repeats; a union has the sum.
+        anchor_names: The vocabulary of anchors, if they were given as strings.
+        item_names: The vocabulary of items, if they were given as strings.
+
+    Example:
+        >>> known = Positives.from_pairs([0, 0, 1], [4, 2, 4], n_items=6)
+        >>> known.contains([0, 0, 1], [2, 3, 4]).tolist()
+        [True, False, True]
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Positives:
         anchor_names: Vocabulary | None = None,
         item_names: Vocabulary | None = None,
     ) -> None:
-        """Take sorted, duplicate-free rows as they are. Users call `from_csr`, which sorts and checks."""
+        """Keep read-only views of the arrays."""
         self.indptr = rows.frozen(indptr)
         self.indices = rows.frozen(indices)
         self.n_anchors = len(indptr) - 1
@@ -82,26 +82,26 @@ class Positives:
         anchor_names: Vocabulary | None = None,
         item_names: Vocabulary | None = None,
     ) -> Positives:
-        """From two arrays of equal length, in any order, with duplicates; ids are whole numbers or strings.
+        """From two arrays of equal length, in any order; duplicates are merged. O(pairs + n_anchors), and sorting rows.
 
-        Sizes default to the names there are, or the largest id plus one. Strings are looked up in the vocabulary
-        given, so that splits share one, or get one. O(pairs + n_anchors) plus the sorting of each row.
-
-        Example:
-            >>> known = Positives.from_pairs([0, 0, 1], [4, 2, 4], n_items=6)
-            >>> known.contains([0, 0, 1], [2, 3, 4]).tolist()
-            [True, False, True]
+        Args:
+            anchors: (n,) ids or strings.
+            items: (n,) ids or strings.
+            n_anchors: By default the number of names, or the largest id plus one.
+            n_items: The same for items.
+            anchor_names: The vocabulary of the strings, so that splits can share one; by default a new one.
+            item_names: The same for items.
         """
         return cls(**inputs.pairs(anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_csr(cls, indptr: ArrayLike, indices: ArrayLike, n_items: int | None = None) -> Positives:
-        """From CSR arrays; rows need not be sorted, duplicates are merged."""
+        """From CSR arrays. Rows need not be sorted; duplicates are merged."""
         return cls(**inputs.csr_rows(indptr, indices, n_items))
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Positives:
-        """From a scipy.sparse matrix, anchors x items: each stored non-zero; repeats are duplicates, never cancel."""
+        """From the stored non-zeros of a scipy.sparse matrix, anchors x items. Repeats are merged, never summed."""
         return cls(**inputs.sparse_rows(matrix))
 
     @classmethod
@@ -131,7 +131,7 @@ class Positives:
         anchor_names: Vocabulary | None = None,
         item_names: Vocabulary | None = None,
     ) -> Positives:
-        """From two named columns of a Parquet file, as `from_arrow`; other columns are not read."""
+        """From two named columns of a Parquet file, like `from_arrow`; other columns are not read."""
         table = tables.read_parquet(path, anchors=anchors, items=items)
         return cls(**inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
@@ -166,9 +166,11 @@ class Positives:
         """From the edges of a graph on one set of nodes, each edge both ways unless `directed`.
 
         Args:
-            sources: The two ends (n,) of each edge: `from_edges(*edge_index)`; or one array of edges (n, 2).
-            targets: The two ends (n,) of each edge: `from_edges(*edge_index)`; or one array of edges (n, 2).
-            self_pairs: Whether a node may be drawn as a negative of itself; if not, (v, v) is ignored.
+            sources: (n,) the first node of each edge, as in `from_edges(*edge_index)`; or (n, 2) edges.
+            targets: (n,) the second node of each edge; None with (n, 2) edges.
+            n_nodes: By default the largest id plus one.
+            directed: Whether an edge counts in one direction only.
+            self_pairs: Whether a node may be a negative of itself; if not, (v, v) is ignored.
         """
         starts, ends, size = inputs.edge_ends(sources, targets, n_nodes, directed=directed)
         graph = cls.from_pairs(starts, ends, size, size)
@@ -180,25 +182,22 @@ class Positives:
     ) -> Positives:
         """From (n, 3) head, relation, tail: the tails known of each (head, relation).
 
-        The anchor of (h, r) is h * n_relations + r, at most 2^27 of them. `naysay.Triples` answers from every side.
+        The anchor of (h, r) is h * n_relations + r, at most 2^27 of them. `naysay.Triples` has every side.
         """
         return cls.from_pairs(*inputs.tails_by_key(triples, n_entities, n_relations))
 
-    # ---- asking -----------------------------------------------------------------------------------------
-
     def contains(self, anchors: ArrayLike, items: ArrayLike, *, relation: str = "positive") -> NDArray[np.bool_]:
-        """Whether each pair is known; anchors (B,) go with items (B,) or (B, K). An item of -1 is never known.
+        """Whether each pair is known, in the shape of `items`. An item of -1 is never known.
 
         Args:
-            anchors: Ids, or names where there is a vocabulary.
-            items: Ids, or names where there is a vocabulary.
+            anchors: (B,) ids, or names if there is a vocabulary.
+            items: (B,) or (B, K) ids, or names if there is a vocabulary.
             relation: "positive", "ignore", or "any" of the two, which is what a pool excludes.
         """
-        names = (self.anchor_names, self.item_names)
         check_one_of("relation", relation, tuple(_RELATIONS))
-        owners, asked = inputs.aligned("items", anchors, items, self.n_anchors, *names)
-        check_range("items", asked, self.n_items, "items", least=-1)
-        positions = rows.positions(self.indptr, self.indices, self.filter, owners, asked)
+        row, item = inputs.aligned("items", anchors, items, self.n_anchors, self.anchor_names, self.item_names)
+        check_range("items", item, self.n_items, "items", least=-1)
+        positions = rows.positions(self.indptr, self.indices, self.filter, row, item)
         known = positions >= 0
         if relation != "any" and self.relation is not None:
             known &= self.relation[positions] == _RELATIONS[relation][0]
@@ -207,7 +206,7 @@ class Positives:
         return known
 
     def count(self, anchors: ArrayLike | None = None, *, relation: str = "positive") -> NDArray[np.int64]:
-        """How many items are known of each anchor (B,), ids or names, or of all in order. O(pairs of these anchors)."""
+        """The number of known items of each anchor (B,), ids or names; of all anchors by default."""
         check_one_of("relation", relation, tuple(_RELATIONS))
         starts, stops = self.indptr[:-1], self.indptr[1:]
         if anchors is not None:
@@ -221,7 +220,7 @@ class Positives:
         return rows.counts_of_kind(self.relation, starts, stops, _RELATIONS[relation][0])
 
     def item_counts(self) -> NDArray[np.int64]:
-        """How many anchors each item is a positive of, (n_items,): the popularity of the review's PNS."""
+        """(n_items,) the number of anchors that each item is a positive of: its popularity."""
         ids = self.indices if self.relation is None else self.indices[self.relation == POSITIVE]
         return np.bincount(ids, minlength=self.n_items)
 
@@ -230,10 +229,10 @@ class Positives:
 
         i = rank + #{j : p_j - j <= rank} over the sorted known items p of the anchor: exact, O(log of the row).
         """
-        owners, wanted = inputs.aligned("ranks", anchors, ranks, self.n_anchors, self.anchor_names)
+        row, wanted = inputs.aligned("ranks", anchors, ranks, self.n_anchors, self.anchor_names)
         if wanted.size and wanted.min() < 0:
             raise_invalid("ranks", "at least 0", int(wanted.min()))
-        return rows.nth_negatives(self.indptr, self.indices, self.n_items, owners, wanted)
+        return rows.nth_negatives(self.indptr, self.indices, self.n_items, row, wanted)
 
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All known pairs as (anchors, items), in order."""
@@ -252,13 +251,8 @@ class Positives:
     def __repr__(self) -> str:
         return f"Positives({len(self):,} pairs, {self.n_anchors:,} anchors x {self.n_items:,} items)"
 
-    # ---- combining --------------------------------------------------------------------------------------
-
     def union(self, other: Positives) -> Positives:
-        """All pairs of both, in one merge of sorted rows; a pair that one calls positive is positive.
-
-        This is how positives are added: the large part is not sorted again. Sizes grow to the larger of the two.
-        """
+        """All pairs of both; sorted rows are merged, not sorted again. A pair that is positive in one is positive."""
         if not isinstance(other, Positives):
             raise_invalid("other", "a Positives", type(other).__name__)
         n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
@@ -273,17 +267,15 @@ class Positives:
         return union
 
     def with_ignored(self, anchors: ArrayLike, items: ArrayLike) -> Positives:
-        """The same, with pairs (ids or names) that are neither positive nor negative: never drawn, not counted."""
+        """The same with pairs (ids or names) that are neither positive nor negative: never drawn, not counted."""
         anchor_ids = tables.look_up("anchors", to_numpy(anchors), self.anchor_names)
         item_ids = tables.look_up("items", to_numpy(items), self.item_names)
         added = inputs.pairs(anchor_ids, item_ids, self.n_anchors, self.n_items, None, None)
         ignore = np.full(len(added["indices"]), IGNORE, np.int8)
         return self.union(Positives(added["indptr"], added["indices"], self.n_items, relation=ignore))
 
-    # ---- keeping ----------------------------------------------------------------------------------------
-
     def save(self, path: str | Path) -> None:
-        """Write a folder of plain .npy arrays, a JSON header and the names; it appears whole or not at all."""
+        """Write a folder of .npy arrays, a JSON header and the names, atomically."""
         arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
         for name in _NAMES:
             vocabulary: Vocabulary | None = getattr(self, name)
@@ -293,7 +285,7 @@ class Positives:
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
-        """Read what `save` wrote, memory-mapped unless `mmap=False`: pages come in as draws touch them."""
+        """Read what `save` wrote, memory-mapped unless `mmap=False`. Raises NaysayError if the folder is damaged."""
         numbers = ("n_items", "duplicates")
         header, arrays = storage.load_folder(path, "positives", mmap=mmap, numbers=numbers, needed=_ARRAYS[:3])
         rows.check_sound(arrays, header["n_items"], every_id=not mmap)
@@ -302,6 +294,6 @@ class Positives:
         return cls(**parts, **names, **{name: header[name] for name in numbers})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Arrive read-only in a worker: pickles and deep copies of arrays forget that they were."""
+        """Make the arrays read-only again, which pickles and deep copies of arrays are not."""
         arrays = {name: rows.frozen(value) for name, value in state.items() if isinstance(value, np.ndarray)}
         self.__dict__.update(state | arrays)

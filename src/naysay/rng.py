@@ -1,8 +1,7 @@
-"""The source of randomness: a generator made from (seed, step, rank, worker), and one key per call.
+"""Randomness: a generator made from (seed, step, rank, worker), and one key per call.
 
-A sampler is handed a `numpy.random.Generator`, takes one 64-bit key from it, and lets compiled loops hash
-(key, row, slot). So a draw depends on nothing but the key: not on threads, not on earlier rows, and not on
-any global generator, which is neither read nor moved.
+A sampler gets a `numpy.random.Generator`, takes one 64-bit key from it, and compiled loops hash (key, row, slot). So a
+draw depends only on the key: not on threads, not on earlier rows, and not on a global generator.
 """
 
 from __future__ import annotations
@@ -16,10 +15,22 @@ _WORD = 0xFFFFFFFF
 
 @public
 def rng_for(seed: int, step: int = 0, rank: int = 0, worker: int = 0) -> np.random.Generator:
-    """The generator of one step, on one process of a distributed run, in one data worker.
+    """Make the generator of one step, on one process of a distributed run, in one data worker.
 
-    Equal arguments give equal streams on every machine; any difference gives an independent one. A run that
-    stops at step 1,000 resumes by asking for step 1,000: there is no generator to save.
+    Equal arguments give equal streams on every machine; any difference gives an independent one. A run that stops at
+    step 1,000 resumes with rng_for(seed, step=1000): there is no generator to save.
+
+    Args:
+        seed: Of the run.
+        step: The training step.
+        rank: Of the process.
+        worker: The number of the data worker.
+
+    Returns:
+        A NumPy Generator.
+
+    Raises:
+        NaysayError: If an argument is not a whole number from 0 to below 2^64.
 
     Example:
         >>> bool(rng_for(0, step=3).integers(100) == rng_for(0, step=3).integers(100))
@@ -30,7 +41,7 @@ def rng_for(seed: int, step: int = 0, rank: int = 0, worker: int = 0) -> np.rand
         number = check_whole(name, value, 0)
         if number >> 64:
             raise_invalid(name, "below 2^64", number)
-        words += [number & _WORD, number >> 32]  # two words each, so that no two tuples can spell the same
+        words += [number & _WORD, number >> 32]  # two words each, so that different arguments never give the same words
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(words)))
 
 

@@ -1,8 +1,8 @@
-"""Triples: known (head, relation, tail), asked from any side. The exclusion code of knowledge graphs.
+"""Triples: known (head, relation, tail), looked up from any side. The exclusion code of knowledge graphs.
 
 For a side, each pair of the other two parts that occurs is a row of known ids: (head, relation) has tails, (relation,
-tail) has heads, (head, tail) has relations. The rows of the sides in use stand in one `Positives`, so a draw needs no
-hash of a triple and no mask.
+tail) has heads, (head, tail) has relations. The rows of the sides in use are one `Positives`, so a draw needs neither a
+hash of triples nor a mask.
 """
 
 from __future__ import annotations
@@ -29,11 +29,15 @@ _KEY_PARTS = {HEAD: (TAIL, RELATION), RELATION: (HEAD, TAIL), TAIL: (HEAD, RELAT
 @final
 @public
 class Triples:
-    """Known triples (n, 3) of head, relation, tail ids; duplicates merged and counted.
+    """Known triples of head, relation and tail ids. Duplicates are merged, and counted in `duplicates`.
 
     Args:
-        n_entities: The sizes, by default the largest id plus one.
-        n_relations: The sizes, by default the largest id plus one.
+        triples: (n, 3) ids: head, relation, tail.
+        n_entities: The number of entities, by default the largest id plus one.
+        n_relations: The number of relations, by default the largest id plus one.
+
+    Raises:
+        NaysayError: If an id is negative or too large, or the shape is wrong.
 
     Example:
         >>> known = Triples([[0, 0, 1], [0, 0, 2]])
@@ -50,20 +54,20 @@ class Triples:
         self._indexes: dict[tuple[int, ...], SideIndex] = {}
 
     def contains(self, triples: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each of (B, 3) is known."""
-        asked = triple_array(triples)
-        check_parts(asked, self.n_entities, self.n_relations)
+        """(B,) whether each triple of (B, 3) is known."""
+        array = triple_array(triples)
+        check_parts(array, self.n_entities, self.n_relations)
         index = self.index((TAIL,))
-        return index.known.contains(index.rows(asked)[:, 0], asked[:, TAIL])
+        return index.known.contains(index.rows(array)[:, 0], array[:, TAIL])
 
     def index(self, sides: tuple[int, ...]) -> SideIndex:
-        """The known ids by row for the given sides; built at the first call, kept."""
+        """The known ids by row for the given sides; built at the first call."""
         if sides not in self._indexes:
             self._indexes[sides] = SideIndex(self, sides)
         return self._indexes[sides]
 
     def union(self, *others: Triples | ArrayLike) -> Triples:
-        """All triples of this and others: the splits to filter against."""
+        """All triples of this and the others, e.g. of all splits, to filter against."""
         parts = [other if isinstance(other, Triples) else Triples(other) for other in others]
         whole = np.concatenate([self.array, *(part.array for part in parts)])
         sizes = [(part.n_entities, part.n_relations) for part in (self, *parts)]
@@ -90,13 +94,13 @@ class Triples:
         return len(self.array)
 
     def __repr__(self) -> str:
-        """The sizes in one line."""
+        """The sizes."""
         return f"Triples({len(self):,} triples, {self.n_entities:,} entities, {self.n_relations:,} relations)"
 
 
 @final
 class SideIndex:
-    """The known ids of some sides as rows of one Positives. The last row is empty: it stands for every unseen key.
+    """The known ids of some sides as rows of one Positives. The last row is empty; it is that of every unseen key.
 
     known   Positives, n_items the larger of entities and relations
     keys    for each side, the sorted keys of its rows; a key ends with the relation, but for the relation's side
@@ -121,13 +125,13 @@ class SideIndex:
 
     def rows(self, triples: NDArray[np.int64]) -> NDArray[np.int64]:
         """(B, sides): the row of what is known for each triple's other two parts."""
-        found = np.empty((len(self.sides), len(triples)), np.int64)
+        rows = np.empty((len(self.sides), len(triples)), np.int64)
         unseen = int(self.firsts[-1])
         for s, (side, base) in enumerate(zip(self.sides, self._bases, strict=True)):
-            asked = _keys(triples, side, base)
-            arguments = (self.keys[s], asked, int(self.firsts[s]), unseen, found[s])
+            wanted = _keys(triples, side, base)
+            arguments = (self.keys[s], wanted, int(self.firsts[s]), unseen, rows[s])
             in_rows(corrupt.find_keys, len(triples), 16 * len(triples), *arguments)
-        return np.ascontiguousarray(found.T)
+        return np.ascontiguousarray(rows.T)
 
 
 def _sorted_distinct(triples: NDArray[np.int64]) -> NDArray[np.int64]:

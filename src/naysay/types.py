@@ -1,9 +1,9 @@
-"""What flows through the house: a Query goes in, Negatives come out. Read this first.
+"""The types that all parts share: a Query goes in, Negatives come out. Read this first.
 
     Query -> pool.draw -> (score) -> sampler.sample -> detector.suspicion -> policy -> loss -> report
 
-Shapes are the contract: (B,) in, (B, K) out, also for B = 0 and 1. Arrays are NumPy at rest and torch in flight: pools
-answer in NumPy, samplers in the array type of the query.
+Shapes are the contract: (B,) in, (B, K) out, also for B = 0 and 1. Pools answer in NumPy, samplers in the array type of
+the query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import as_array, check_whole, public, raise_invalid, whole_numbers
 
-Array = Any  # a NumPy array or a torch tensor, of the shape that the comment beside it says
+Array = Any  # a NumPy array or a torch tensor
 HEAD, RELATION, TAIL = 0, 1, 2
 SIDES = ("head", "relation", "tail")
 
@@ -27,13 +27,20 @@ SIDES = ("head", "relation", "tail")
 @public
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """What a sampler is asked: negatives for these anchors.
+    """The anchors that need negatives.
 
     Args:
         anchors: (B,) ids, or (B, 3) for triples to corrupt; NumPy, torch or a list.
-        positives: (B,) the positive of each row, for parts that look at it.
-        vectors: (B, d) the anchors' vectors, for parts that look at them.
+        positives: (B,) the positive of each row, for parts that use it.
+        vectors: (B, d) the anchors' vectors, for parts that use them.
         step: The training step, for schedules.
+
+    Raises:
+        NaysayError: If a shape is wrong.
+
+    Example:
+        >>> len(Query([3, 1, 4], positives=[0, 0, 2]))
+        3
     """
 
     anchors: Array
@@ -42,7 +49,7 @@ class Query:
     step: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse shapes that are not (B,) or (B, 3) and partners of another length."""
+        """Check the shapes."""
         anchors = _array("anchors", self.anchors)
         if anchors.ndim not in (1, 2) or (anchors.ndim == 2 and anchors.shape[1] != 3):
             raise_invalid("anchors", "of shape (B,), or (B, 3) for triples", f"shape {tuple(anchors.shape)}")
@@ -66,7 +73,7 @@ class Query:
 
     @property
     def device(self) -> Any:
-        """The torch device of the answer, or None for NumPy."""
+        """The torch device of the anchors, or None for NumPy."""
         return self.anchors.device if is_torch(self.anchors) else None
 
 
@@ -90,7 +97,7 @@ def _array(parameter: str, values: Any) -> Array:
 
 
 def _ids(parameter: str, values: NDArray[Any], shape: str, names: str) -> NDArray[np.int64]:
-    """A part of a query as ids; for strings the refusal says who knows their ids."""
+    """A part of a query as ids; for strings the error says how to get their ids."""
     if values.size and values.dtype.kind in "OSTU":
         advice = f"The ids of names are positives.{names}.ids(names)."
         raise_invalid(parameter, "whole numbers", f"dtype {values.dtype}", advice)
@@ -98,7 +105,7 @@ def _ids(parameter: str, values: NDArray[Any], shape: str, names: str) -> NDArra
 
 
 def check_query(query: object) -> None:
-    """Refuse what is no Query: a bare array of anchors, most likely."""
+    """Raise if `query` is not a Query but, most likely, a bare array of anchors."""
     if not isinstance(query, Query):
         raise_invalid("query", "a Query", type(query).__name__, "Write naysay.Query(anchors).")
 
@@ -107,21 +114,31 @@ def check_query(query: object) -> None:
 @public
 @dataclass(frozen=True, slots=True, eq=False)
 class Negatives:
-    """What a pool, sampler or policy answers. Frozen: a change is a changed copy (`replace`).
+    """The answer of a pool, sampler or policy. Frozen: to change it, make a copy with `dataclasses.replace`.
 
     Args:
-        ids: (B, K) int64; -1 is the only mark of an empty slot.
+        ids: (B, K) int64; -1 marks an empty slot, and nothing else does.
         relation: (B, K) int8 or None: 0 negative, 1 attract, 2 ignore.
-        scores: (B, K) or None.
-        suspicion: (B, K) or None.
-        weights: (B, K) or None.
+        scores: (B, K) or None: the model's scores.
+        suspicion: (B, K) or None: 0 to 1, how likely a slot is a false negative.
+        weights: (B, K) or None: for losses that take them.
         vectors: (B, K, d) or None.
         parents: (B, K, 2) or None: the two ids that a synthetic slot was mixed from.
         side: (B, K) int8 or None: which part of a triple was replaced, 0 head, 1 relation, 2 tail.
         source: (B, K) int8 or None: which of `source_names` a slot came from.
-        log_q: (B, K) or None: exact, with replacement the log-probability of the id; for distinct draws that of the
-            id at its slot given the row's earlier slots. 0 where the slot is empty. It may be a read-only view.
+        source_names: The names of the sources.
+        log_q: (B, K) or None: the exact log-probability of the id; for distinct draws given the row's earlier slots. 0
+            where the slot is empty. It may be a read-only view.
         dropped: {"reason": count}: everything that was left out.
+
+    Raises:
+        NaysayError: If a shape or type is wrong.
+
+    Example:
+        >>> import numpy as np
+        >>> negatives = Negatives(np.array([[4, 2], [5, -1]]))
+        >>> negatives.shape, negatives.mask.tolist()
+        ((2, 2), [[True, True], [True, False]])
     """
 
     ids: Array
@@ -138,7 +155,7 @@ class Negatives:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse ids that are not (B, K) int64, and partners of another shape."""
+        """Check the ids, and that all arrays have their shape."""
         if not hasattr(self.ids, "dtype"):
             raise_invalid("ids", "(B, K) int64", type(self.ids).__name__)
         if self.ids.ndim != 2 or str(self.ids.dtype).removeprefix("torch.") != "int64":
@@ -173,7 +190,7 @@ class Negatives:
         return self._mapped(to_numpy)
 
     def pin_memory(self) -> Negatives:
-        """The same in page-locked torch memory; a DataLoader with pin_memory=True calls it."""
+        """The same in page-locked torch memory. A DataLoader with pin_memory=True calls it."""
         return self._mapped(lambda array: to_torch(array).pin_memory())
 
     def like(self, query: Query) -> Negatives:
@@ -194,10 +211,22 @@ _PER_SLOT = tuple(f.name for f in fields(Negatives) if f.name not in ("ids", "so
 
 @runtime_checkable
 class Pool(Protocol):
-    """Where candidates come from. It has excluded what is known before anyone sees it."""
+    """Where candidates come from. A pool excludes what is known, exactly."""
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, n) candidates, in NumPy; n is a number or one per row."""
+        """Draw candidates.
+
+        Args:
+            query: The anchors.
+            n: Candidates per anchor: an int, or (B,) ints.
+            rng: The source of randomness; one key is taken from it.
+
+        Returns:
+            (B, n) candidates in NumPy. With (B,) ints n is the largest, and unused slots are -1.
+
+        Raises:
+            NaysayError: If an argument is invalid, or a row is short and the pool has on_short="raise".
+        """
         ...
 
 
@@ -206,13 +235,25 @@ class Sampler(Protocol):
     """Which candidates become negatives."""
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, K) negatives, in the query's array type; k is an int, a float or (B,) ints."""
+        """Draw negatives.
+
+        Args:
+            query: The anchors.
+            k: Negatives per anchor: an int, a float (realised per row, with expectation k), or (B,) ints.
+            rng: The source of randomness.
+
+        Returns:
+            (B, K) negatives in the query's array type. K is ceil(k), or the largest of (B,); unused slots are -1.
+
+        Raises:
+            NaysayError: If an argument is invalid, or a row is short and the sampler has on_short="raise".
+        """
         ...
 
 
 @runtime_checkable
 class Detector(Protocol):
-    """Which negatives to distrust."""
+    """Which negatives are likely false."""
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) in [0, 1]: how likely each slot is a false negative; 0 where it is empty."""
@@ -221,12 +262,12 @@ class Detector(Protocol):
 
 @runtime_checkable
 class Stateful(Protocol):
-    """A part that learns: all of what it learnt goes in and out as a flat dictionary of arrays and numbers."""
+    """A part that learns. Its whole state is a flat dictionary of arrays and numbers."""
 
     def state(self) -> dict[str, Any]:
-        """Everything that the next answer depends on."""
+        """All that the next answer depends on, apart from the settings."""
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` gave."""
+        """Restore what `state` returned."""
         ...

@@ -1,4 +1,4 @@
-"""A vocabulary: the strings that users call their anchors and items, and the ids that everything else uses."""
+"""A vocabulary: the names of anchors or items, and the ids that everything else uses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ from naysay.checks import check_range, first_bad, public, raise_invalid, shown, 
 @final
 @public
 class Vocabulary:
-    """Names in the order of their ids, held as one run of UTF-8 bytes with offsets, so that it maps from disk.
+    """Names in the order of their ids, stored as UTF-8 bytes with offsets, so that they can be memory-mapped.
+
+    Args:
+        names: Distinct names, also as an Arrow array. The id of a name is its place.
+
+    Raises:
+        NaysayError: If names are not distinct strings.
 
     Example:
         >>> words = Vocabulary(["cat", "dog"])
@@ -25,7 +31,7 @@ class Vocabulary:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Take distinct names, also as an Arrow array; the id of a name is its place."""
+        """Check the names."""
         import pyarrow as pa
 
         if isinstance(names, str):
@@ -43,11 +49,11 @@ class Vocabulary:
 
     @cached_property
     def _index(self) -> dict[str, int]:
-        """Names to ids, made by the first question: it takes far more memory than the names."""
+        """Names to ids, made when it is first needed, because it takes far more memory than the names."""
         return {name: place for place, name in enumerate(self._array.to_pylist())}
 
     def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """The ids of names; an unknown name is refused with the first one and how many."""
+        """The ids of names. Raises NaysayError if a name is unknown."""
         return ids_of_names(self, "names", names)
 
     def _places(self, names: Sequence[str]) -> NDArray[np.int64]:
@@ -60,11 +66,11 @@ class Vocabulary:
 
         places = whole_numbers("ids", to_numpy(ids))
         check_range("ids", places, len(self), "names")
-        found: list[str] = self._array.take(pa.array(places)).to_pylist()
-        return found
+        names: list[str] = self._array.take(pa.array(places)).to_pylist()
+        return names
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """The two arrays to save: bytes and offsets."""
+        """The two arrays to save, bytes and offsets, under names that begin with `prefix`."""
         _, where, text = self._array.buffers()
         starts, data = np.zeros(1, np.int64), np.empty(0, np.uint8)
         if len(self):
@@ -75,7 +81,7 @@ class Vocabulary:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Vocabulary | None:
-        """What `arrays` gave, or None if it is not among them; a damaged one is refused."""
+        """The vocabulary saved by `arrays`, or None if there is none. Raises NaysayError if it is damaged."""
         import pyarrow as pa
 
         if f"{prefix}_offsets" not in arrays:
@@ -101,7 +107,7 @@ class Vocabulary:
         return isinstance(other, Vocabulary) and bool(self._array.equals(other._array))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to a spawned worker as two arrays."""
+        """Pickle as two arrays, for a spawned worker."""
         return Vocabulary.from_arrays, (self.arrays("names"), "names")
 
 

@@ -620,7 +620,7 @@ def test_what_corrupted_refuses():
     pool = Corruption(np.array([[0, 0, 1], [1, 0, 2]]))
     query = ns.Query(np.array([[0, 0, 1], [1, 0, 2]]))
     got = pool.draw(query, 2, rng=ns.rng_for(0))
-    advice = "Pass what Corruption.draw answered to this query."
+    advice = "Pass what Corruption.draw returned for this query."
     for arguments, sentence in (
         ((ns.Query([0, 1]), got), "`query.anchors` must be of shape (B, 3): head, relation, tail, got shape (2,)."),
         (([[0, 0, 1]], got), "`query` must be a Query, got list. Write naysay.Query(anchors)."),

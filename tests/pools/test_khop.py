@@ -248,8 +248,8 @@ def test_repr():
         ({"hops": 0}, "`hops` must be at least 1, got 0."),
         ({"hops": (0, 2)}, "`hops` must be at least 1, got 0."),
         ({"hops": 2.0}, "`hops` must be a whole number, got 2.0."),
-        ({"hops": (3, 2)}, r"`hops` must be a pair \(least, greatest\), in this order, got \(3, 2\)."),
-        ({"hops": (1, 2, 3)}, r"`hops` must be a distance or a pair \(least, greatest\), got \(1, 2, 3\)."),
+        ({"hops": (3, 2)}, r"`hops` must be a pair \(low, high\), in this order, got \(3, 2\)."),
+        ({"hops": (1, 2, 3)}, r"`hops` must be a distance or a pair \(low, high\), got \(1, 2, 3\)."),
         ({"on_short": "rais"}, "`on_short` must be one of 'pad', 'raise', got 'rais'. Did you mean 'raise'?"),
     ],
 )

@@ -301,10 +301,10 @@ def test_pushes_are_checked_against_the_positives():
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        (None, np.ones((1, 2)), r"`vectors` must be None, like the entries held, got 2 x float64\."),
-        (np.ones((1, 2)), None, r"`vectors` must be 2 x float64, like the entries held, got None\."),
-        (np.ones((1, 2)), np.ones((1, 3)), r"must be 2 x float64, like the entries held, got 3 x float64\."),
-        (np.ones((1, 2)), np.ones((1, 2), "f4"), r"must be 2 x float64, like the entries held, got 2 x float32\."),
+        (None, np.ones((1, 2)), r"`vectors` must be None, like the entries stored, got 2 x float64\."),
+        (np.ones((1, 2)), None, r"`vectors` must be 2 x float64, like the entries stored, got None\."),
+        (np.ones((1, 2)), np.ones((1, 3)), r"must be 2 x float64, like the entries stored, got 3 x float64\."),
+        (np.ones((1, 2)), np.ones((1, 2), "f4"), r"must be 2 x float64, like the entries stored, got 2 x float32\."),
     ],
 )
 def test_a_change_of_vectors_is_refused(first, second, message):

@@ -272,7 +272,7 @@ def test_short_rows_can_be_refused():
         ({"ranks": (-1, 3)}, "`ranks` must be at least 0, got -1."),
         ({"ranks": ("a", 3)}, "`ranks` must be a whole number, got 'a'."),
         ({"ranks": (0.5, 1)}, r"two whole numbers or two floats, got \(0.5, 1\). Write 0.5, 1.0 for shares and 2000"),
-        ({"ranks": (0.5, 1.5)}, r"must be rising and between 0.0 and 1.0 if they are shares, got \(0.5, 1.5\)."),
+        ({"ranks": (0.5, 1.5)}, r"must be a pair with 0 <= first < end <= 1 if they are shares, got \(0.5, 1.5\)."),
         ({"restart": 0}, "`restart` must be a number at least 1e-06 and below 1, got 0."),
         ({"restart": 1.0}, "`restart` must be a number at least 1e-06 and below 1, got 1.0."),
         ({"tolerance": math.nan}, "`tolerance` must be a number at least 1e-16 and below 1, got nan."),

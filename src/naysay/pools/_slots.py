@@ -1,4 +1,4 @@
-"""What a query asks of a pool: its anchors, how many slots each row has, and what is said when some stay empty."""
+"""What all pools share: checked anchors, the number of slots of each row, and the count of empty slots."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ EXHAUSTED = "exhausted"
 
 
 def check_distinct(distinct: object) -> bool:
-    """`distinct` as a bool; "no" and 0 are refused, of which one would mean yes."""
+    """Return `distinct` as a bool, or raise if it is not one: "no" would be truthy."""
     if not isinstance(distinct, bool | np.bool_):
         raise_invalid("distinct", "True or False", shown(distinct))
     return bool(distinct)
 
 
 def check_ids(parameter: str, ids: NDArray[np.int64], size: int | None, what: str, *, least: int = 0) -> None:
-    """Refuse ids outside [least, size), where the size is known."""
+    """Raise if ids are outside [least, size); the size may be unknown."""
     if size is not None:
         check_range(parameter, ids, size, what, least=least)
     elif ids.size and ids.min() < least:
@@ -34,7 +34,7 @@ def check_ids(parameter: str, ids: NDArray[np.int64], size: int | None, what: st
 
 
 def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray[np.int64]:
-    """The anchors of a query (B,), each below `size` if it is known, in the one form that compiled loops know."""
+    """The anchors of a query (B,), checked to be below `size` if it is known, in the form that compiled loops take."""
     check_query(query)
     anchors = anchor_ids(query)
     if anchors.ndim != 1:
@@ -44,7 +44,7 @@ def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray
 
 
 def asked(n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
-    """The slots of each row (B,) and the widest: n is one number for all or one per row."""
+    """The number of slots of each row (B,), and the largest; n is one number, or one per row."""
     n = to_numpy(n)
     if np.ndim(n) == 0:
         width = check_whole("n", n.item() if isinstance(n, np.ndarray) else n, 0)
@@ -58,7 +58,7 @@ def asked(n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
 
 
 def logs(chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The logarithms of chances, in place. NumPy takes several at a time, which a compiled loop does not."""
+    """The logarithms of probabilities, in place. NumPy vectorises them, compiled loops do not."""
     in_rows(_take_logs, len(chance), chance.size, chance)
     return chance
 
@@ -68,12 +68,12 @@ def _take_logs(start: int, stop: int, chance: NDArray[np.float64]) -> None:
 
 
 def all_filled(ids: NDArray[np.int64]) -> bool:
-    """Whether no slot is empty; rows fill from the left, so the last column tells."""
+    """Whether no slot is empty; rows are filled from the left, so only the last column is read."""
     return ids.size == 0 or bool(ids[:, -1].min() >= 0)
 
 
 def shortfall(on_short: str, ids: NDArray[np.int64], counts: NDArray[np.int64]) -> dict[str, int]:
-    """{"exhausted": empty slots that were asked for}, or a refusal if rows may not be short."""
+    """{"exhausted": empty slots that were asked for}. Raises if there are any and `on_short` is "raise"."""
     if all_filled(ids):
         return {}
     missing = int(counts.sum()) - int(np.count_nonzero(ids >= 0))

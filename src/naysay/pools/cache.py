@@ -1,4 +1,4 @@
-"""Cache: a few candidates kept per anchor, which a sampler renews as the model learns."""
+"""Cache: a few candidates per anchor, which a sampler updates as the model learns."""
 
 from __future__ import annotations
 
@@ -32,22 +32,25 @@ from naysay.types import Negatives, Query
 @final
 @public
 class Cache:
-    """Draw from the candidates that were last put for the anchor; empty until then.
+    """Draw from the candidates that were last put for the anchor.
 
-    Draws are uniform over the m candidates that an anchor holds, once each. log_q, exact given the cache:
+    Draws are uniform over the m distinct candidates of an anchor. log_q, exact given the cache:
         independent   -log m
         distinct      -log(m - slot)
-    How the cache is renewed is the sampler's: from the cache and fresh draws, by score (Zhang et al. NSCaching. ICDE
-    2019) or by score and its variance over epochs (Ding et al. SRNS. NeurIPS 2020).
+    A sampler decides how to update it, from the cache and new draws: by score (Zhang et al. NSCaching. ICDE 2019) or
+    by score and its variance over epochs (Ding et al. SRNS. NeurIPS 2020).
 
-    Cost: 8 bytes for each of n_anchors x size places; O(size) a row, which is read whole, and O(1) a draw.
+    Cost: 8 bytes for each of n_anchors x size places; O(size) per row and O(1) per draw.
 
     Args:
-        n_anchors: How many anchors there are.
-        size: How many candidates an anchor can hold.
-        positives: What is excluded, exactly: positives and ignored pairs never enter.
-        distinct: Whether a row holds an id at most once (default) or draws are independent.
-        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+        n_anchors: The number of anchors.
+        size: The maximum number of candidates per anchor.
+        positives: The pairs to exclude, exactly: positives and ignored pairs.
+        distinct: Whether a row has an id at most once (default), or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import naysay as ns
@@ -67,7 +70,7 @@ class Cache:
         distinct: bool = True,
         on_short: str = "pad",
     ) -> None:
-        """An empty table of (n_anchors, size)."""
+        """Make an empty table of (n_anchors, size)."""
         self.n_anchors = check_whole("n_anchors", n_anchors, 0)
         self.size = check_whole("size", size, 1)
         if positives is not None and not isinstance(positives, Positives):
@@ -81,10 +84,17 @@ class Cache:
         self._table = np.full((self.n_anchors, self.size), -1, np.int64)
 
     def put(self, anchors: ArrayLike, ids: ArrayLike) -> int:
-        """Replace what the anchors (B,) hold by ids (B, m), m <= size; -1 is an empty place.
+        """Replace the candidates of some anchors.
 
-        Ids known of the anchor, and an id's second and later places in a row, are dropped; their number is returned.
-        Of an anchor that comes twice, the last row stays.
+        Args:
+            anchors: (B,) ids. If an anchor comes twice, the last row stays.
+            ids: (B, m) candidates, m <= size; -1 is an empty place.
+
+        Returns:
+            How many ids were dropped, because they are known of the anchor or repeat an earlier one of the row.
+
+        Raises:
+            NaysayError: If a shape or an id is invalid.
         """
         rows = self._anchors(anchors)
         given = whole_numbers("ids", to_numpy(ids), "(B, m)").astype(np.int64, copy=False)
@@ -96,17 +106,17 @@ class Cache:
         return self._write(rows, given)
 
     def get(self, anchors: ArrayLike) -> NDArray[np.int64]:
-        """What the anchors (B,) hold, (B, size), filled from the left and -1 after."""
+        """(B, size) the candidates of the anchors (B,), filled from the left, then -1."""
         return self._table[self._anchors(anchors)]
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, n) of what the query's anchors hold; n is a number or (B,) of them, unused slots are -1."""
+        """Draw (B, n) of the candidates of the query's anchors; n is a number, or (B,) numbers."""
         anchors = anchors_of(query, self.n_anchors)
         counts, width = asked(n, len(anchors))
         key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
-        held = np.count_nonzero(self._table[anchors] >= 0, axis=1)
-        settings = (held, counts, not self.distinct)
+        sizes = np.count_nonzero(self._table[anchors] >= 0, axis=1)
+        settings = (sizes, counts, not self.distinct)
         in_rows(draw_places, len(ids), 2 * ids.size, key, *settings, ids, log_q)
         in_rows(look_up, len(ids), ids.size, anchors * self.size, frozen(self._table.reshape(-1)), ids)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
@@ -116,7 +126,7 @@ class Cache:
         return {"table": self._table.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` gave, of the same shape; what has become known since then is left out."""
+        """Restore what `state` returned, of the same shape, without what has become known since then."""
         if not isinstance(state, Mapping):
             raise_invalid("state", "what Cache.state gave", type(state).__name__)
         if "table" not in state:
@@ -128,7 +138,7 @@ class Cache:
         self._write(np.arange(self.n_anchors), table.astype(np.int64, copy=False))
 
     def _write(self, anchors: NDArray[np.int64], given: NDArray[np.int64]) -> int:
-        """Put checked ids, without what is known or repeated; how many were."""
+        """Store checked ids without known and repeated ones; return how many those were."""
         known = np.zeros(given.shape, np.bool_)
         if self.positives is not None:
             known = self.positives.contains(anchors, given, relation="any")
@@ -145,13 +155,13 @@ class Cache:
         return rows
 
     def _check_ids(self, parameter: str, ids: NDArray[Any]) -> None:
-        """Refuse ids below -1, and past the last item where their number is known."""
+        """Raise if ids are below -1, or past the last item where their number is known."""
         if self.positives is not None:
             check_range(parameter, ids, self.positives.n_items, "items", least=-1)
         elif ids.size and ids.min() < -1:
             raise_invalid(parameter, "at least -1", first_bad(ids, ids < -1))
 
     def __repr__(self) -> str:
-        """The settings in one line."""
+        """The settings."""
         shape = f"{self.n_anchors:,} x {self.size:,}"
         return f"Cache({shape}, {self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"

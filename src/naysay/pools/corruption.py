@@ -26,26 +26,38 @@ _CHOICES = ("uniform", "bernoulli")
 class Corruption:
     """Negatives of (head, relation, tail): another head, relation or tail, never one that makes a known triple.
 
-    The side is drawn anew for each negative, among the sides that still have a candidate. The answer carries `side`
-    (B, K) and the ids that replace that part; the triple's own part is never returned, even if the triple itself is
-    not known. log_q = log P(side) + log P(id | side), for distinct rows given the earlier slots.
+    The side is drawn for each negative, from the sides that still have a candidate. The answer has `side` (B, K) and
+    the ids that replace that part; the triple's own part is never returned, even if the triple is not known.
+    log_q = log P(side) + log P(id | side), for distinct rows given the earlier slots.
 
     Bordes et al. Translating Embeddings. NIPS 2013 (uniform). Wang et al. AAAI 2014 (Bernoulli). Krompass et al. ISWC
-    2015 (types). Typed candidates are mostly plausible, so the exact filter matters most there. Cost: O(log keys) for
-    each row and side, then O(1) a draw, but a pass over a relation's list where most of it is known; 5 bytes for each
-    known triple and side, 8 for each key.
+    2015 (types). Typed candidates are mostly plausible, so the exact filter matters most there. Cost: O(log keys) per
+    row and side, then O(1) per draw, but a pass over a relation's list if most of it is known; 5 bytes per known triple
+    and side, 8 per key.
 
     Args:
         triples: The training triples, (n, 3) or Triples; side chances and observed types come from these alone.
         known: Further triples to filter against (validation, test): Triples, an array, or a sequence of them.
         sides: Which parts may be replaced, of "head", "relation", "tail".
-        choice: "uniform": each side alike. "bernoulli": the head by tph / (tph + hpt) of the relation (TransH),
-            which makes fewer false negatives in one-to-many relations; a relation with no training triple gives
-            0.5. With "relation" among the sides, that side takes its equal share first.
+        choice: "uniform": all sides with equal probability. "bernoulli": the head by tph / (tph + hpt) of the relation
+            (TransH), which makes fewer false negatives in one-to-many relations; 0.5 for a relation without training
+            triples. If "relation" is one of the sides, it keeps its equal share.
         domains: Candidates for heads, by relation: None (all entities), "observed" (heads seen with the relation in
             training), or a sequence of one array per relation.
         ranges: The same for tails.
-        distinct: Whether a (side, id) stands at most once in a row.
+        n_entities: The number of entities, by default the largest id plus one.
+        n_relations: The number of relations, by default the largest id plus one.
+        distinct: Whether a (side, id) comes at most once in a row.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
+
+    Raises:
+        NaysayError: If an argument is invalid.
+
+    Example:
+        >>> import naysay as ns
+        >>> pool = Corruption([[0, 0, 1], [0, 0, 2]], sides=("tail",), n_entities=4)
+        >>> pool.draw(ns.Query([[0, 0, 1]]), 2, rng=ns.rng_for(0)).ids.tolist()[0].count(3)
+        1
     """
 
     def __init__(
@@ -62,7 +74,7 @@ class Corruption:
         distinct: bool = True,
         on_short: str = "pad",
     ) -> None:
-        """Index what is known by side: O(n log n), once."""
+        """Index the known triples by side: O(n log n)."""
         check_one_of("choice", choice, _CHOICES)
         check_one_of("on_short", on_short, ON_SHORT)
         named = isinstance(sides, tuple | list) and all(isinstance(side, str) for side in sides)
@@ -90,7 +102,7 @@ class Corruption:
         self._lists = _Lists(train, self._index, domains, ranges)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, n) replacements for a query of triples (B, 3), with `side` and `log_q`."""
+        """Draw (B, n) replacements for a query of triples (B, 3), with `side` and `log_q`."""
         triples = self._triples(query)
         counts, width = asked(n, len(triples))
         key = key_from(rng)
@@ -98,7 +110,7 @@ class Corruption:
         side = np.empty(ids.shape, np.int8)
         chance = np.empty(ids.shape)
         known, longest = self._index.known, self._lists.longest
-        # One form, whatever was given, so that the loops are compiled once.
+        # One array type for all inputs, so that the loops are compiled once.
         triples, counts = (frozen(np.ascontiguousarray(part)) for part in (triples, counts))
         inputs = (
             key,
@@ -115,16 +127,16 @@ class Corruption:
         return Negatives(ids, side=side, log_q=logs(chance), dropped=shortfall(self.on_short, ids, counts))
 
     def corrupted(self, query: Query, negatives: Negatives) -> NDArray[np.int64]:
-        """(B, K, 3): the triples that the negatives stand for; -1 throughout in empty slots."""
-        asked_of = self._triples(query)
-        advice = "Pass what Corruption.draw answered to this query."
+        """(B, K, 3) the corrupted triples of the negatives; (-1, -1, -1) in empty slots."""
+        given = self._triples(query)
+        advice = "Pass what Corruption.draw returned for this query."
         if not isinstance(negatives, Negatives):
             raise_invalid("negatives", "a Negatives", type(negatives).__name__, advice)
         if negatives.side is None:
             raise_invalid("negatives.side", "given", None, advice)
-        if len(negatives.ids) != len(asked_of):
-            raise_invalid("negatives", f"of {len(asked_of)} rows, like the query", len(negatives.ids), advice)
-        triples = np.repeat(asked_of[:, None, :], negatives.shape[1], axis=1)
+        if len(negatives.ids) != len(given):
+            raise_invalid("negatives", f"of {len(given)} rows, like the query", len(negatives.ids), advice)
+        triples = np.repeat(given[:, None, :], negatives.shape[1], axis=1)
         plain = negatives.numpy()
         empty = plain.ids < 0
         np.put_along_axis(
@@ -143,7 +155,7 @@ class Corruption:
         return triples
 
     def __repr__(self) -> str:
-        """The settings in one line."""
+        """The settings."""
         return f"Corruption({self.known!r}, sides={tuple(SIDES[s] for s in self.sides)}, distinct={self.distinct})"
 
 
@@ -180,7 +192,7 @@ class _Lists:
         self.arrays = tuple(map(frozen, (covered, starts, np.concatenate(parts))))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Arrive read-only in a worker, like Positives."""
+        """Make the arrays read-only again after unpickling, like Positives."""
         self.longest = state["longest"]
         self.arrays = tuple(map(frozen, state["arrays"]))
 

@@ -1,4 +1,4 @@
-"""Everything: all items but those known of the anchor, uniformly or by weight. The review's global pool."""
+"""Everything: all items that are not known of the anchor, uniformly or by weight. The review's global pool."""
 
 from __future__ import annotations
 
@@ -18,27 +18,30 @@ from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
 
-# Whole-number weights add up to about this: sums of them are exact in 64 bits.
+# Whole-number weights sum to about this, so that their sums are exact in 64 bits.
 _TOTAL = float(1 << 62)
 
 
 @final
 @public
 class Everything:
-    """Draw from every item that is not known of the anchor; a known one can never come back.
+    """Draw from all items that are not known of the anchor.
 
     log_q, with w = 1 for uniform draws and W_free the weight of what is not known:
         independent   log w_i - log W_free
         distinct      log w_i - log(W_free - sum of the row's earlier w)
 
-    Cost: O(1) a draw in expectation, whatever the number of items. With weights, 24 bytes per item and 8 per anchor
-    beside the pairs. A row whose known items carry most of the weight is drawn by rank instead of by trial.
+    Cost: O(1) per draw in expectation, whatever the number of items. Weights take 24 bytes per item and 8 per anchor. A
+    row whose known items have most of the weight is drawn by rank instead of by rejection.
 
     Args:
-        positives: What is excluded, exactly: positives and ignored pairs.
+        positives: The pairs to exclude, exactly: positives and ignored pairs.
         weights: (n_items,) finite, at least 0; None is uniform. Weight 0 is never drawn. See `pools.popularity`.
-        distinct: Whether a row holds an id at most once (default) or draws are independent.
-        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+        distinct: Whether a row has an id at most once (default), or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import naysay as ns
@@ -68,11 +71,11 @@ class Everything:
         self._tables = None if weights is None else _Tables(positives, weights)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
+        """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
         return self._drawn(query, n, rng, with_log_q=True)
 
     def draw_candidates(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
-        """The same ids without log_q: for samplers that choose among them, whose choice has another probability."""
+        """Draw the same ids without log_q, for samplers that then choose some of them."""
         return self._drawn(query, n, rng, with_log_q=False)
 
     def _drawn(self, query: Query, n: Any, rng: np.random.Generator, *, with_log_q: bool) -> Negatives:
@@ -112,28 +115,38 @@ class Everything:
             return None
         logs(chance)
         if all_filled(ids):
-            return np.broadcast_to(chance, ids.shape)  # one number a row: nothing is written out
+            return np.broadcast_to(chance, ids.shape)  # a view: one number per row
         return np.where(ids >= 0, chance, 0.0)
 
     def draw_pairs(
         self, n: int, *, rng: np.random.Generator, distinct: bool | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Draw n pairs (anchors, items), uniform over all pairs that are not known: the non-edges of a graph.
+        """Draw n pairs, uniform over all pairs that are not known: the non-edges of a graph.
 
-        Fewer come back only if fewer exist, which the length of the two tells; on_short="raise" refuses instead.
-        distinct=None is the pool's own setting. The first call makes an index of 8 bytes per anchor.
+        The first call makes an index of 8 bytes per anchor.
+
+        Args:
+            n: The number of pairs.
+            rng: The source of randomness.
+            distinct: Whether a pair comes at most once; by default the pool's own setting.
+
+        Returns:
+            (anchors, items), two arrays of length n; shorter only if fewer pairs exist.
+
+        Raises:
+            NaysayError: If the pool has weights, or fewer pairs exist and it has on_short="raise".
         """
         if self._tables is not None:
             raise_invalid("weights", "None", "weights", "Weighted draws are per anchor: use draw.")
         wanted = check_whole("n", n, 0)
         once = self.distinct if distinct is None else check_distinct(distinct)
         total = int(self._free_before[-1])
-        there = min(wanted, total) if once or total == 0 else wanted
-        if there < wanted and self.on_short == "raise":
+        n_pairs = min(wanted, total) if once or total == 0 else wanted
+        if n_pairs < wanted and self.on_short == "raise":
             advice = "Ask for fewer, or make the pool with on_short='pad'."
             raise_invalid("n", f"at most {total}, the pairs that are not known", wanted, advice)
         generator = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
-        places = _distinct_places(generator, there, total) if once else generator.integers(0, max(total, 1), there)
+        places = _distinct_places(generator, n_pairs, total) if once else generator.integers(0, max(total, 1), n_pairs)
         anchors = np.searchsorted(self._free_before, places, side="right") - 1
         return anchors, self.positives.nth_negative(anchors, places - self._free_before[anchors])
 
@@ -143,13 +156,13 @@ class Everything:
         return offsets(self.positives.n_items - np.diff(self.positives.indptr))
 
     def __repr__(self) -> str:
-        """The settings in one line."""
+        """The settings."""
         how = "uniform" if self._tables is None else "weighted"
         return f"Everything({self.positives!r}, {how}, distinct={self.distinct}, on_short={self.on_short!r})"
 
 
 class _Tables:
-    """What a weighted draw reads: running sums, the alias table, and the known weight per anchor."""
+    """The tables of weighted draws: running sums, the alias table, and the known weight per anchor."""
 
     def __init__(self, positives: Positives, weights: ArrayLike) -> None:
         given = as_array("weights", to_numpy(weights))
@@ -174,7 +187,7 @@ class _Tables:
         self.arrays = tuple(map(frozen, (cumulative, alias, known)))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Arrive read-only in a worker, like Positives."""
+        """Make the arrays read-only again after unpickling, like Positives."""
         self.arrays = tuple(map(frozen, state["arrays"]))
 
 

@@ -18,7 +18,7 @@ from naysay.rng import key_from
 from naysay.types import Negatives, Query, check_query, positive_ids
 
 Ids = NDArray[np.int64]
-# Why an entry (item, owner) is not for a row, in the order of the compiled loops: the first that holds is counted.
+# Why a row may not use an entry (item, owner), in the order of the compiled loops; the first that holds is counted.
 REASONS = ("same item", "same anchor", "known")
 _NOTHING_KNOWN = (frozen(np.zeros(1, np.int64)), frozen(np.empty(0, np.int32)), frozen(np.empty(0, np.uint8)))
 
@@ -26,25 +26,27 @@ _NOTHING_KNOWN = (frozen(np.zeros(1, np.int64)), frozen(np.empty(0, np.int32)), 
 @final
 @public
 class InBatch:
-    """Row i may use the item of row j, unless it is its own item, its own anchor's, or known of its anchor.
+    """Draw from the items of the other rows, without the row's own item, its own anchor's items, and what is known.
 
-    The query must carry its positives: they are the items. No vectors need be computed beside those of the batch, which
-    is why this pool is everywhere (Henderson et al. 2017, arXiv 1705.00652; Karpukhin et al. EMNLP 2020). Without the
-    three exclusions, popular items and repeated anchors make false negatives of positives.
+    The query must have positives: they are the items. No vectors are needed but those of the batch (Henderson et al.
+    2017, arXiv 1705.00652; Karpukhin et al. EMNLP 2020). Without the three exclusions, popular items and repeated
+    anchors would make positives false negatives.
 
-    log_q is None: the chance that an item stands in a batch is the loader's, not this pool's. Where the loader draws
-    pairs uniformly it is about the item's share of the pairs (Yi et al. RecSys 2019).
+    log_q is None, because the probability of an item in a batch is the loader's. If the loader draws pairs uniformly,
+    it is about the item's share of the pairs (Yi et al. RecSys 2019).
 
-    Cost: n=None asks O(B^2) questions and answers with 8 B^2 bytes; a draw is O(1) a slot in expectation, and once O(B)
-    for a row that may use hardly any item.
+    Cost: with n=None O(B^2) time and 8 B^2 bytes. A draw is O(1) per slot in expectation, and O(B) once for a row that
+    may use hardly any item.
 
     Args:
-        positives: What is excluded beside the batch itself, exactly: positives and ignored pairs; None excludes no
-            more.
-        distinct: Whether a row holds an id at most once (default) or draws are independent; an item that two rows
-            brought has two chances to be drawn first.
-        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses. It does
-            not apply to n=None, which asks for what there is.
+        positives: Further pairs to exclude, exactly: positives and ignored pairs.
+        distinct: Whether a row has an id at most once (default), or draws are independent. An item of two rows is twice
+            as likely to be drawn first.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
+            It does not apply to n=None.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import naysay as ns
@@ -53,8 +55,8 @@ class InBatch:
     """
 
     def __init__(self, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad") -> None:
-        """Nothing is built: the batch is the pool."""
-        known_rows(positives)  # refuses what is no Positives
+        """Check the settings."""
+        known_rows(positives)  # raises if it is not a Positives
         check_one_of("on_short", on_short, ON_SHORT)
         self.positives = positives
         self.distinct = check_distinct(distinct)
@@ -67,12 +69,11 @@ class InBatch:
         return np.asarray(ids >= 0)
 
     def draw(self, query: Query, n: Any = None, *, rng: np.random.Generator) -> Negatives:
-        """(B, n) items of other rows; n is a number or (B,) of them, unused slots are -1.
+        """Draw (B, n) items of other rows; n is a number, or (B,) numbers.
 
-        With n=None all of them come back as (B, B): ids[i, j] is the item of row j, or -1 where row i may not use it.
-        So column j goes with vector j of the batch; an item that two rows brought stands in two columns. `dropped` then
-        counts the empty slots off the diagonal: "same item", "same anchor" or "known", the first that holds. No row is
-        short then, and on_short does not apply.
+        With n=None all of them are returned as (B, B): ids[i, j] is the item of row j, or -1 if row i may not use it.
+        So column j goes with vector j of the batch, and an item of two rows is in two columns. `dropped` then counts
+        the empty slots off the diagonal by the first reason that holds: "same item", "same anchor" or "known".
         """
         batch, known = self._batch(query), known_rows(self.positives)
         if n is None:
@@ -87,12 +88,12 @@ class InBatch:
     def _batch(self, query: Query) -> tuple[Ids, Ids, Ids, Ids]:
         """Rows (anchor, positive) and entries (item, owner), which are the same here."""
         check_query(query)
-        positive_ids(query)  # refused if there are none
+        positive_ids(query)  # raises if there are none
         anchors, items = asking(query, self.positives)
         return anchors, items, items, anchors
 
     def __repr__(self) -> str:
-        """The settings in one line."""
+        """The settings."""
         return f"InBatch({self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"
 
 

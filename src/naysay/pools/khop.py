@@ -1,4 +1,4 @@
-"""KHop: the nodes at a given distance from the anchor. The review's hop pool; and what all pools over a graph share."""
+"""KHop: the nodes at a given distance from the anchor, the review's hop pool; and what all graph pools share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Edges(NamedTuple):
         return self.indptr, self.indices, self.known.indptr, self.known.indices
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Arrive read-only in a worker, like Positives."""
+        """Make the arrays read-only again after unpickling, like Positives."""
         return _arrived, tuple(self)
 
 
@@ -91,27 +91,30 @@ def one_anchor(anchor: int, n_nodes: int) -> int:
 class KHop:
     """Draw uniformly from the nodes at a given distance from the anchor: near enough to be hard, not linked.
 
-    Candidates are {v : least <= distance(anchor, v) <= greatest}, without the anchor and without what is known of it:
-    the graph's edges and ignored pairs, and `positives`. Hence hops=1 alone leaves nothing.
+    Candidates are {v : low <= distance(anchor, v) <= high}, without the anchor and what is known of it: the graph's
+    edges and ignored pairs, and `positives`. So hops=1 alone leaves nothing.
 
     log_q, with m candidates:   independent   -log m        distinct   -log(m - slot)
 
     Structure-aware negatives (Ahrabian et al. Structure Aware Negative Sampling in Knowledge Graphs. EMNLP 2020) take
-    the non-zeros of A^(k-1) + A^k, which is the whole ball: the node itself, its neighbours and all between are in it.
-    Distances say what was meant: KHop(graph, hops=(2, k)) is that ball with the node and its neighbours subtracted.
-    Where that leaves nothing the published code draws from everything; here the row is short, and counted.
+    the non-zeros of A^(k-1) + A^k, which is the whole ball, with the node itself and its neighbours.
+    KHop(graph, hops=(2, k)) is that ball without them. Where that leaves nothing, the published code draws from all
+    nodes; here the row is short, and counted.
 
-    Cost: a row looks once at every edge that leaves a node nearer than the greatest distance, however little is asked
-    for; in small worlds three hops can be most of the graph. Memory: 8 bytes per node and thread, nothing per pair.
+    Cost: a row reads every edge of the nodes nearer than the largest distance, whatever n is; in small-world graphs
+    three hops can be most of the graph. Memory: 8 bytes per node and thread, nothing per pair.
 
     Args:
-        graph: A square Positives, as `Positives.from_edges` makes it, or a square scipy.sparse matrix; its positive
-            pairs are the edges, all alike, followed from anchor to item, and its ignored pairs are none.
-        hops: A distance, or the least and the greatest: (2, 3); at least 1. Distance is the number of edges on the
-            shortest path; a node that no path reaches has none.
-        positives: Pairs to exclude besides the graph's own, on the same nodes.
-        distinct: Whether a row holds an id at most once (default) or draws are independent.
-        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+        graph: A square Positives, as from `Positives.from_edges`, or a square scipy.sparse matrix. Its positive pairs
+            are the edges, all of equal weight, followed from anchor to item; its ignored pairs are not edges.
+        hops: A distance, or the smallest and the largest: (2, 3); at least 1. Distance is the number of edges on the
+            shortest path; nodes without a path are never candidates.
+        positives: Further pairs to exclude, on the same nodes.
+        distinct: Whether a row has an id at most once (default), or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import naysay as ns
@@ -129,60 +132,60 @@ class KHop:
         distinct: bool = True,
         on_short: str = "pad",
     ) -> None:
-        """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""
-        self.hops = _least_and_greatest(hops)
+        """Get the edges of the graph: O(pairs); no copy if all its pairs are positive."""
+        self.hops = _low_and_high(hops)
         check_one_of("on_short", on_short, ON_SHORT)
         self.distinct = check_distinct(distinct)
         self.on_short = on_short
         self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
+        """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
         edges = self._edges
         anchors = anchors_of(query, edges.n_nodes, "nodes")
         counts, width = asked(n, len(anchors))
         key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         degree = len(edges.indices) / edges.n_nodes
-        ball = min(float(len(edges.indices)), degree ** min(self.hops[1], 32))  # roughly the edges that a row sees
+        ball = min(float(len(edges.indices)), degree ** min(self.hops[1], 32))  # roughly the edges that a row reads
         steps = ids.size + int(len(ids) * (4 + ball))
         settings = (key, not self.distinct, anchors, counts, *self._distances())
         in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, *edges.rows, ids, log_q)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def candidates(self, anchor: int) -> NDArray[np.int64]:
-        """Everything that may be drawn for one anchor, ascending."""
+        """All candidates of one anchor, ascending."""
         edges = self._edges
         node = one_anchor(anchor, edges.n_nodes)
         stamps, queue = _scratch(edges.n_nodes)
-        least, greatest = self._distances()
-        size = loops.candidates(node, least, greatest, *edges.rows, stamps, queue)
+        low, high = self._distances()
+        size = loops.candidates(node, low, high, *edges.rows, stamps, queue)
         return np.sort(queue[:size]).astype(np.int64)
 
     def _distances(self) -> tuple[int, int]:
-        """The hops, cut at the number of nodes, which is farther than any."""
+        """The hops, limited to the number of nodes, which is above every distance."""
         return min(self.hops[0], self._edges.n_nodes), min(self.hops[1], self._edges.n_nodes)
 
     def __repr__(self) -> str:
-        """The settings in one line."""
+        """The settings."""
         sizes = f"{self._edges.n_nodes:,} nodes, {len(self._edges.indices):,} edges"
         return f"KHop({sizes}, hops={self.hops}, distinct={self.distinct}, on_short={self.on_short!r})"
 
 
-def _least_and_greatest(hops: Any) -> tuple[int, int]:
+def _low_and_high(hops: Any) -> tuple[int, int]:
     if not isinstance(hops, tuple | list):
         distance = check_whole("hops", hops, 1)
         return distance, distance
     if len(hops) != 2:
-        raise_invalid("hops", "a distance or a pair (least, greatest)", shown(hops))
-    least, greatest = (check_whole("hops", distance, 1) for distance in hops)
-    if least > greatest:
-        raise_invalid("hops", "a pair (least, greatest), in this order", shown(hops))
-    return least, greatest
+        raise_invalid("hops", "a distance or a pair (low, high)", shown(hops))
+    low, high = (check_whole("hops", distance, 1) for distance in hops)
+    if low > high:
+        raise_invalid("hops", "a pair (low, high), in this order", shown(hops))
+    return low, high
 
 
 def _scratch(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The stamps and the queue of one thread; NumPy's zeros take no memory before they are touched."""
+    """The stamps and the queue of one thread; NumPy's zeros take no memory until they are written."""
     return np.zeros(n_nodes, np.int32), np.empty(n_nodes + 1, np.int32)
 
 

@@ -25,23 +25,26 @@ _KINDS = "a list of id arrays, an (n_anchors, m) array, a tuple (indptr, indices
 @final
 @public
 class Local:
-    """Draw from the anchor's own list: its search results, its category, what it was shown and passed over.
+    """Draw from the anchor's own list: its search results, its category, or what it was shown and did not click.
 
-    Draws are uniform over the m candidates that are left of the anchor's list. log_q, exact:
+    Draws are uniform over the m candidates of the anchor's list that are not known. log_q, exact:
         independent   -log m
         distinct      -log(m - slot)
 
-    Cost: O(1) a draw, whatever the length; memory 4 bytes per candidate (8 from 2^31 items on) and 8 per anchor. Many
-    long lists are best given as (indptr, indices), which takes no Python object per anchor.
+    Cost: O(1) per draw, whatever the length; memory 4 bytes per candidate (8 from 2^31 items on) and 8 per anchor. For
+    many long lists use (indptr, indices), which needs no Python object per anchor.
 
     Args:
         lists: One list of ids per anchor, of any length, in one of these forms; duplicates are merged: a list of
             integer arrays; an (n_anchors, m) integer array, -1 where it is empty; a tuple (indptr, indices), and a
-            tuple is always read so; a Positives, its positive pairs and not the ignored ones; a scipy.sparse
+            tuple always means this; a Positives, its positive pairs without the ignored ones; a scipy.sparse
             matrix, its non-zeros.
-        positives: What is excluded, exactly: positives and ignored pairs leave the lists here, once.
-        distinct: Whether a row holds an id at most once (default) or draws are independent.
-        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+        positives: The pairs to exclude, exactly: positives and ignored pairs are taken out of the lists at once.
+        distinct: Whether a row has an id at most once (default), or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import naysay as ns
@@ -56,7 +59,7 @@ class Local:
     def __init__(
         self, lists: Any, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad"
     ) -> None:
-        """Sort the lists, merge their duplicates and take out what is known: O(candidates), once."""
+        """Sort the lists, merge duplicates and take out what is known: O(candidates)."""
         if positives is not None and not isinstance(positives, Positives):
             raise_invalid("positives", "a Positives or None", type(positives).__name__)
         check_one_of("on_short", on_short, ON_SHORT)
@@ -77,11 +80,11 @@ class Local:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many candidates are left of each anchor's list, (n_anchors,)."""
+        """(n_anchors,) the number of candidates of each anchor."""
         return np.diff(self.indptr)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, n) candidates of the query's anchors; n is a number or (B,) of them, unused slots are -1."""
+        """Draw (B, n) candidates of the query's anchors; n is a number, or (B,) numbers."""
         anchors = anchors_of(query, self.n_anchors)
         counts, width = asked(n, len(anchors))
         key = key_from(rng)
@@ -93,18 +96,18 @@ class Local:
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Arrive read-only in a worker, like Positives."""
+        """Make the arrays read-only again after unpickling, like Positives."""
         self.__dict__.update(state)
         self.indptr, self.indices = frozen(self.indptr), frozen(self.indices)
 
     def __repr__(self) -> str:
-        """The settings in one line."""
+        """The settings."""
         sizes = f"{len(self.indices):,} candidates of {self.n_anchors:,} anchors"
         return f"Local({sizes}, distinct={self.distinct}, on_short={self.on_short!r})"
 
 
 def _rows_of(lists: Any) -> Rows:
-    """The lists in CSR form, in whatever order and with the duplicates they came with."""
+    """The lists in CSR form, in their own order and with their duplicates."""
     lists = to_numpy(lists)
     if hasattr(lists, "tocsr"):
         lists = Positives.from_scipy(lists)
@@ -144,7 +147,7 @@ def _csr_of(pair: tuple[Any, ...]) -> Rows:
 
 
 def _check_ids(rows: Rows, n_items: int | None) -> None:
-    """Refuse ids that cannot be: the first bad list and how many."""
+    """Raise if ids are out of range, with the first bad list and how many there are."""
     ids = rows.indices
     if ids.size == 0 or (ids.min() >= 0 and (n_items is None or ids.max() < n_items)):
         return

@@ -1,4 +1,4 @@
-"""Memory: a queue of what earlier batches held. The review's memory pool."""
+"""Memory: a queue of the items of earlier batches. The review's memory pool."""
 
 from __future__ import annotations
 
@@ -31,23 +31,26 @@ from naysay.types import Negatives, Query, positive_ids
 @final
 @public
 class Memory:
-    """First in, first out: the last `size` entries (id, owner, vector) that were pushed.
+    """Draw from a first-in-first-out queue of the last `size` entries (id, owner, vector).
 
     A row may use an entry unless its id is the query's positive, its owner is the anchor, or the pair is known; draws
-    are uniform over the entries it may use. An id with two entries has two chances to come first, so log_q is None.
-    The queue starts empty, and its ids, owners and place are part of `state`: nothing in it is noise, an image is not
-    its own negative an epoch later, and a run resumes with the queue it had.
+    are uniform over the entries it may use. An id with two entries is twice as likely to be drawn first, so log_q is
+    None. The queue starts empty, without random entries. Owners prevent that an image is its own negative an epoch
+    later. `state` has the whole queue.
 
     He et al. Momentum Contrast. CVPR 2020 (vectors of a slow encoder); Wang et al. Cross-Batch Memory. CVPR 2020.
 
-    Cost: 16 bytes an entry and its vector; push O(pushed); a draw O(1) in expectation and the copy of its vector, once
-    O(size) for a row that may use hardly any entry.
+    Cost: 16 bytes per entry, and its vector; push O(pushed); a draw O(1) in expectation and the copy of its vector, and
+    O(size) once for a row that may use hardly any entry.
 
     Args:
-        size: How many entries are kept.
-        positives: What is excluded beside an anchor's own entries, exactly: positives and ignored pairs.
-        distinct: Whether a row holds an id at most once (default) or draws are independent.
-        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+        size: The number of entries.
+        positives: Further pairs to exclude, exactly: positives and ignored pairs.
+        distinct: Whether a row has an id at most once (default), or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import naysay as ns
@@ -60,11 +63,11 @@ class Memory:
     def __init__(
         self, size: int, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad"
     ) -> None:
-        """An empty queue; the room for vectors is made at the first push that has any."""
+        """Make an empty queue. Memory for vectors is allocated at the first push that has any."""
         self.size = check_whole("size", size, 1)
         if self.size >= 1 << 32:
             raise_invalid("size", "below 2^32", size)
-        known_rows(positives)  # refuses what is no Positives
+        known_rows(positives)  # raises if it is not a Positives
         check_one_of("on_short", on_short, ON_SHORT)
         self.positives = positives
         self.distinct = check_distinct(distinct)
@@ -72,53 +75,57 @@ class Memory:
         self._ids = np.empty(self.size, np.int64)
         self._owners = np.empty(self.size, np.int64)
         self._vectors: NDArray[Any] | None = None
-        self._held = 0  # entries, in places 0 ... held - 1
+        self._count = 0  # entries, in places 0 ... count - 1
         self._next = 0  # the place of the next one
 
     def __len__(self) -> int:
-        """How many entries are held."""
-        return self._held
+        """The number of entries."""
+        return self._count
 
     @property
     def ids(self) -> Ids:
-        """The ids held, oldest first, (len,)."""
+        """(len,) the ids, oldest first."""
         return self._ids[self._order]
 
     @property
     def owners(self) -> Ids:
-        """The anchor that each entry belongs to, oldest first, (len,)."""
+        """(len,) the anchor that each entry belongs to, oldest first."""
         return self._owners[self._order]
 
     @property
     def vectors(self) -> NDArray[Any] | None:
-        """The vectors held, oldest first, (len, d): the columns of `draw(query, rng=rng)`. None if none were pushed."""
+        """(len, d) the vectors, oldest first, like the columns of `draw(query, rng=rng)`. None if none were pushed."""
         return None if self._vectors is None else self._vectors[self._order]
 
     @property
     def _order(self) -> Ids:
-        return (self._next - self._held + np.arange(self._held)) % self.size
+        return (self._next - self._count + np.arange(self._count)) % self.size
 
     def push(self, ids: ArrayLike, owners: ArrayLike | None = None, vectors: ArrayLike | None = None) -> None:
-        """Add n entries; the oldest make room. Of more than `size` entries the last `size` stay.
+        """Add n entries in place of the oldest. Of more than `size` entries the last `size` stay.
 
         Args:
-            ids: (n,).
-            owners: (n,) the anchor that each entry belongs to and is never drawn for, -1 for nobody. None takes the
-                ids: right where anchors and items are one set, as in self-supervision.
-            vectors: (n, d) floating, NumPy or torch, kept in the type of the first push; with all pushes or with
-                none.
+            ids: (n,) items.
+            owners: (n,) the anchor that each entry belongs to and is never drawn for; -1 for none. None takes the ids,
+                for anchors and items that are one set, as in self-supervision.
+            vectors: (n, d) floating-point, NumPy or torch, stored in the type of the first push. Either all pushes have
+                vectors or none.
+
+        Raises:
+            NaysayError: If lengths, ids or vectors are invalid.
         """
         self._push(ids, owners, vectors)
 
     def observe(
         self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: ArrayLike | None = None
     ) -> None:
-        """Push the query's positives, owned by its anchors: what a training loop calls once a step.
-
-        `negatives` and `positive_scores` are what every part that learns is told; a queue has no use for them.
+        """Push the query's positives, with its anchors as owners. Call it once a step.
 
         Args:
-            vectors: (B, d) the vectors of the positives, for a memory that keeps vectors.
+            query: With positives.
+            negatives: Not used.
+            positive_scores: Not used.
+            vectors: (B, d) the vectors of the positives, for a memory with vectors.
         """
         anchors = anchors_of(query, None if self.positives is None else self.positives.n_anchors)
         self._push(positive_ids(query), anchors, vectors)
@@ -131,8 +138,8 @@ class Memory:
         belongs = new if owners is None else whole_numbers("owners", to_numpy(owners)).astype(np.int64)
         given = None if vectors is None else as_array("vectors", to_numpy(vectors))
         self._check_entries(new, belongs, given)
-        if self._held:
-            _check_alike(self._vectors, given)
+        if self._count:
+            _check_same_kind(self._vectors, given)
         if len(new) == 0:
             return
         places = ((self._next + np.arange(len(new))) % self.size)[-self.size :]
@@ -142,15 +149,15 @@ class Memory:
             if self._vectors is None:
                 self._vectors = np.zeros((self.size, given.shape[1]), given.dtype)
             self._vectors[places] = given[-self.size :]
-        self._held = min(self._held + len(new), self.size)
+        self._count = min(self._count + len(new), self.size)
         self._next = (self._next + len(new)) % self.size
 
     def draw(self, query: Query, n: Any = None, *, rng: np.random.Generator) -> Negatives:
-        """(B, n) entries with their vectors (B, n, d), 0 in empty slots; n is a number or (B,) of them.
+        """Draw (B, n) entries with their vectors (B, n, d), 0 in empty slots; n is a number, or (B,) numbers.
 
-        With n=None all entries come back as (B, len), oldest first, -1 where a row may not use one; `dropped` counts
-        those: "same item", "same anchor" or "known", the first that holds. The vectors are then one read-only view that
-        all rows share, empty slots included: mask the scores.
+        With n=None all entries are returned as (B, len), oldest first, -1 where a row may not use one. `dropped` counts
+        those by the first reason that holds: "same item", "same anchor" or "known". The vectors are then a read-only
+        view that all rows share, also in empty slots: mask the scores.
         """
         anchors, wanted = asking(query, self.positives)
         known = known_rows(self.positives)
@@ -161,24 +168,24 @@ class Memory:
             shared = None if columns is None else np.broadcast_to(columns, (len(ids), *columns.shape))
             return Negatives(ids, vectors=shared, dropped=dropped)
         counts, width = asked(n, len(anchors))
-        entries = (self._ids[: self._held], self._owners[: self._held])
+        entries = (self._ids[: self._count], self._owners[: self._count])
         key = key_from(rng)
         ids, places = drawn(key, counts, width, anchors, wanted, *entries, known, distinct=self.distinct)
         dropped = shortfall(self.on_short, ids, counts)
         vectors = None
         if self._vectors is not None:
-            vectors = self._vectors[places]  # the place -1 is some entry, and cleared
+            vectors = self._vectors[places]  # place -1 is some entry, reset below
             vectors[places < 0] = 0
         return Negatives(ids, vectors=vectors, dropped=dropped)
 
     def state(self) -> dict[str, NDArray[Any] | int]:
-        """Everything that the next draw and push depend on but the settings: entries, place, and size."""
-        held = {"ids": self._ids, "owners": self._owners, "vectors": self._vectors}
-        arrays = {name: array[: self._held].copy() for name, array in held.items() if array is not None}
+        """All that the next draw and push depend on, apart from the settings."""
+        stored = {"ids": self._ids, "owners": self._owners, "vectors": self._vectors}
+        arrays = {name: array[: self._count].copy() for name, array in stored.items() if array is not None}
         return {"size": self.size, "next": self._next, **arrays}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` gave; refused, with nothing changed, if it is of another size or not whole."""
+        """Restore what `state` returned. Raises NaysayError, with nothing changed, if size or entries do not fit."""
         if not isinstance(state, Mapping):
             raise_invalid("state", "what Memory.state gave", type(state).__name__)
         missing = [name for name in ("size", "next", "ids", "owners") if name not in state]
@@ -191,18 +198,18 @@ class Memory:
         owners = whole_numbers("owners", state["owners"]).astype(np.int64, copy=False)
         vectors = None if state.get("vectors") is None else as_array("vectors", to_numpy(state["vectors"]))
         self._check_entries(ids, owners, vectors)
-        held = len(ids)
-        if held > self.size or not 0 <= place < self.size or (held < self.size and place != held):
-            raise_invalid("state", "of a whole queue", f"{held} entries and the next at {place}")
-        self._ids[:held], self._owners[:held] = ids, owners
+        count = len(ids)
+        if count > self.size or not 0 <= place < self.size or (count < self.size and place != count):
+            raise_invalid("state", "of a whole queue", f"{count} entries and the next at {place}")
+        self._ids[:count], self._owners[:count] = ids, owners
         self._vectors = None
         if vectors is not None:
             self._vectors = np.zeros((self.size, vectors.shape[1]), vectors.dtype)
-            self._vectors[:held] = vectors
-        self._held, self._next = held, place
+            self._vectors[:count] = vectors
+        self._count, self._next = count, place
 
     def _check_entries(self, ids: Ids, owners: Ids, vectors: NDArray[Any] | None) -> None:
-        """Refuse entries that cannot be: lengths, ranges, and vectors that are not numbers."""
+        """Raise if lengths, ids or vectors are invalid."""
         check_lengths(ids=len(ids), owners=len(owners))
         known = self.positives
         check_ids("ids", ids, None if known is None else known.n_items, "items")
@@ -218,20 +225,20 @@ class Memory:
             raise_invalid("vectors", "finite", first_bad(vectors[np.arange(len(bad)), bad.argmax(axis=1)], bad))
 
     def __repr__(self) -> str:
-        """The settings in one line."""
-        held = f"{self._held:,} of {self.size:,} entries"
-        return f"Memory({held}, {self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"
+        """The settings."""
+        entries = f"{self._count:,} of {self.size:,} entries"
+        return f"Memory({entries}, {self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"
 
 
 def _number(name: str, value: Any) -> int:
-    """A number of a state, which files may keep as an array without dimensions."""
+    """A number of a state; files may store it as an array without dimensions."""
     plain = to_numpy(value)
     return check_whole(name, plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain, 0)
 
 
-def _check_alike(held: NDArray[Any] | None, given: NDArray[Any] | None) -> None:
-    """Refuse vectors of another kind than those held: all or none, one dimension, one type."""
-    kinds = ["None" if array is None else f"{array.shape[1]} x {array.dtype}" for array in (held, given)]
+def _check_same_kind(stored: NDArray[Any] | None, given: NDArray[Any] | None) -> None:
+    """Raise if vectors differ in kind from those stored: all or none, one dimension, one type."""
+    kinds = ["None" if array is None else f"{array.shape[1]} x {array.dtype}" for array in (stored, given)]
     if kinds[0] != kinds[1]:
         advice = "All entries have vectors of one kind, or none has; start a new memory to change."
-        raise_invalid("vectors", f"{kinds[0]}, like the entries held", kinds[1], advice)
+        raise_invalid("vectors", f"{kinds[0]}, like the entries stored", kinds[1], advice)

@@ -20,39 +20,42 @@ from naysay.types import Negatives, Query
 @final
 @public
 class PageRank:
-    """Draw uniformly from a window of ranks by personalised PageRank: related to the anchor, but not too closely.
+    """Draw uniformly from a window of ranks by personalised PageRank: related to the anchor, but not closely.
 
     pagerank = restart * e_anchor + (1 - restart) * pagerank P, where P steps to a uniform neighbour and, from a node
     without outgoing edges, back to the anchor. The anchor and what is known of it (the graph's edges and ignored pairs,
     and `positives`) are left out; the rest is ranked by score descending, id ascending. A node that the push never
-    reached has no rank; a window that goes past the last rank ends there.
+    reached has no rank; a window that goes beyond the last rank ends there.
 
-    Scores come from forward push (Andersen, Chung, Lang. Local Graph Partitioning using PageRank Vectors. FOCS 2006);
-    to each is added restart * what the push left at the node, which only brings it nearer. They are never above the
-    truth, but for rounding. With d(v) the number of edges that leave v, at least 1:
+    Scores come from forward push (Andersen, Chung, Lang. Local Graph Partitioning using PageRank Vectors. FOCS 2006),
+    plus restart * the residual of the node, which brings them closer. They are never above the true value, except for
+    rounding. With d(v) the number of edges that leave v, at least 1:
         undirected graph   0 <= pagerank(v) - score(v) <= tolerance * d(v) for each v, whose score is 0 if not reached
         any graph          sum over all v of pagerank(v) - score(v) <= tolerance * sum of d(v) over the reached v
 
     log_q is exact given the ranking, with m nodes in the window:   independent   -log m      distinct   -log(m - slot)
 
     PinSage (Ying et al. Graph Convolutional Neural Networks for Web-Scale Recommender Systems. KDD 2018) takes ranks
-    2000 to 5000, estimated by counting visits of random walks, and e - 1 such negatives per item in epoch e, beside
-    its uniform ones.
+    2000 to 5000, estimated by counting visits of random walks, and e - 1 such negatives per item in epoch e, with
+    uniform ones.
 
     Cost: at most 1 / (restart * tolerance) edge steps per row plus the anchor's degree, whatever the size of the graph,
-    and a selection that is linear in the reached nodes on average. Nothing is kept between calls. Memory: at most 36
-    bytes per node and thread, touched only where a row reaches, nothing per pair.
+    and a selection that is linear in the reached nodes on average. Memory: at most 36 bytes per node and thread, used
+    only for reached nodes, nothing per pair.
 
     Args:
-        graph: A square Positives, as `Positives.from_edges` makes it, or a square scipy.sparse matrix; its positive
-            pairs are the edges, all alike, followed from anchor to item, and its ignored pairs are none.
+        graph: A square Positives, as from `Positives.from_edges`, or a square scipy.sparse matrix. Its positive pairs
+            are the edges, all of equal weight, followed from anchor to item; its ignored pairs are not edges.
         ranks: (first, end): whole numbers are ranks counted from 0, `end` not included; floats in [0, 1] are shares
             of the row's m ranked nodes: floor(first * m) to floor(end * m), for graphs too small for ranks.
-        restart: The chance at each step that the walk goes back to the anchor; from 1e-6 to below 1.
-        tolerance: How exact the scores are, see below; from 1e-16 to below 1.
-        positives: Pairs to exclude besides the graph's own, on the same nodes.
-        distinct: Whether a row holds an id at most once (default) or draws are independent.
-        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" refuses.
+        restart: The probability at each step that the walk returns to the anchor; from 1e-6 to below 1.
+        tolerance: The accuracy of the scores, see above; from 1e-16 to below 1.
+        positives: Further pairs to exclude, on the same nodes.
+        distinct: Whether a row has an id at most once (default), or draws are independent.
+        on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import naysay as ns
@@ -72,7 +75,7 @@ class PageRank:
         distinct: bool = True,
         on_short: str = "pad",
     ) -> None:
-        """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""
+        """Get the edges of the graph: O(pairs); no copy if all its pairs are positive."""
         self.ranks = _window(ranks)
         # Below these limits rounding can undo what a push settles, and it may never end.
         self.restart = check_number("restart", restart, at_least=1e-6, below=1)
@@ -83,7 +86,7 @@ class PageRank:
         self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
+        """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
         edges = self._edges
         anchors = anchors_of(query, edges.n_nodes, "nodes")
         counts, width = asked(n, len(anchors))
@@ -98,7 +101,7 @@ class PageRank:
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def scores(self, anchor: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """(ids, scores) of every node that the push reached, best first, the anchor and known nodes among them."""
+        """(ids, scores) of every node that the push reached, best first, with the anchor and known nodes."""
         edges = self._edges
         node = one_anchor(anchor, edges.n_nodes)
         nodes, queue, score, residual = _scratch(edges.n_nodes)
@@ -110,7 +113,7 @@ class PageRank:
         return ids[best_first], scores[best_first]
 
     def candidates(self, anchor: int) -> NDArray[np.int64]:
-        """Everything that may be drawn for one anchor: the window's ids, in the order of their ranks."""
+        """All candidates of one anchor: the ids of the window, by rank."""
         ids = self.scores(anchor)[0]
         ranked = ids[(ids != anchor) & ~self._edges.known.contains(np.full(len(ids), anchor), ids, relation="any")]
         first, end = self.ranks
@@ -119,7 +122,7 @@ class PageRank:
         return np.asarray(ranked[int(first) : int(end)])
 
     def __repr__(self) -> str:
-        """The settings in one line."""
+        """The settings."""
         sizes = f"{self._edges.n_nodes:,} nodes, {len(self._edges.indices):,} edges"
         how = f"ranks={self.ranks}, restart={self.restart}, tolerance={self.tolerance}"
         return f"PageRank({sizes}, {how}, distinct={self.distinct}, on_short={self.on_short!r})"
@@ -135,7 +138,7 @@ def _window(ranks: Any) -> tuple[int, int] | tuple[float, float]:
         raise_invalid("ranks", "two whole numbers or two floats", shown(ranks), advice)
     if all(shares):
         if not 0.0 <= first < end <= 1.0:
-            raise_invalid("ranks", "rising and between 0.0 and 1.0 if they are shares", shown(ranks))
+            raise_invalid("ranks", "a pair with 0 <= first < end <= 1 if they are shares", shown(ranks))
         return float(first), float(end)
     first, end = (check_whole("ranks", rank, 0) for rank in ranks)
     if first >= end:
@@ -144,7 +147,7 @@ def _window(ranks: Any) -> tuple[int, int] | tuple[float, float]:
 
 
 def _scratch(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-    """One thread's nodes, queue, scores and residuals; NumPy's zeros take no memory before they are touched."""
+    """One thread's nodes, queue, scores and residuals; NumPy's zeros take no memory until they are written."""
     ring = 1 << n_nodes.bit_length()
     return np.empty(n_nodes, np.int32), np.empty(ring, np.int32), np.zeros(n_nodes), np.zeros(2 * n_nodes)
 

@@ -1,4 +1,4 @@
-"""Walks: the ends of short random walks from the anchor. The near and well-connected come most often."""
+"""Walks: the ends of short random walks from the anchor. Near and well-connected nodes come most often."""
 
 from __future__ import annotations
 
@@ -20,30 +20,33 @@ from naysay.types import Negatives, Query
 @final
 @public
 class Walks:
-    """Draw where a random walk of `length` steps from the anchor ends, each draw by a walk of its own.
+    """Draw the ends of random walks of `length` steps from the anchor, a new walk for each draw.
 
     A walk ends at v with probability [(D^-1 A)^length](anchor, v). An end that is the anchor, known of it (the graph's
-    edges and ignored pairs, and `positives`), or already in a distinct row, is thrown away and the next walk begins.
-    A walk that meets a node without outgoing edges before its last step has no end; an anchor without any gives an
+    edges and ignored pairs, and `positives`), or already in a distinct row, is rejected, and the next walk begins. A
+    walk that reaches a node without outgoing edges before its last step has no end; an anchor without edges gives an
     empty row.
 
-    log_q is None: what is kept follows the walk's probabilities renormalised over what may be kept, and that sum is not
+    log_q is None: the probabilities are those of the walks, renormalised over what is not rejected, and that sum is not
     computed.
 
     RW-SANS (Ahrabian et al. Structure Aware Negative Sampling in Knowledge Graphs. EMNLP 2020) approximates the ball of
-    radius `length` by such ends. Its published code begins each walk where the one before ended: one long walk, which
-    forgets its anchor and visits nodes by degree. Here, as in the paper, every walk begins at the anchor.
+    radius `length` by such ends. Its published code begins each walk where the one before ended: one long walk that
+    visits nodes by degree. Here, as in the paper, every walk begins at the anchor.
 
-    Cost: `length` random reads per walk, at most walks * length per row; no memory beyond the graph's.
+    Cost: `length` random reads per walk, at most walks * length per row; no memory but the graph.
 
     Args:
-        graph: A square Positives, as `Positives.from_edges` makes it, or a square scipy.sparse matrix; its positive
-            pairs are the edges, all alike, followed from anchor to item, and its ignored pairs are none.
+        graph: A square Positives, as from `Positives.from_edges`, or a square scipy.sparse matrix. Its positive pairs
+            are the edges, all of equal weight, followed from anchor to item; its ignored pairs are not edges.
         length: Steps of a walk, each to a uniform neighbour; at least 1.
-        walks: The most walks that a row may take; a row that is not full by then is short.
-        positives: Pairs to exclude besides the graph's own, on the same nodes.
-        distinct: Whether a row holds an id at most once (default) or draws are independent.
-        on_short: "pad" leaves -1 where walks ran out and counts it in `dropped`; "raise" refuses.
+        walks: The maximum number of walks per row; a row that is not full by then is short.
+        positives: Further pairs to exclude, on the same nodes.
+        distinct: Whether a row has an id at most once (default), or draws are independent.
+        on_short: "pad" leaves -1 where walks ran out and counts it in `dropped`; "raise" raises NaysayError.
+
+    Raises:
+        NaysayError: If an argument is invalid.
 
     Example:
         >>> import naysay as ns
@@ -62,7 +65,7 @@ class Walks:
         distinct: bool = True,
         on_short: str = "pad",
     ) -> None:
-        """Take the edges out of the graph: O(pairs), once; no copy if all its pairs are positive."""
+        """Get the edges of the graph: O(pairs); no copy if all its pairs are positive."""
         self.length = _steps("length", length)
         self.walks = _steps("walks", walks)
         check_one_of("on_short", on_short, ON_SHORT)
@@ -71,7 +74,7 @@ class Walks:
         self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
-        """(B, n) negatives for the query's anchors; n is a number or (B,) of them, unused slots are -1."""
+        """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
         edges = self._edges
         anchors = anchors_of(query, edges.n_nodes, "nodes")
         counts, width = asked(n, len(anchors))
@@ -83,9 +86,9 @@ class Walks:
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts))
 
     def endpoints(self, anchors: ArrayLike, count: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """(B, count) ends of walks as they come, nothing thrown away; -1 for a walk without an end.
+        """(B, count) ends of walks, without rejection; -1 for a walk without an end.
 
-        With an equal rng, `draw` goes through these same walks in this order.
+        With an equal rng, `draw` takes the same walks in the same order.
         """
         nodes = anchors_of(Query(anchors), self._edges.n_nodes, "nodes")
         width = check_whole("count", count, 0)
@@ -96,14 +99,14 @@ class Walks:
         return ends
 
     def __repr__(self) -> str:
-        """The settings in one line."""
+        """The settings."""
         sizes = f"{self._edges.n_nodes:,} nodes, {len(self._edges.indices):,} edges"
         how = f"length={self.length}, walks={self.walks}, distinct={self.distinct}, on_short={self.on_short!r}"
         return f"Walks({sizes}, {how})"
 
 
 def _steps(name: str, value: int) -> int:
-    """A number of steps or walks: with both below 2^31 every step of a row has a random number of its own."""
+    """A number of steps or walks. With both below 2^31 every step of a row has its own random number."""
     if check_whole(name, value, 1) >= 1 << 31:
         raise_invalid(name, "below 2^31", value)
     return int(value)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, first_bad, public, raise_invalid, shown
+from naysay.checks import as_array, check_number, check_whole, first_bad, public, raise_invalid
 from naysay.positives import Positives
 
 
@@ -15,16 +15,25 @@ def popularity(counts: Positives | ArrayLike, power: float = 0.75) -> NDArray[np
     """counts^power: the smoothed popularity of word2vec (0.75), fastText (0.5), or a plain one (1).
 
     Mikolov et al. Distributed Representations of Words and Phrases. NIPS 2013. Take the counts from the training split
-    alone: held-out interactions in them tell the model what is to come.
+    alone: counts of held-out interactions leak the test set.
 
     Args:
-        counts: How often each item occurs (n_items,), or a Positives whose item counts are taken.
+        counts: (n_items,) how often each item occurs, or a Positives, whose item counts are used.
         power: 0 is uniform over items that occur; below 0 prefers rare items. An item that never occurs has weight
             0 and is never drawn; add 1 to the counts to change that.
+
+    Returns:
+        (n_items,) weights.
+
+    Raises:
+        NaysayError: If a count or the power is invalid.
+
+    Example:
+        >>> popularity([16, 1, 0], power=0.5).tolist()
+        [4.0, 1.0, 0.0]
     """
     array = _counts(counts)
-    if not isinstance(power, int | float | np.number) or not np.isfinite(power):
-        raise_invalid("power", "a finite number", shown(power))
+    check_number("power", power, finite=True)
     weights = np.zeros(len(array))
     occurs = array > 0
     with np.errstate(over="ignore"):
@@ -42,8 +51,18 @@ def log_uniform(n_items: int, counts: ArrayLike | None = None) -> NDArray[np.flo
     The candidate sampler of TensorFlow, used where counts are unknown but ids are sorted by frequency.
 
     Args:
-        n_items: The number of items; with no counts, id 0 is taken for the most frequent, id 1 for the next, ...
-        counts: (n_items,) gives the ranks, most frequent first, ties by id.
+        n_items: The number of items. Without counts, ids must be sorted by frequency, the most frequent first.
+        counts: (n_items,) how often each item occurs; gives the ranks, ties by id.
+
+    Returns:
+        (n_items,) weights of sum 1.
+
+    Raises:
+        NaysayError: If sizes or counts are invalid.
+
+    Example:
+        >>> log_uniform(3).round(2).tolist()
+        [0.5, 0.29, 0.21]
     """
     size = check_whole("n_items", n_items, 1)
     weights = np.log1p(1.0 / np.arange(1.0, size + 1.0)) / np.log(size + 1.0)
@@ -59,9 +78,22 @@ def log_uniform(n_items: int, counts: ArrayLike | None = None) -> NDArray[np.flo
 
 @public
 def item_oriented(positives: Positives) -> NDArray[np.float64]:
-    """n_anchors - count(i): the fewer anchors have an item, the surer a missing pair is negative.
+    """n_anchors - count(i): the fewer anchors have an item, the more likely a missing pair is a true negative.
 
     Pan et al. One-Class Collaborative Filtering. ICDM 2008, the item-oriented scheme of its Table I.
+
+    Args:
+        positives: Whose item counts are used.
+
+    Returns:
+        (n_items,) weights.
+
+    Raises:
+        NaysayError: If `positives` is not a Positives.
+
+    Example:
+        >>> item_oriented(Positives.from_pairs([0, 1, 1], [0, 0, 1])).tolist()
+        [0.0, 1.0]
     """
     if not isinstance(positives, Positives):
         raise_invalid("positives", "a Positives", type(positives).__name__)
