@@ -78,7 +78,7 @@ BAD = {
     "rate": (lambda: StepAcceptance(rate="half"), r"`rate` must be a number between 0 and 1, got 'half'\."),
     "a bool": (
         lambda: as_rate("accept", True),
-        r"Owner: `accept` must be a number between 0 and 1, got True\.",
+        r"^`accept` must be a number between 0 and 1, got True\.",
     ),
 }
 

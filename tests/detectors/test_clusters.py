@@ -225,7 +225,7 @@ BAD = {
 
 @pytest.mark.parametrize(("features", "sentence"), BAD.values(), ids=BAD)
 def test_refusals(features, sentence):
-    with pytest.raises(NaysayError, match="^Owner: `features` " + sentence):
+    with pytest.raises(NaysayError, match="^`features` " + sentence):
         as_features(features, 6)
 
 

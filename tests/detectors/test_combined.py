@@ -134,7 +134,7 @@ def test_parts_that_learn_are_taught_and_restored_together():
     both.observe(QUERY, NEGATIVES)
     both.restore(state)
     assert both.state() == state
-    with pytest.raises(NaysayError, match=r"^Learner: `seen` must be at least 0"):
+    with pytest.raises(NaysayError, match=r"^Combined\.restore: Learner: `seen` must be at least 0"):
         both.restore({"a/seen": 9, "c/seen": -1})
     assert both.state() == state  # the first was put back
     with pytest.raises(KeyError):
@@ -224,5 +224,5 @@ class Wrong:
 def test_an_answer_that_is_no_suspicion_names_its_detector(answer, got):
     both = Combined({"good": Fixed([[0] * 3] * 2), "bad": Wrong(answer)})
     rule = r"a detector that answers with numbers from 0 to 1 of shape \(2, 3\)"
-    with pytest.raises(NaysayError, match=rf"^Combined: `bad` must be {rule}, got {got}\.$"):
+    with pytest.raises(NaysayError, match=rf"^Combined\.judge: `bad` must be {rule}, got {got}\.$"):
         both.suspicion(QUERY, NEGATIVES)

@@ -422,6 +422,6 @@ def test_questions_that_are_refused():
         with pytest.raises(NaysayError, match=message):
             duplicates.suspicion(query, asked)
     with pytest.raises(
-        NaysayError, match=r"^Duplicates\.reasons: `query.positives` must be given, got None\. Pass Query\("
+        NaysayError, match=r"`query.positives` must be given, got None\. Pass Query\("
     ):
         Duplicates(item_texts=TEXTS).reasons(ns.Query([0]), negatives)

@@ -344,7 +344,7 @@ def test_what_adding_refuses(arguments, message):
     [
         ({"line": 0.0}, "`line` must be above 0 and at most 1, got 0.0."),
         ({"line": 1.5}, "`line` must be above 0 and at most 1, got 1.5."),
-        ({"line": "x"}, "`line` must be one number, got 'x'."),
+        ({"line": "x"}, "`line` must be a number, got 'x'."),
         ({"bins": 0}, "`bins` must be at least 1, got 0."),
         ({"confidence": 1.0}, "`confidence` must be above 0 and below 1, got 1.0."),
     ],

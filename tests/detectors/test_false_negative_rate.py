@@ -256,7 +256,7 @@ NAN = float("nan")
         ((np.ones((3, 2)), np.ones(4), 2), "`candidates` must be scores that differ, got 1 everywhere. Is the encoder"),
         ((SCORES, KNOWN, -1), "`kept` must be at least one candidate, got none."),
         ((SCORES, KNOWN, SCORES > 9), "`kept` must be at least one candidate, got none."),
-        ((SCORES, KNOWN, "high"), "`kept` must be one number, got 'high'."),
+        ((SCORES, KNOWN, "high"), "`kept` must be a number, got 'high'."),
         ((SCORES, KNOWN, SCORES), "`kept` must be True or False for each score, got dtype float64."),
         ((SCORES, KNOWN, [True, False]), "`kept` must be of shape (3, 2), one for each score, got shape (2,)."),
     ],

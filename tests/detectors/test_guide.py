@@ -451,7 +451,7 @@ def test_a_state_that_does_not_fit_changes_nothing():
         (good | {"asked": None}, r"`asked` must be a whole number, got None"),
         (
             good | {"odd": 1},
-            r"`state` must be a dictionary with the states of \[\], as Guide.state gave, got the key 'odd'",
+            r"`state` must be a dictionary with the states of \[\], as `state` gave, got the key 'odd'",
         ),
         (good | {"first/values": 1}, r"`state` must be .* got the key 'first/values'"),
         (good | {"pairs": np.zeros((2, 3), np.int64)}, r"`pairs` must be of shape \(n, 2\), or \(n, 6\) for triples"),
@@ -528,7 +528,7 @@ def test_questions_that_are_refused():
     negatives = ns.Negatives(np.array([[1, 2]]))
     with pytest.raises(NaysayError, match=r"^Guide\.suspicion: `negatives.scores` must be given, got None\. Use a sam"):
         Guide(Teacher(), 0.0, first=0.5).suspicion(ns.Query([0]), negatives)
-    with pytest.raises(NaysayError, match=r"^Guide\.suspicion: `query.positives` must be given, got None\. Pass Query"):
+    with pytest.raises(NaysayError, match=r"`query.positives` must be given, got None\. Pass Query"):
         Guide(Teacher(), margin=0.5).suspicion(ns.Query([0]), negatives)
     with pytest.raises(NaysayError, match=r"^Guide\.suspicion: `negatives` must be of 2 rows, like the query, got 1 r"):
         Guide(Teacher(), 0.0).suspicion(ns.Query([0, 1]), negatives)

@@ -288,7 +288,7 @@ def test_it_moves_the_generator_by_one_key():
         (([(0, 1)], 0.5), "`positives` must be a Positives, got list."),
         ((WORLD.known, 0.0), "`share` must be above 0 and below 1, got 0.0."),
         ((WORLD.known, 1), "`share` must be above 0 and below 1, got 1.0."),
-        ((WORLD.known, "half"), "`share` must be one number, got 'half'."),
+        ((WORLD.known, "half"), "`share` must be a number, got 'half'."),
     ],
 )
 def test_what_a_split_refuses(arguments, message):

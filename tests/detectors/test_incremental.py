@@ -422,7 +422,7 @@ def nan_at(row):
 BAD_UPDATES = {
     "too far": ((world()[0], 1.01), r"`progress` must be between 0 and 1, got 1\.01\. It is the share of training"),
     "too early": ((world()[0], -0.1), r"`progress` must be between 0 and 1, got -0\.1\."),
-    "nowhere": ((world()[0], math.nan), r"`progress` must be one number, got nan\."),
+    "nowhere": ((world()[0], math.nan), r"`progress` must be a number, got nan\."),
     "another length": (
         (world(299)[0], 0.5),
         r"`features` must be of shape \(300, d\), a row for each sample, got shape \(299, 6\)",

@@ -293,7 +293,7 @@ def test_states_are_joined_and_parted():
     expected = {"a": {"count": 3, "deep/er": 1}, "b": {"count": 4, "deep/er": 1}, "c": {}}
     assert parted_states(state, parts) == expected
     rule = (
-        r"^Whole\.restore: `state` must be a dictionary with the states of \['a', 'b', 'c'\], as Whole\.state gave, got"
+        r"^`state` must be a dictionary with the states of \['a', 'b', 'c'\], as `state` gave, got"
     )
     for bad, got in (
         (7, "int"),

@@ -123,14 +123,14 @@ def test_texts_come_in_many_forms(texts):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ("Paris", r"^Duplicates: `item_texts` must be a sequence of texts, got 'Paris'\. Pass a list\.$"),
-        (7, r"^Duplicates: `item_texts` must be a sequence of texts, got int\.$"),
-        ([], r"^Duplicates: `item_texts` must be at least one text, got none\.$"),
+        ("Paris", r"^`item_texts` must be a sequence of texts, got 'Paris'\. Pass a list\.$"),
+        (7, r"^`item_texts` must be a sequence of texts, got int\.$"),
+        ([], r"^`item_texts` must be at least one text, got none\.$"),
         (
             ["a", None, 3.0],
-            r"^Duplicates: `item_texts` must be texts, got None at row 1 \(2 such rows\)\. Put '' where th",
+            r"^`item_texts` must be texts, got None at row 1 \(2 such rows\)\. Put '' where th",
         ),
-        ({"a": 1}, r"^Duplicates: `item_texts` must be a sequence of texts, got dict\.$"),
+        ({"a": 1}, r"^`item_texts` must be a sequence of texts, got dict\.$"),
     ],
 )
 def test_refusals(texts, message):

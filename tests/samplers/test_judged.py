@@ -227,7 +227,7 @@ def test_both_parts_learn_and_are_restored():
     judged.observe(query, judged.sample(query, 2, rng=ns.rng_for(0)))
     judged.restore(state)
     assert judged.state() == state
-    with pytest.raises(NaysayError, match=r"^Moving: `seen` must be at least 0"):
+    with pytest.raises(NaysayError, match=r"^Judged\.restore: Moving: `seen` must be at least 0"):
         judged.restore({"sampler/seen": -1, "detector/m/seen": 7})
     assert judged.state() == state
     rule = r"a dictionary with the states of \['detector', 'sampler'\], as Judged\.state gave, got the key 'detector'"
