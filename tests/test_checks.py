@@ -19,10 +19,7 @@ def sentence(call, *arguments, **named):
 
 def test_a_refusal_is_one_sentence_with_its_advice():
     assert sentence(checks.raise_invalid, "size", "even", 3) == "`size` must be even, got 3."
-    assert (
-        sentence(checks.raise_invalid, "size", "even", 3, "Add one.")
-        == "`size` must be even, got 3. Add one."
-    )
+    assert sentence(checks.raise_invalid, "size", "even", 3, "Add one.") == "`size` must be even, got 3. Add one."
 
 
 def test_a_refusal_is_a_value_error_and_a_missing_extra_an_import_error():
@@ -146,9 +143,7 @@ def test_range_names_its_rule():
 
 def test_lengths():
     checks.check_lengths(a=2, b=2)
-    assert (
-        sentence(checks.check_lengths, a=2, b=3) == "`a` must be as long as its partners, got a 2, b 3."
-    )
+    assert sentence(checks.check_lengths, a=2, b=3) == "`a` must be as long as its partners, got a 2, b 3."
 
 
 def test_the_first_bad_row_of_any_shape():

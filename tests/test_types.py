@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.types import Detector, Pool, Sampler, Stateful
+from naysay.types import Detector, Pool, Sampler, Stateful, anchor_ids, positive_ids
 
 IDS = np.array([[3, -1], [0, 7]])
 FULL = {
@@ -54,7 +54,7 @@ def refusal(call, *arguments, **named):
 )
 def test_query_ids_are_numpy_int64_of_the_same_shape(anchors, shape):
     query = ns.Query(anchors)
-    ids = query.ids()
+    ids = anchor_ids(query)
     assert type(ids) is np.ndarray
     assert ids.dtype == np.int64
     assert ids.shape == shape
@@ -112,29 +112,29 @@ def test_query_refuses_steps(step, rule):
 
 
 def test_query_ids_are_whole_numbers():
-    message = refusal(ns.Query([0.5]).ids, "Everything.draw")
-    assert message == "Everything.draw: `anchors` must be whole numbers, got dtype float64. Ids count from 0."
+    message = refusal(anchor_ids, ns.Query([0.5]))
+    assert message == "`anchors` must be whole numbers, got dtype float64. Ids count from 0."
 
 
 def test_names_are_refused_with_the_way_to_their_ids():
     positives = ns.Positives.from_pairs(["ann", "bob"], ["x", "y"])
     rule = "must be whole numbers, got dtype <U3. The ids of names are positives."
-    message = refusal(ns.Query(["bob"]).ids, "Everything.draw")
-    assert message == f"Everything.draw: `anchors` {rule}anchor_names.ids(names)."
-    message = refusal(ns.Query([0], positives=["abc"]).positive_ids, "InBatch.draw")
-    assert message == f"InBatch.draw: `positives` {rule}item_names.ids(names)."
-    assert "got dtype object. The ids of names" in refusal(ns.Query(np.array(["bob"], object)).ids, "Mine")
-    assert ns.Query(positives.anchor_names.ids(["bob"])).ids().tolist() == [1]
-    assert ns.Query(np.array([], object)).ids().tolist() == []
+    message = refusal(anchor_ids, ns.Query(["bob"]))
+    assert message == f"`anchors` {rule}anchor_names.ids(names)."
+    message = refusal(positive_ids, ns.Query([0], positives=["abc"]))
+    assert message == f"`positives` {rule}item_names.ids(names)."
+    assert "got dtype object. The ids of names" in refusal(anchor_ids, ns.Query(np.array(["bob"], object)))
+    assert anchor_ids(ns.Query(positives.anchor_names.ids(["bob"]))).tolist() == [1]
+    assert anchor_ids(ns.Query(np.array([], object))).tolist() == []
 
 
 def test_query_positives_as_ids():
     for positives in ([4, 5], np.array([4, 5], np.int16), torch.tensor([4, 5])):
-        found = ns.Query([0, 1], positives=positives).positive_ids()
+        found = positive_ids(ns.Query([0, 1], positives=positives))
         assert found.dtype == np.int64
         assert found.tolist() == [4, 5]
-    message = refusal(ns.Query([0]).positive_ids, "Warp.sample")
-    assert message == "Warp.sample: `query.positives` must be given, got None. Pass Query(anchors, positives=items)."
+    message = refusal(positive_ids, ns.Query([0]))
+    assert message == "`query.positives` must be given, got None. Pass Query(anchors, positives=items)."
 
 
 # ---- Negatives ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import as_array, raise_invalid, shown, whole_numbers
-from naysay.vocabulary import Vocabulary
+from naysay.vocabulary import Vocabulary, ids_of_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +82,7 @@ def encode(parameter: str, values: Any, names: Vocabulary | None = None) -> tupl
             return whole_numbers(parameter, array), names
         values = pa.array(_strings(parameter, array), pa.large_string())
     if names is not None:
-        return names.find(parameter, values), names
+        return ids_of_names(names, parameter, values), names
     encoded = values.dictionary_encode()
     ids: NDArray[Any] = encoded.indices.to_numpy(zero_copy_only=False)
     return ids.astype(np.int64, copy=False), Vocabulary(encoded.dictionary)
@@ -93,7 +93,7 @@ def look_up(parameter: str, values: Any, names: Vocabulary | None) -> NDArray[An
     array = as_array(parameter, values)
     if names is None or not _is_text(array):
         return whole_numbers(parameter, array)
-    return names.find(parameter, _strings(parameter, array))
+    return ids_of_names(names, parameter, _strings(parameter, array))
 
 
 def _is_text(array: NDArray[Any]) -> bool:

@@ -69,17 +69,19 @@ class Query:
         """The torch device of the answer, or None for NumPy."""
         return self.anchors.device if is_torch(self.anchors) else None
 
-    def ids(self) -> NDArray[np.int64]:
-        """The anchors as NumPy ids, (B,) or (B, 3)."""
-        anchors = np.asarray(to_numpy(self.anchors))
-        shape = "(B,)" if anchors.ndim == 1 else "(B, 3)"
-        return _ids("anchors", anchors, shape, "anchor_names")
 
-    def positive_ids(self) -> NDArray[np.int64]:
-        """The positives as NumPy ids (B,), refused if the query has none."""
-        if self.positives is None:
-            raise_invalid("query.positives", "given", None, "Pass Query(anchors, positives=items).")
-        return _ids("positives", np.asarray(to_numpy(self.positives)), "(B,)", "item_names")
+def anchor_ids(query: Query) -> NDArray[np.int64]:
+    """The anchors of a query as NumPy ids, (B,) or (B, 3)."""
+    anchors = np.asarray(to_numpy(query.anchors))
+    shape = "(B,)" if anchors.ndim == 1 else "(B, 3)"
+    return _ids("anchors", anchors, shape, "anchor_names")
+
+
+def positive_ids(query: Query) -> NDArray[np.int64]:
+    """The positives of a query as NumPy ids (B,). Raises NaysayError if the query has none."""
+    if query.positives is None:
+        raise_invalid("query.positives", "given", None, "Pass Query(anchors, positives=items).")
+    return _ids("positives", np.asarray(to_numpy(query.positives)), "(B,)", "item_names")
 
 
 def _array(parameter: str, values: Any) -> Array:

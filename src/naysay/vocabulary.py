@@ -48,27 +48,7 @@ class Vocabulary:
 
     def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
         """The ids of names; an unknown name is refused with the first one and how many."""
-        return self.find("names", names)
-
-    def find(self, parameter: str, names: Any) -> NDArray[np.int64]:
-        """`ids`, for internal callers; an Arrow array costs one look-up per distinct name."""
-        import pyarrow as pa
-
-        found: NDArray[np.int64]
-        if isinstance(names, pa.Array):
-            coded = names.dictionary_encode()
-            found = self._places(coded.dictionary.to_pylist())[coded.indices.to_numpy(zero_copy_only=False)]
-        else:
-            if isinstance(names, str):  # its letters are no names
-                raise_invalid(parameter, "a sequence of names", shown(names), f"Pass [{shown(names)}].")
-            try:
-                found = self._places(names)
-            except TypeError:  # no length, or a name that cannot be looked up
-                raise_invalid(parameter, "a sequence of names", shown(names))
-        if len(found) and found.min() < 0:
-            got = first_bad(np.asarray(names), found < 0)
-            raise_invalid(parameter, f"among the {len(self):,} known names", got)
-        return found
+        return ids_of_names(self, "names", names)
 
     def _places(self, names: Sequence[str]) -> NDArray[np.int64]:
         """The ids of names, -1 for those that are not known."""
@@ -135,3 +115,23 @@ def shared_names(kind: str, one: Vocabulary | None, other: Vocabulary | None, si
         rule = f"of at most {len(names)} {kind}s, as many as have a name"
         raise_invalid("other", rule, f"{size} in all")
     return names
+
+
+def ids_of_names(vocabulary: Vocabulary, parameter: str, names: Any) -> NDArray[np.int64]:
+    """`Vocabulary.ids` for internal callers. An Arrow array costs one look-up for each distinct name."""
+    import pyarrow as pa
+
+    ids: NDArray[np.int64]
+    if isinstance(names, pa.Array):
+        coded = names.dictionary_encode()
+        ids = vocabulary._places(coded.dictionary.to_pylist())[coded.indices.to_numpy(zero_copy_only=False)]
+    else:
+        if isinstance(names, str):  # its letters are not names
+            raise_invalid(parameter, "a sequence of names", shown(names), f"Pass [{shown(names)}].")
+        try:
+            ids = vocabulary._places(names)
+        except TypeError:  # no length, or a name that cannot be looked up
+            raise_invalid(parameter, "a sequence of names", shown(names))
+    if len(ids) and ids.min() < 0:
+        raise_invalid(parameter, f"among the {len(vocabulary):,} known names", first_bad(np.asarray(names), ids < 0))
+    return ids

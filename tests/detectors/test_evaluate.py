@@ -14,6 +14,7 @@ from naysay.detectors._intervals import effective_size, exact_interval, moments
 from naysay.detectors.evaluate import Evaluation, Scoreboard, evaluate
 from naysay.errors import NaysayError
 from naysay.testing import planted_world
+from naysay.types import anchor_ids
 
 WORLD = planted_world(300, 200, per_anchor=10, noise=0.5)
 
@@ -32,7 +33,7 @@ class Close:
     """Suspect what is close."""
 
     def suspicion(self, query, negatives):
-        found = np.clip(WORLD.scores(query.ids(), negatives.numpy().ids), 0, 1).astype(float)
+        found = np.clip(WORLD.scores(anchor_ids(query), negatives.numpy().ids), 0, 1).astype(float)
         return torch.tensor(found) if isinstance(negatives.ids, torch.Tensor) else found
 
 

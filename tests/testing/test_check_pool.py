@@ -17,6 +17,7 @@ from naysay.testing import PromiseBroken, check_pool, planted_world
 from naysay.testing import _frequencies as frequencies
 from naysay.testing._batches import batches
 from naysay.testing.pools import PROMISES
+from naysay.types import anchor_ids, positive_ids
 
 N_ITEMS = 30
 
@@ -132,7 +133,7 @@ class TooWide(Plain):
 
 class NoEmptyBatch(Plain):
     def draw(self, query, n, *, rng):
-        query.ids().min()
+        anchor_ids(query).min()
         return super().draw(query, n, rng=rng)
 
 
@@ -373,7 +374,7 @@ class LeavesSome(Plain):
 
     def draw(self, query, n, *, rng):
         answer = super().draw(query, n, rng=rng)
-        left = KNOWN.n_items - KNOWN.count(query.ids(), relation="any") - 1
+        left = KNOWN.n_items - KNOWN.count(anchor_ids(query), relation="any") - 1
         cut = (np.arange(answer.shape[1]) >= left[:, None]) & (answer.ids >= 0)
         dropped = {**answer.dropped, "left": int(cut.sum())}
         return replace(answer, ids=np.where(cut, -1, answer.ids), log_q=np.where(cut, 0, answer.log_q), dropped=dropped)
@@ -418,7 +419,7 @@ class InBatch:
     """A pool that looks at the batch: the positives of other rows, less what is known of the row."""
 
     def draw(self, query, n, *, rng):
-        items, anchors = query.positive_ids(), query.ids()
+        items, anchors = positive_ids(query), anchor_ids(query)
         ids = np.full((len(query), int(np.max(n, initial=0))), -1)
         others = np.unique(items)
         key = np.where(self.excluded(anchors, others, items), 2.0, rng.random((len(query), len(others))))
@@ -477,7 +478,7 @@ class Corrupt:
         counts = np.broadcast_to(n, len(query))
         ids = np.full((len(query), int(np.max(n, initial=0))), -1)
         side = np.zeros(ids.shape, np.int8)
-        for row, triple in enumerate(query.ids().tolist()):
+        for row, triple in enumerate(anchor_ids(query).tolist()):
             options = self.options(tuple(triple))
             for slot, place in enumerate(rng.permutation(len(options))[: counts[row]]):
                 side[row, slot], ids[row, slot] = options[place]

@@ -13,6 +13,7 @@ import naysay as ns
 from naysay.pools import Everything
 from naysay.testing import PromiseBroken, check_sampler, planted_world, samplers
 from naysay.testing.samplers import PROMISES
+from naysay.types import anchor_ids
 
 
 class Mine:
@@ -151,7 +152,7 @@ class Nearest:
         slots = realised(k, len(query), rng)
         counts, width = np.broadcast_to(slots, len(query)), int(np.max(slots, initial=0))
         scores = np.asarray(query.vectors) @ self.world.item_vectors.T
-        anchors = query.ids()
+        anchors = anchor_ids(query)
         known = self.world.known.contains(anchors, np.tile(np.arange(scores.shape[1]), (len(anchors), 1)))
         scores = np.where(known | (scores < self.floor), -np.inf, scores)
         ids = np.argsort(-scores, axis=1, kind="stable")[:, :width]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import as_array, raise_invalid, shown
 from naysay.errors import NaysayError
-from naysay.types import Array, Negatives, Query
+from naysay.types import Array, Negatives, Query, anchor_ids
 
 # of_pairs(anchors (n,), ids (n,)) -> (n,) or (n, f);  of triples of_pairs(triples (n, 3), corrupted (n, 3))
 OfPairs = Callable[[Array, Array], Any]
@@ -21,7 +21,7 @@ Sides = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 def slot_pairs(query: Query, negatives: Negatives, rows: NDArray[np.intp], slots: NDArray[np.intp]) -> Sides:
     """The anchors and the ids of some slots, (S,) each; of triples (S, 3) each, as they are, and corrupted."""
-    anchors, ids = query.ids()[rows], np.asarray(to_numpy(negatives.ids))[rows, slots].astype(np.int64)
+    anchors, ids = anchor_ids(query)[rows], np.asarray(to_numpy(negatives.ids))[rows, slots].astype(np.int64)
     if anchors.ndim == 1:
         return anchors, ids
     if negatives.side is None:

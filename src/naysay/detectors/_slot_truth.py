@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_range, first_bad, raise_invalid, shown, whole_numbers
 from naysay.detectors._slots import filled_slots
-from naysay.types import Detector, Negatives, Query
+from naysay.types import Detector, Negatives, Query, anchor_ids
 
 # (B, K) bool; or truth(anchors (B,), ids (B, K)) -> (B, K) bool; or the class of each sample (n_samples,)
 Truth = NDArray[Any] | Callable[[NDArray[np.int64], NDArray[np.int64]], Any] | Any
@@ -38,11 +38,11 @@ def slot_truth(query: Query, negatives: Negatives, truth: Truth) -> SlotTruth:
     if callable(truth):
         if not filled.any():
             return SlotTruth(filled, filled)
-        return SlotTruth(_table(truth(query.ids(), np.maximum(ids, 0)), filled.shape) & filled, filled)
+        return SlotTruth(_table(truth(anchor_ids(query), np.maximum(ids, 0)), filled.shape) & filled, filled)
     table = as_array("truth", to_numpy(truth))
     if table.ndim != 1:
         return SlotTruth(_table(table, filled.shape) & filled, filled)
-    labels, anchors = whole_numbers("truth", table, "(n_samples,)"), query.ids()
+    labels, anchors = whole_numbers("truth", table, "(n_samples,)"), anchor_ids(query)
     if anchors.ndim != 1:
         raise_invalid("truth", "a table or a function for triples", "one class for each sample")
     check_range("query.anchors", anchors, len(labels), "labels")

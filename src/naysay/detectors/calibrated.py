@@ -28,7 +28,7 @@ from naysay.detectors._slots import LINE, as_suspicion, check_asked, slot_scores
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.positive_scores import finite_scores
 from naysay.quantity._weight import Floats
-from naysay.types import Array, Negatives, Query
+from naysay.types import Array, Negatives, Query, anchor_ids
 
 
 @final
@@ -209,7 +209,7 @@ class Calibrated:
         self._fitted()
         scores = slot_scores(negatives)
         if self._background is not None:
-            anchors = query.ids()
+            anchors = anchor_ids(query)
             if anchors.ndim != 1:
                 raise_invalid("query.anchors", "of shape (B,) for standardised scores", f"shape {anchors.shape}")
             scores = self._background.standardised(scores, anchors)

@@ -20,7 +20,7 @@ from naysay.kernels.threads import in_rows
 from naysay.pools._slots import check_ids
 from naysay.positives import Positives
 from naysay.samplers._numbers import check_number
-from naysay.types import Array, Negatives, Query
+from naysay.types import Array, Negatives, Query, anchor_ids, positive_ids
 
 REASONS = ("none", "positive", "anchor", "same text", "near text", "near vector", "transitive")
 Found = NDArray[np.float64]
@@ -168,17 +168,17 @@ class Duplicates:
     def _judge(self, query: Query, negatives: Negatives) -> tuple[Found, NDArray[np.int8]]:
         """Suspicion and reason of each slot."""
         check_asked(query, negatives)
-        anchors = query.ids()
+        anchors = anchor_ids(query)
         if anchors.ndim != 1:
             raise_invalid("query.anchors", "of shape (B,)", "triples")
         check_ids("query.anchors", anchors, self.n_anchors, "anchors")
         ids = np.ascontiguousarray(to_numpy(negatives.ids))
         check_ids("negatives.ids", ids, self.n_items, "items", least=-1)
-        positives = None if query.positives is None else query.positive_ids()
+        positives = None if query.positives is None else positive_ids(query)
         if positives is not None:
             check_ids("query.positives", positives, self.n_items, "items")
         elif self._known is None and not self.shared_ids and not any(t and t.n_anchors for t in self._tables):
-            query.positive_ids()  # there is nothing to be a duplicate of: it refuses
+            positive_ids(query)  # there is nothing to be a duplicate of: it refuses
         best, reason = np.zeros(ids.shape), np.zeros(ids.shape, np.int8)
         for name, values in self._parts(frozen(anchors), frozen(ids), positives):
             better = (values > best) & (ids >= 0)

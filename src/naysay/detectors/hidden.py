@@ -22,7 +22,7 @@ from naysay.errors import NaysayError
 from naysay.positives import Positives
 from naysay.rng import key_from, rng_for
 from naysay.samplers._scored import Score, check_score, score_slots
-from naysay.types import Array, Detector, Negatives, Query, check_query
+from naysay.types import Array, Detector, Negatives, Query, anchor_ids, check_query, positive_ids
 
 _ASSUMPTIONS = (
     "unlabelled positives are like the hidden ones: which pairs are known is chance",
@@ -84,12 +84,12 @@ def hidden_positives(
         raise_invalid("hidden", "a Positives", type(hidden).__name__, "Pass split_known(positives, rng=rng).hidden.")
     level, limit = check_confidence(confidence), check_line(line)
     _check_shown(query, negatives, score, embed)
-    anchors = query.ids()
+    anchors = anchor_ids(query)
     if anchors.ndim != 1:
         raise_invalid("query.anchors", "of shape (B,)", f"shape {anchors.shape}")
     check_range("query.anchors", anchors, hidden.n_anchors, "anchors")
-    if query.positives is not None and hidden.contains(anchors, query.positive_ids()).any():
-        told = int(hidden.contains(anchors, query.positive_ids()).sum())
+    if query.positives is not None and hidden.contains(anchors, positive_ids(query)).any():
+        told = int(hidden.contains(anchors, positive_ids(query)).sum())
         raise_invalid("query.positives", "pairs that are not hidden", f"{told} hidden", "Take them from Split.kept.")
     chosen = np.sort(np.unique(anchors, return_index=True)[1])
     chosen = chosen[hidden.count(anchors[chosen]) > 0]

@@ -28,7 +28,7 @@ from naysay.detectors._part_states import whole_of_state
 from naysay.detectors._slots import as_suspicion, check_asked
 from naysay.detectors.acceptance import Accept, LinearAcceptance, accepted, as_rate
 from naysay.rng import rng_for
-from naysay.types import Array, Negatives, Query
+from naysay.types import Array, Negatives, Query, anchor_ids
 
 _NUMBERS = ("n_samples", "seed", "updates")
 _ARRAYS = ("clusters", "assigned", "confidence", "labels")
@@ -175,7 +175,7 @@ class Incremental:
         A slot that holds the anchor itself is flagged as any other of its label: pools leave it out.
         """
         check_asked(query, negatives)
-        anchors = query.ids()
+        anchors = anchor_ids(query)
         if anchors.ndim != 1:
             raise_invalid("query.anchors", "of shape (B,), ids of samples", "triples")
         check_range("anchors", anchors, self.n_samples, "samples")

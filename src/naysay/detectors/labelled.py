@@ -18,7 +18,7 @@ from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slo
 from naysay.detectors._threshold import on_its_side
 from naysay.quantity._weight import Floats
 from naysay.samplers._numbers import check_number
-from naysay.types import Array, Negatives, Query
+from naysay.types import Array, Negatives, Query, anchor_ids
 
 LEAST = 10  # labels of each kind
 _PARTS = ("centre", "spread", "pooled", "groups", "apart", "labels")
@@ -191,7 +191,7 @@ class Labelled:
         """(S,) the group of each slot's anchor, or of its relation; -1 without groups."""
         if self.groups is None:
             return np.full(len(rows), -1)
-        anchors = query.ids()
+        anchors = anchor_ids(query)
         keys = anchors if anchors.ndim == 1 else anchors[:, 1]
         bad = (keys < 0) | (keys >= len(self.groups))
         if bad.any():

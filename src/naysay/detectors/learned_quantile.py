@@ -23,7 +23,7 @@ from naysay.checks import (
 from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
 from naysay.detectors._threshold import by_distance
 from naysay.quantity._weight import Floats
-from naysay.types import Array, Negatives, Query, check_query
+from naysay.types import Array, Negatives, Query, anchor_ids, check_query
 
 _PARTS = ("thresholds", "first", "second")
 _SLACK = 0.01  # of the width of the bounds: cosines of half precision are off by this much
@@ -151,7 +151,7 @@ class LearnedQuantile:
         self._thresholds[who] = np.clip(self._thresholds[who] - self.rate * mean / (spread + 1e-8), *self.bounds)
 
     def _anchors(self, query: Query) -> NDArray[np.int64]:
-        anchors = query.ids()
+        anchors = anchor_ids(query)
         if anchors.ndim != 1:
             raise_invalid(
                 "query.anchors", "of shape (B,)", f"shape {anchors.shape}", "Number the triples, and pass that."

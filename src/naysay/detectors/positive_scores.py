@@ -19,7 +19,7 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.quantity._weight import Floats
-from naysay.types import Query, check_query
+from naysay.types import Query, anchor_ids, check_query
 
 # The score of a row's positive: a function of the query -> (B,), or (n_anchors,) the lowest of each anchor, by id.
 PositiveScores = Callable[[Query], Any] | Floats
@@ -87,7 +87,7 @@ def scores_of_positives(given: PositiveScores, query: Query) -> Floats:
     if len(query) == 0:
         return np.zeros(0)
     if not callable(given):
-        anchors = query.ids()
+        anchors = anchor_ids(query)
         if anchors.ndim != 1:
             advice = "Triples have no table: pass a function of the query as positive_scores."
             raise_invalid("query.anchors", "of shape (B,)", f"shape {anchors.shape}", advice)

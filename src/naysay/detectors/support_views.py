@@ -20,7 +20,7 @@ from naysay.detectors._asked_vectors import (
     unit,
 )
 from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots
-from naysay.types import Array, Negatives, Query
+from naysay.types import Array, Negatives, Query, anchor_ids
 
 AGGREGATES = ("max", "mean")
 _OUTSIDE = 0.49  # the most that a slot outside the row's top can have: below the line, whatever its score
@@ -133,7 +133,7 @@ class SupportViews:
         if callable(self.views):
             found = as_vectors("views", called(self.views, query.anchors), (len(query), "S", "d"))
         else:
-            anchors = query.ids()
+            anchors = anchor_ids(query)
             if anchors.ndim != 1:
                 raise_invalid("anchors", "of shape (B,) where views is an array", f"shape {anchors.shape}")
             check_range("anchors", anchors, len(self.views), "rows of views")

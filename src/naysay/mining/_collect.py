@@ -19,7 +19,7 @@ from naysay.positives import Positives
 from naysay.search._pair_scores import lowest_of, pair_scores
 from naysay.search.found import Found
 from naysay.search.vectors import Vectors
-from naysay.types import Query
+from naysay.types import Query, anchor_ids
 
 Ids = NDArray[np.int64]
 
@@ -60,7 +60,7 @@ def collect(
     candidates = join(*parts)
     if same_ids:  # before `exclude` calls it ignored; of a part of the rows, row i is not item i
         candidates = candidates.drop(known.contains(np.arange(len(searched)), candidates.ids), "positive")
-        candidates = candidates.drop(candidates.ids == query.ids()[:, None], "anchor")
+        candidates = candidates.drop(candidates.ids == anchor_ids(query)[:, None], "anchor")
     candidates = exclude(candidates, known)
     if equal_vectors:
         like = positive | kinds["anchor"]

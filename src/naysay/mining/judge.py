@@ -18,7 +18,7 @@ from naysay.detectors.combined import Combined
 from naysay.detectors.rank_window import RankWindow
 from naysay.mining.candidates import Candidates, check_candidates
 from naysay.samplers._numbers import check_number
-from naysay.types import Detector, Query
+from naysay.types import Detector, Query, anchor_ids
 
 SUSPICIOUS = "suspicious"
 
@@ -123,7 +123,7 @@ def lines_of(detector: Any, query: Query) -> NDArray[np.float64]:
         parts = list(detector.values() if isinstance(detector, Mapping) else detector.detectors.values())
         return lines_of(parts[0], query) if len(parts) == 1 else none
     if hasattr(detector, "threshold"):
-        found = detector.threshold(query.ids() if isinstance(detector, Calibrated) else query)
+        found = detector.threshold(anchor_ids(query) if isinstance(detector, Calibrated) else query)
     elif hasattr(detector, "high"):
         found = detector.high
     else:

@@ -12,7 +12,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import check_range, check_whole, first_bad, raise_invalid, shown, whole_numbers
 from naysay.errors import NaysayError
 from naysay.kernels.threads import in_rows
-from naysay.types import Query, check_query
+from naysay.types import Query, anchor_ids, check_query
 
 ON_SHORT = ("pad", "raise")
 EXHAUSTED = "exhausted"
@@ -36,7 +36,7 @@ def check_ids(parameter: str, ids: NDArray[np.int64], size: int | None, what: st
 def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray[np.int64]:
     """The anchors of a query (B,), each below `size` if it is known, in the one form that compiled loops know."""
     check_query(query)
-    anchors = query.ids()
+    anchors = anchor_ids(query)
     if anchors.ndim != 1:
         raise_invalid("query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
     check_ids("anchors", anchors, size, what)

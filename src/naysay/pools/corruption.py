@@ -16,7 +16,7 @@ from naysay.kernels.threads import in_rows
 from naysay.pools._slots import ON_SHORT, asked, check_distinct, logs, shortfall
 from naysay.rng import key_from
 from naysay.triples import SideIndex, Triples, candidate_lists
-from naysay.types import HEAD, RELATION, SIDES, TAIL, Negatives, Query, check_query
+from naysay.types import HEAD, RELATION, SIDES, TAIL, Negatives, Query, anchor_ids, check_query
 
 _CHOICES = ("uniform", "bernoulli")
 
@@ -136,7 +136,7 @@ class Corruption:
     def _triples(self, query: Query) -> NDArray[np.int64]:
         """The triples of a query (B, 3), checked."""
         check_query(query)
-        triples = query.ids()
+        triples = anchor_ids(query)
         if triples.ndim != 2:
             raise_invalid("query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")
         check_parts(triples, self.known.n_entities, self.known.n_relations)

@@ -15,7 +15,7 @@ from naysay.kernels.uniform import TRIES
 from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, check_ids, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.types import Negatives, Query, check_query
+from naysay.types import Negatives, Query, check_query, positive_ids
 
 Ids = NDArray[np.int64]
 # Why an entry (item, owner) is not for a row, in the order of the compiled loops: the first that holds is counted.
@@ -87,7 +87,7 @@ class InBatch:
     def _batch(self, query: Query) -> tuple[Ids, Ids, Ids, Ids]:
         """Rows (anchor, positive) and entries (item, owner), which are the same here."""
         check_query(query)
-        query.positive_ids()  # refused if there are none
+        positive_ids(query)  # refused if there are none
         anchors, items = asking(query, self.positives)
         return anchors, items, items, anchors
 
@@ -110,7 +110,7 @@ def asking(query: Query, positives: Positives | None) -> tuple[Ids, Ids]:
     anchors = anchors_of(query, None if positives is None else positives.n_anchors)
     if query.positives is None:
         return anchors, np.full(len(anchors), -1, np.int64)
-    items = query.positive_ids()
+    items = positive_ids(query)
     check_ids("positives", items, None if positives is None else positives.n_items, "items")
     return anchors, items
 

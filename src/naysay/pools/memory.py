@@ -25,7 +25,7 @@ from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, che
 from naysay.pools.in_batch import Ids, asking, drawn, known_rows, usable
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.types import Negatives, Query
+from naysay.types import Negatives, Query, positive_ids
 
 
 @final
@@ -121,7 +121,7 @@ class Memory:
             vectors: (B, d) the vectors of the positives, for a memory that keeps vectors.
         """
         anchors = anchors_of(query, None if self.positives is None else self.positives.n_anchors)
-        self._push(query.positive_ids(), anchors, vectors)
+        self._push(positive_ids(query), anchors, vectors)
 
     def _push(self, ids: ArrayLike, owners: ArrayLike | None, vectors: ArrayLike | None) -> None:
         new = whole_numbers("ids", to_numpy(ids)).astype(np.int64, copy=False)

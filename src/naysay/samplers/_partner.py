@@ -7,12 +7,12 @@ import numpy as np
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import first_bad, raise_invalid
 from naysay.samplers._scored import Score, score_slots
-from naysay.types import HEAD, RELATION, SIDES, Array, Negatives, Query
+from naysay.types import HEAD, RELATION, SIDES, Array, Negatives, Query, positive_ids
 
 
 def partners(query: Query) -> Array:
     """(B,) the positives of a query in its array type, on its device; refused where one is missing."""
-    ids = query.positive_ids()
+    ids = positive_ids(query)
     if ids.size and ids.min() < 0:
         raise_invalid("query.positives", "at least 0", first_bad(ids, ids < 0))
     return ids if query.device is None else to_torch(ids, query.device)

@@ -14,7 +14,7 @@ from naysay.checks import as_array, check_range, check_whole, first_bad, public,
 from naysay.samplers._choose import gather
 from naysay.samplers._draw import check_is_pool, draw_k
 from naysay.samplers._joined import blanked
-from naysay.types import Negatives, Pool, Query, check_query
+from naysay.types import Negatives, Pool, Query, check_query, positive_ids
 
 UNSEEN = "unseen"
 
@@ -105,7 +105,7 @@ class Bank:
         `negatives` and `positive_scores` are what every part that learns is told; a bank has no use for them.
         """
         check_query(query)
-        items = query.positive_ids()
+        items = positive_ids(query)
         check_range("positives", items, self.n_items, "items")
         if vectors is None:
             raise_invalid("vectors", "given", None, "Pass the vectors (B, d) of the query's positives.")

@@ -24,7 +24,7 @@ from naysay.samplers._vectors import (
     share_at,
     uniform,
 )
-from naysay.types import Array, Negatives, Pool, Query, check_query
+from naysay.types import Array, Negatives, Pool, Query, check_query, positive_ids
 
 _POOLING = ("mean", "sum", "final", "concat")
 
@@ -102,7 +102,7 @@ class MixGCF:
         """(B, K) synthetic negatives; k is a number, K = ceil(k), realised per row; or (B,) of them."""
         check_query(query)
         size, mix = self._numbers(query.step)
-        positives = query.positive_ids()
+        positives = positive_ids(query)
         anchors = anchor_vectors(query, self.embed_anchors)
         counts, width = wanted_slots(k, len(query), rng)
         drawn = self.pool.draw(query, counts * size, rng=rng).like(query)

@@ -29,7 +29,7 @@ from naysay.samplers._vectors import (
     uniform,
     unit,
 )
-from naysay.types import SIDES, Array, Negatives, Pool, Query, check_query
+from naysay.types import SIDES, Array, Negatives, Pool, Query, anchor_ids, check_query, positive_ids
 
 _BY = ("score", "entity")
 
@@ -134,7 +134,7 @@ class MixKG:
 
     def _likeness(self, query: Query, ids: Array, side: int | None) -> Array:
         """(B, n) cosines with the right entity, without gradients; -inf where a slot is empty."""
-        right = query.positive_ids() if side is None else query.ids()[:, side]
+        right = positive_ids(query) if side is None else anchor_ids(query)[:, side]
         torch = need_torch() if is_torch(ids) else None
         with nullcontext() if torch is None else torch.no_grad():
             vectors = item_vectors(self.embed, ids, layers=False)

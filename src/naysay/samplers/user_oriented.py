@@ -10,7 +10,7 @@ import numpy as np
 from naysay.checks import check_range, public, raise_invalid
 from naysay.positives import Positives
 from naysay.samplers._draw import check_is_pool, draw_k
-from naysay.types import Negatives, Pool, Query, check_query
+from naysay.types import Negatives, Pool, Query, anchor_ids, check_query
 
 
 @final
@@ -43,7 +43,7 @@ class UserOriented:
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """(B, K) negatives with `weights`; k is a number, K = ceil(k), realised per row; or (B,) of them."""
         check_query(query)
-        anchors = query.ids()
+        anchors = anchor_ids(query)
         if anchors.ndim != 1:
             raise_invalid("query.anchors", "of shape (B,)", "triples")
         check_range("anchors", anchors, len(self._share), "anchors")

@@ -15,7 +15,7 @@ from naysay.checks import as_array, public, raise_invalid
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import rng_for
 from naysay.triples import Triples
-from naysay.types import RELATION, Negatives, Query
+from naysay.types import RELATION, Negatives, Query, anchor_ids, positive_ids
 
 Known = Positives | Triples
 Dress = Callable[[NDArray[np.int64]], Query]
@@ -83,7 +83,7 @@ class Batches:
         """Whether some row has more items left than slots; without an answer to that, yes."""
         if not isinstance(self.known, Positives):
             return True
-        free = self.known.n_items - self.known.count(query.ids(), relation="any")
+        free = self.known.n_items - self.known.count(anchor_ids(query), relation="any")
         return bool((free > slots).any())
 
     def limits(self, drawn: Negatives) -> NDArray[np.int64] | None:
@@ -97,13 +97,13 @@ class Batches:
 
     def forbidden(self, query: Query, drawn: Negatives) -> NDArray[np.bool_]:
         """(B, K): slots that hold what is known of their row; with nothing known, the row's own positive."""
-        anchors, mask = query.ids(), np.asarray(drawn.mask)
+        anchors, mask = anchor_ids(query), np.asarray(drawn.mask)
         if isinstance(self.known, Positives):
             return np.asarray(mask & self.known.contains(anchors, np.where(mask, drawn.ids, -1), relation="any"))
         if self.known is None:
             if query.positives is None:
                 return np.zeros(drawn.shape, bool)
-            return np.asarray(mask & (drawn.ids == query.positive_ids()[:, None]))
+            return np.asarray(mask & (drawn.ids == positive_ids(query)[:, None]))
         rows, slots = np.nonzero(mask)
         triples = anchors[rows]
         triples[np.arange(len(rows)), drawn.side[rows, slots]] = drawn.ids[rows, slots]
@@ -116,7 +116,7 @@ def batches(known: Known | None, anchors: ArrayLike | None, dress: Dress | None,
     """Batches from given anchors, else from the known pairs or triples, else a refusal."""
     partners: NDArray[np.int64] | None = None
     if anchors is not None:
-        rows: NDArray[Any] = Query(as_array("anchors", to_numpy(anchors))).ids()
+        rows: NDArray[Any] = anchor_ids(Query(as_array("anchors", to_numpy(anchors))))
     elif isinstance(known, Positives):
         rows, partners = known.pairs()
         if known.relation is not None:

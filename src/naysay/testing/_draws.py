@@ -12,7 +12,7 @@ from naysay.arrays import to_numpy
 from naysay.kernels.threads import set_threads, threads
 from naysay.testing._trials import LARGE, MANY, Trial, differs, equal, place_keys
 from naysay.testing.promises import moved_generator
-from naysay.types import Negatives, Query
+from naysay.types import Negatives, Query, anchor_ids
 
 _TRIES = 32
 _EXHAUSTED = "exhausted"
@@ -167,7 +167,7 @@ def global_state(trial: Trial) -> str | None:
 def _first(query: Query, drawn: Negatives, bad: NDArray[np.bool_]) -> str:
     """'item 7 for anchor 3': the first offending slot."""
     row, slot = np.argwhere(bad)[0]
-    return f"item {drawn.ids[row, slot]} for anchor {query.ids()[row].tolist()}"
+    return f"item {drawn.ids[row, slot]} for anchor {anchor_ids(query)[row].tolist()}"
 
 
 def _slots(bad: NDArray[np.bool_]) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.testing._trials import MANY, Trial, place_keys
+from naysay.types import anchor_ids
 
 _DRAWS = 2000
 _ROWS = 8
@@ -53,7 +54,7 @@ def _last_choice(trial: Trial) -> str | None:
     if len(bad) == 0:
         return None
     row = bad[0]
-    anchor = query.ids()[row].tolist()
+    anchor = anchor_ids(query)[row].tolist()
     return (
         f"gave a log_q of {claims[row]:.4g} to the last candidate of anchor {anchor}, slot {last[row]}; it is 0 there"
     )
@@ -71,7 +72,7 @@ def _frequencies(trial: Trial) -> str | None:
         answer = trial.ask(query, step=step)
         keys[step] = place_keys(answer)[:, :slots]
         claims[step] = to_numpy(answer.log_q)[:, :slots]
-    for row, anchor in enumerate(query.ids().tolist()):
+    for row, anchor in enumerate(anchor_ids(query).tolist()):
         tests = {"": (keys[:, row], claims[:, row])} if alike else _of_first_slots(keys[:, row], claims[:, row])
         for where, (cells, chances) in tests.items():
             learnt, tested = np.array_split(cells, 2)
