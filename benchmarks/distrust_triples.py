@@ -76,7 +76,7 @@ def detectors(asked: Asked, rng: np.random.Generator) -> dict[str, Detector]:
         made[f"calibrated in each relation, {alpha:g}"] = d.Bands(lines, lines)
     bands = d.choose_thresholds(asked.background.ravel())
     made["bands, 0.1 %"] = d.Bands(bands.low, bands.high)
-    kinds = d.Mixture("normal", rounds=100)
+    kinds = d.Mixture("normal", iterations=100)
     kinds.update(asked.background[asked.background != 0])  # 0: the solved model has nothing to say of that tail
     made["mixture, 0.5"] = kinds
     line = best_line(scores, asked.scores["valid_negatives"])

@@ -14,7 +14,7 @@ import torch
 import naysay as ns
 from naysay import NaysayError
 from naysay.detectors import _clusters as clusters
-from naysay.detectors._clusters import alone, as_features, centroids, lengths, nearest
+from naysay.detectors._clusters import as_features, centroids, nearest, norms, run_alone
 
 
 def blobs(n=600, d=7, groups=6, seed=0, spread=0.3):
@@ -27,14 +27,14 @@ def blobs(n=600, d=7, groups=6, seed=0, spread=0.3):
 
 def fitted(vectors, k, seed=0, iterations=20, restarts=1):
     settings = {"iterations": iterations, "restarts": restarts, "seed": seed}
-    return alone(lambda _, stopped: centroids(vectors, k, **settings, stopped=stopped), [k])[0]
+    return run_alone(lambda _, stopped: centroids(vectors, k, **settings, stopped=stopped), [k])[0]
 
 
 def test_the_nearest_centroid_in_plain_loops(monkeypatch):
     monkeypatch.setattr(clusters, "BLOCK", 100)  # several blocks, of a row or a few
     vectors, _ = blobs(50, 4)
     means = fitted(vectors, 8)
-    found = alone(lambda *_: nearest(vectors, means), [8])[0]
+    found = run_alone(lambda *_: nearest(vectors, means), [8])[0]
     for vector, place in zip(vectors.astype(float), found, strict=True):
         away = [sum((a - b) ** 2 for a, b in zip(vector, mean.astype(float), strict=True)) for mean in means]
         assert away[place] <= min(away) * (1 + 1e-5)
@@ -44,7 +44,7 @@ def test_centroids_are_the_means_of_their_samples():
     """Lloyd's steps have come to rest on groups that are far apart."""
     vectors, which = blobs(seed=3, spread=0.05)
     means = fitted(vectors, 6, restarts=20)
-    found = alone(lambda *_: nearest(vectors, means), [6])[0]
+    found = run_alone(lambda *_: nearest(vectors, means), [6])[0]
     assert len(set(zip(which.tolist(), found.tolist(), strict=True))) == 6  # the groups themselves
     for place in range(6):
         np.testing.assert_allclose(means[place], vectors[found == place].mean(axis=0), atol=1e-5)
@@ -55,7 +55,7 @@ def test_more_restarts_are_never_worse():
 
     def spread(restarts):
         means = fitted(vectors, 6, restarts=restarts)
-        return float((lengths(vectors - means[alone(lambda *_: nearest(vectors, means), [6])[0]]) ** 2).sum())
+        return float((norms(vectors - means[run_alone(lambda *_: nearest(vectors, means), [6])[0]]) ** 2).sum())
 
     assert spread(20) <= spread(1) * (1 + 1e-6)
 
@@ -84,7 +84,7 @@ def test_step_by_step_is_what_faiss_does_at_once(k, iterations, restarts):
         for seed in (0, 2**31 - 1):
             limits = {"min_points_per_centroid": 1, "max_points_per_centroid": 150}
             whole = faiss.Kmeans(7, k, niter=iterations, nredo=restarts, seed=seed, **limits)
-            alone(lambda *_, whole=whole, vectors=vectors: whole.train(vectors), [k])
+            run_alone(lambda *_, whole=whole, vectors=vectors: whole.train(vectors), [k])
             assert (fitted(vectors, k, seed, iterations, restarts) == whole.centroids).all()
 
 
@@ -111,7 +111,7 @@ def test_an_interrupt_ends_what_runs_and_cancels_what_waits(monkeypatch):
         waiting(seen)(place, stopped)
 
     with pytest.raises(KeyboardInterrupt):
-        alone(job, [9, 1, 2, 3])
+        run_alone(job, [9, 1, 2, 3])
     assert seen == [0, (0, True)]  # it has ended, and no other began
 
 
@@ -120,11 +120,11 @@ def test_a_failure_ends_the_others_too(wrong, monkeypatch):
     monkeypatch.setattr(clusters, "threads", lambda: 2)
     seen = []
 
-    def tell(more):
+    def on_progress(more):
         raise wrong(more)
 
     with pytest.raises(wrong, match="1"):
-        alone(waiting(seen), [9, 8, 1, 1, 1], tell)
+        run_alone(waiting(seen), [9, 8, 1, 1, 1], on_progress)
     assert (0, True) in seen
     assert not {3, 4} & set(seen)
 
@@ -132,7 +132,7 @@ def test_a_failure_ends_the_others_too(wrong, monkeypatch):
 def test_it_tells_of_each_job_in_the_callers_thread(monkeypatch):
     monkeypatch.setattr(clusters, "threads", lambda: 2)
     told = []
-    assert alone(lambda place, _: 10 * place, [3, 9, 1], lambda more: told.append((more, threading.get_ident()))) == [
+    assert run_alone(lambda place, _: 10 * place, [3, 9, 1], lambda more: told.append((more, threading.get_ident()))) == [
         0,
         10,
         20,
@@ -142,7 +142,7 @@ def test_it_tells_of_each_job_in_the_callers_thread(monkeypatch):
 
 def test_jobs_come_back_in_order_and_faiss_keeps_its_threads():
     before = faiss.omp_get_max_threads()
-    seen = alone(lambda place, _: (place, faiss.omp_get_max_threads()), [3, 9, 1, 5])
+    seen = run_alone(lambda place, _: (place, faiss.omp_get_max_threads()), [3, 9, 1, 5])
     assert seen == [(0, 1), (1, 1), (2, 1), (3, 1)]
     assert faiss.omp_get_max_threads() == before
 

@@ -103,7 +103,7 @@ def test_all_figures_agree_with_plain_loops(seed, rows, slots, line, bins):
         with pytest.raises(ns.NaysayError, match="at least one that was judged"):
             evaluate(Says(suspicion), query, negatives, false)
         return
-    found = evaluate(Says(suspicion), query, negatives, false, line=line, bins=bins)
+    found = evaluate(Says(suspicion), query, negatives, false, threshold=line, bins=bins)
     check(found, plain(suspicion, false, known, line, bins))
     for name in ("mtpr", "mtnr", "precision", "recall"):
         low, high = getattr(found, f"{name}_interval")
@@ -153,8 +153,8 @@ def test_no_detection_is_0_and_1_and_the_truth_is_1_and_1():
 def test_batches_add_up_to_the_whole_in_sums_of_one_size():
     query = ns.Query(np.arange(300))
     drawn = ns.pools.Everything(WORLD.known).draw(query, 20, rng=ns.rng_for(0))
-    whole = evaluate(Close(), query, drawn, WORLD.is_false_negative, line=0.3)
-    board = Scoreboard(line=0.3)
+    whole = evaluate(Close(), query, drawn, WORLD.is_false_negative, threshold=0.3)
+    board = Scoreboard(threshold=0.3)
     for start, stop in ((0, 1), (1, 100), (100, 100), (100, 300)):  # a batch of one, and one of none
         part = ns.Query(np.arange(start, stop)), ns.Negatives(drawn.ids[start:stop])
         board.add(Close(), *part, WORLD.is_false_negative)
@@ -172,8 +172,8 @@ def test_batches_add_up_to_the_whole_in_sums_of_one_size():
 
 def test_torch_is_asked_in_torch():
     query, ids = ns.Query(torch.arange(50)), torch.randint(0, 200, (50, 8), generator=torch.Generator().manual_seed(0))
-    found = evaluate(Close(), query, ns.Negatives(ids), WORLD.is_false_negative, line=0.3)
-    same = evaluate(Close(), ns.Query(np.arange(50)), ns.Negatives(ids.numpy()), WORLD.is_false_negative, line=0.3)
+    found = evaluate(Close(), query, ns.Negatives(ids), WORLD.is_false_negative, threshold=0.3)
+    same = evaluate(Close(), ns.Query(np.arange(50)), ns.Negatives(ids.numpy()), WORLD.is_false_negative, threshold=0.3)
     assert (found.mtpr, found.mtnr, found.flagged) == (same.mtpr, same.mtnr, same.flagged)
 
 
@@ -241,7 +241,7 @@ def test_more_confidence_is_a_wider_interval():
     query, ids = ns.Query(np.arange(300)), ns.pools.Everything(WORLD.known)
     drawn = ids.draw(query, 20, rng=ns.rng_for(0))
     half, most = (
-        evaluate(Close(), query, drawn, WORLD.is_false_negative, line=0.3, confidence=level) for level in (0.5, 0.99)
+        evaluate(Close(), query, drawn, WORLD.is_false_negative, threshold=0.3, confidence=level) for level in (0.5, 0.99)
     )
     for name in ("mtpr_interval", "mtnr_interval", "precision_interval", "recall_interval"):
         (low, high), (lower, higher) = getattr(half, name), getattr(most, name)
@@ -343,9 +343,9 @@ def test_what_adding_refuses(arguments, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"line": 0.0}, "`line` must be above 0 and at most 1, got 0.0."),
-        ({"line": 1.5}, "`line` must be above 0 and at most 1, got 1.5."),
-        ({"line": "x"}, "`line` must be a number, got 'x'."),
+        ({"threshold": 0.0}, "`threshold` must be a number above 0 and at most 1, got 0.0."),
+        ({"threshold": 1.5}, "`threshold` must be a number above 0 and at most 1, got 1.5."),
+        ({"threshold": "x"}, "`threshold` must be a number above 0 and at most 1, got 'x'."),
         ({"bins": 0}, "`bins` must be at least 1, got 0."),
         ({"confidence": 1.0}, "`confidence` must be above 0 and below 1, got 1.0."),
     ],
@@ -360,8 +360,8 @@ def test_an_anchor_is_one_look_where_anchors_are_not_alike():
     rng = np.random.default_rng(0)
     whole = np.full(40, 8)
     for part in (rng.integers(0, 9, 40), np.zeros(40), whole):
-        assert effective_size(moments(part, whole), 320, 0.025, alike=False) == pytest.approx(40)
-    assert effective_size(moments(np.zeros(0), np.zeros(0)), 0, 0.025, alike=False) == 0
+        assert effective_size(moments(part, whole), 320, 0.025, representative_anchors=False) == pytest.approx(40)
+    assert effective_size(moments(np.zeros(0), np.zeros(0)), 0, 0.025, representative_anchors=False) == 0
     truth, flags = np.zeros((30, 60), bool), np.zeros((30, 60))
 
     class Told:
@@ -373,9 +373,9 @@ def test_an_anchor_is_one_look_where_anchors_are_not_alike():
     for _ in range(300):
         flags = (rng.random((30, 60)) < np.where(rng.random(30) < 0.02, 1.0, 0.001)[:, None]).astype(float)
         for alike in held:
-            low, high = evaluate(Told(), query, negatives, truth, alike=alike).mtnr_interval
+            low, high = evaluate(Told(), query, negatives, truth, representative_anchors=alike).mtnr_interval
             held[alike] += low <= 1 - (0.02 + 0.98 * 0.001) <= high
     assert held[True] < 0.8 * 300
     assert held[False] >= 0.95 * 300
     with pytest.raises(NaysayError, match=r"^Scoreboard: `alike` must be True or False, got None"):
-        evaluate(Told(), query, negatives, truth, alike=None)
+        evaluate(Told(), query, negatives, truth, representative_anchors=None)

@@ -185,7 +185,7 @@ def test_it_says_when_it_cannot_tell():
     assert unlabelled_share(scores, positives).notes == ()
     assert len(naive.assumptions) == 4
     assert naive.assumptions[3].startswith("anchors are alike enough that those at hand show how much they differ")
-    assert len(false_negative_rate(scores, positives, top, alike=False).assumptions) == 3
+    assert len(false_negative_rate(scores, positives, top, representative_anchors=False).assumptions) == 3
 
 
 # ---- spot_check -----------------------------------------------------------------------------------------------------
@@ -332,8 +332,8 @@ def test_where_few_anchors_hold_most_only_a_look_for_each_anchor_keeps_the_promi
         scores = rng.normal(0, 1, (50, 200)) + 8 * (rng.random((50, 200)) < own[:, None])
         positives = rng.normal(8, 1, 200)
         for alike, found in held.items():
-            prior = unlabelled_share(scores, positives, alike=alike).high >= share
-            found.append((prior, false_negative_rate(scores, positives, line, alike=alike).high >= rate))
+            prior = unlabelled_share(scores, positives, representative_anchors=alike).high >= share
+            found.append((prior, false_negative_rate(scores, positives, line, representative_anchors=alike).high >= rate))
     assert np.mean(held[True], axis=0).max() < 0.8  # what `alike` assumes is not so
     assert np.mean(held[False], axis=0).min() >= 0.95
 
@@ -348,4 +348,4 @@ def test_a_bound_says_that_it_is_one():
     )
     assert "without an allowance for chance)" in str(found).splitlines()[0]
     with pytest.raises(NaysayError, match=r"^unlabelled_share: `alike` must be True or False, got 1"):
-        unlabelled_share(scores, positives, alike=1)
+        unlabelled_share(scores, positives, representative_anchors=1)

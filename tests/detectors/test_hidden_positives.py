@@ -97,7 +97,7 @@ def test_a_split_is_repeatable_moves_the_generator_by_one_key_and_keeps_names():
 def test_one_hidden_positive_of_each_anchor_is_shown_and_counted():
     detector = Recorder()
     query = ns.Query(np.concatenate([QUERY.anchors, QUERY.anchors[:50]]))  # some anchors come twice
-    found = hidden_positives(detector, query, SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores, line=0.4)
+    found = hidden_positives(detector, query, SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores, threshold=0.4)
     shown = detector.negatives
     having = [a for a in range(400) if SPLIT.hidden.count([a])[0]]
     assert detector.query.anchors.tolist() == having
@@ -181,7 +181,7 @@ def test_the_interval_holds_the_true_rate():
         split = split_known(world.known, 0.3, rng=ns.rng_for(seed))
         anchors = np.arange(150)
         found = hidden_positives(
-            Recorder(), ns.Query(anchors), split.hidden, rng=ns.rng_for(seed, 1), score=world.scores, line=0.4
+            Recorder(), ns.Query(anchors), split.hidden, rng=ns.rng_for(seed, 1), score=world.scores, threshold=0.4
         )
         scores = world.anchor_vectors @ world.item_vectors.T
         never = np.zeros(scores.shape, bool)
@@ -253,7 +253,7 @@ SCORED = ns.Negatives(np.ones((400, 1), np.int64), scores=np.ones((400, 1)))
             "`score` must be given for a detector that looks at scores, got None. Pass score=score(anchors, ids).",
         ),
         ({"detector": None}, "`detector` must be an object with suspicion(query, negatives), got None."),
-        ({"line": 0}, "`line` must be above 0 and at most 1, got 0.0."),
+        ({"threshold": 0}, "`threshold` must be a number above 0 and at most 1, got 0."),
         ({"confidence": 0}, "`confidence` must be above 0 and below 1, got 0.0."),
     ],
 )

@@ -175,7 +175,7 @@ def test_one_sample_is_a_cluster():
 def test_it_tells_how_far_it_is_and_an_interrupt_changes_nothing():
     told, found = [], updated(k=(5, 20, 7))
     before = found.state()
-    found.update(world(seed=1)[0], 0.6, tell=told.append)
+    found.update(world(seed=1)[0], 0.6, on_progress=told.append)
     assert told == [1, 1, 1]
     found.restore(before)
 
@@ -183,7 +183,7 @@ def test_it_tells_how_far_it_is_and_an_interrupt_changes_nothing():
         raise KeyboardInterrupt(more)
 
     with pytest.raises(KeyboardInterrupt):
-        found.update(world(seed=1)[0], 0.9, tell=interrupt)
+        found.update(world(seed=1)[0], 0.9, on_progress=interrupt)
     assert same(found, updated(k=(5, 20, 7)))
 
 
@@ -450,8 +450,8 @@ def test_updates_that_are_refused_change_nothing(wrong, sentence):
 
 def test_nobody_to_tell_is_refused():
     found = updated()
-    with pytest.raises(NaysayError, match=r"^Incremental\.update: `tell` must be a function, or None, got True\.$"):
-        found.update(world()[0], 0.5, tell=True)
+    with pytest.raises(NaysayError, match=r"^Incremental\.update: `on_progress` must be a function, or left out, got True\.$"):
+        found.update(world()[0], 0.5, on_progress=True)
     assert same(found, updated())
 
 

@@ -60,7 +60,7 @@ def test_torch_and_numpy_agree_and_nothing_given_is_changed(policy, data):
 @given(asked(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 def test_drop_as_in_loops(given_, line):
     negatives, suspicion = given_
-    found = drop(negatives, suspicion, line=line, name="guide")
+    found = drop(negatives, suspicion, threshold=line, name="guide")
     lost = 0
     for row in range(negatives.shape[0]):
         for slot in range(negatives.shape[1]):
@@ -136,7 +136,7 @@ def test_a_relation_leaves_ids_and_log_q_and_the_mask_shrinks(policy, given_):
 @given(asked(), st.sampled_from([None, 0.0, 0.25, 0.5, 1.0]))
 def test_reweight_as_in_loops(given_, line):
     negatives, suspicion = given_
-    found = reweight(negatives, suspicion, line=line)
+    found = reweight(negatives, suspicion, threshold=line)
     for row in range(negatives.shape[0]):
         for slot in range(negatives.shape[1]):
             weight = float(negatives.ids[row, slot] >= 0) if negatives.weights is None else negatives.weights[row, slot]
@@ -225,11 +225,11 @@ def test_refusals_that_all_share(policy):
         ((negatives, [[1.5, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got 1\.5 at row 0 \(1 such row\)"),
         ((negatives, [[np.nan, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got nan at row 0"),
         ((negatives, [[-0.1, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got -0\.1 at row 0"),
-        ((negatives, [[0, 0]]), 1.5, r"`line` must be a number from 0 to 1, got 1\.5"),
-        ((negatives, [[0, 0]]), np.nan, r"`line` must be a number from 0 to 1, got nan"),
+        ((negatives, [[0, 0]]), 1.5, r"`threshold` must be a number at least 0 and at most 1, got 1\.5"),
+        ((negatives, [[0, 0]]), np.nan, r"`threshold` must be a number at least 0 and at most 1, got nan"),
     ):
         with pytest.raises(NaysayError, match=f"^{policy}: {message}"):
-            act(*arguments, line=line)
+            act(*arguments, threshold=line)
     assert to_numpy(act(negatives, [[0, np.nan]]).suspicion).tolist() == [[0, 0]]  # an empty slot may hold anything
 
 

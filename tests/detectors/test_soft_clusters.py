@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.detectors._kmeans_plus_plus import k_means
+from naysay.detectors._clusters import spread_centroids
 from naysay.detectors.soft_clusters import SoftClusters
 from naysay.testing import check_detector, planted_world
 
@@ -184,7 +184,7 @@ def test_in_a_planted_world_false_negatives_are_concentrated():
 
 def test_k_means_takes_the_mean_of_all_that_is_nearest():
     points, _ = blobs(4000)  # more than the 256 a cluster that faiss would look at
-    centres = k_means(points, 6, 100, 1, 1)
+    centres = spread_centroids(points, 6, iterations=100, restarts=1, key=1)
     nearest = ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
     for cluster in range(6):
         np.testing.assert_allclose(centres[cluster], points[nearest == cluster].mean(axis=0), atol=1e-4)
@@ -194,17 +194,17 @@ def test_the_starting_points_lie_apart():
     rng = np.random.default_rng(5)
     points = (np.repeat(np.arange(8.0), 50)[:, None] * [1e3, 0.0] + rng.standard_normal((400, 2))).astype(np.float32)
     for key in range(20):  # from anywhere else, some would lie in one heap, and stay there
-        assert sorted(np.rint(k_means(points, 8, 2, 1, key)[:, 0] / 1e3)) == list(range(8))
+        assert sorted(np.rint(spread_centroids(points, 8, iterations=2, restarts=1, key=key)[:, 0] / 1e3)) == list(range(8))
 
 
 def test_the_best_of_several_starts_is_kept():
     points = np.random.default_rng(8).standard_normal((200, 3)).astype(np.float32)
 
-    def spread(starts):
-        centres = k_means(points, 9, 25, starts, 2)
+    def spread(restarts):
+        centres = spread_centroids(points, 9, iterations=25, restarts=restarts, key=2)
         return ((points[:, None] - centres) ** 2).sum(axis=2).min(axis=1).sum()
 
-    sums = [spread(starts) for starts in (1, 4, 12)]
+    sums = [spread(restarts) for restarts in (1, 4, 12)]
     assert sums[0] > sums[1] >= sums[2]
 
 
@@ -225,7 +225,7 @@ def test_it_runs_on_one_thread_and_leaves_the_number_of_threads_alone(monkeypatc
     monkeypatch.setattr(faiss, "Kmeans", spy)
     faiss.omp_set_num_threads(2)
     try:
-        k_means(POINTS, 3, 2, 2, 0)
+        spread_centroids(POINTS, 3, iterations=2, restarts=2, key=0)
         assert (seen, faiss.omp_get_max_threads()) == ([1, 1], 2)
     finally:
         faiss.omp_set_num_threads(before)
@@ -310,8 +310,8 @@ def test_the_state_is_all_of_it():
         ({"freedom": "one"}, r"`freedom` must be a number, got 'one'"),
         ({"confidence": 1.5}, r"`confidence` must be between 0 and 1, got 1.5"),
         ({"confidence": 0.5, "rule": "probability"}, r"`confidence` must be left out with rule=\"probability\", which"),
-        ({"rounds": 0}, r"`rounds` must be at least 1, got 0"),
-        ({"starts": 0}, r"`starts` must be at least 1, got 0"),
+        ({"iterations": 0}, r"`iterations` must be at least 1, got 0"),
+        ({"restarts": 0}, r"`restarts` must be at least 1, got 0"),
     ],
 )
 def test_settings_that_cannot_be(settings, message):

@@ -84,7 +84,7 @@ def test_drop_as_in_loops(data):
     k = data.draw(st.integers(0, 4) | st.lists(st.integers(0, 4), min_size=len(rows), max_size=len(rows)))
     refill, line = data.draw(st.sampled_from([1, 1.5, 2])), data.draw(st.sampled_from([0.25, 0.5, 1.0]))
     sampler = Judged(
-        Listed(lists), {"a": ByTable(tables[0]), "b": ByTable(tables[1])}, refill=refill, line=line, rule="mean"
+        Listed(lists), {"a": ByTable(tables[0]), "b": ByTable(tables[1])}, refill=refill, threshold=line, rule="mean"
     )
     query = ns.Query(np.array(rows, np.int64))
     counts = np.broadcast_to(np.array(k, np.int64), len(rows))
@@ -124,7 +124,7 @@ def _table(rows, columns):
 
 
 def test_what_is_handed_out_is_below_the_line():
-    judged = Judged(SAMPLER, ByTable(TABLE), line=0.75, refill=4)
+    judged = Judged(SAMPLER, ByTable(TABLE), threshold=0.75, refill=4)
     query = ns.Query(np.arange(5), positives=np.zeros(5, np.int64))
     found = judged.sample(query, 4, rng=ns.rng_for(0))
     assert (found.ids >= 0).all()
@@ -135,13 +135,13 @@ def test_what_is_handed_out_is_below_the_line():
 
 
 def test_the_reasons_of_the_sampler_stay():
-    found = Judged(Listed([[1]]), ByTable(TABLE), line=1.0).sample(ns.Query([0]), 2, rng=ns.rng_for(0))
+    found = Judged(Listed([[1]]), ByTable(TABLE), threshold=1.0).sample(ns.Query([0]), 2, rng=ns.rng_for(0))
     assert found.dropped == {"odd": 1, "exhausted": 1}
 
 
 def test_a_fractional_k_is_realised_row_by_row():
     query = ns.Query(np.zeros(2000, np.int64))
-    found = Judged(Listed([list(range(20))]), ByTable(TABLE), line=1.0, refill=3).sample(query, 2.5, rng=ns.rng_for(0))
+    found = Judged(Listed([list(range(20))]), ByTable(TABLE), threshold=1.0, refill=3).sample(query, 2.5, rng=ns.rng_for(0))
     assert found.shape == (2000, 3)
     assert abs((found.ids >= 0).sum() / 2000 - 2.5) < 0.07
     assert Judged(SAMPLER, ByTable(TABLE)).sample(ns.Query(USERS[:0]), 2.5, rng=ns.rng_for(0)).shape == (0, 3)
@@ -158,7 +158,7 @@ def test_the_other_policies_change_the_samplers_own_answer(policy):
     assert np.array_equal(found.suspicion, suspicion)
     if policy == "reweight":
         assert np.array_equal(found.weights, 1 - suspicion)
-        only = Judged(SAMPLER, ByTable(TABLE), policy, line=0.75).sample(query, 6, rng=ns.rng_for(1))
+        only = Judged(SAMPLER, ByTable(TABLE), policy, threshold=0.75).sample(query, 6, rng=ns.rng_for(1))
         assert np.array_equal(only.weights, np.where(suspicion >= 0.75, 1 - suspicion, 1.0))
     else:
         assert np.array_equal(found.relation, (suspicion >= 0.5) * {"attract": 1, "ignore": 2}[policy])
@@ -396,7 +396,7 @@ def test_what_is_combined_already_is_taken_as_it_is():
             {},
             r"`policy` must be one of 'drop', 'reweight', 'attract', 'ignore', got",
         ),
-        ((SAMPLER, ByTable(TABLE)), {"line": 2}, r"`line` must be a number from 0 to 1, got 2"),
+        ((SAMPLER, ByTable(TABLE)), {"threshold": 2}, r"`threshold` must be a number at least 0 and at most 1, got 2"),
         ((SAMPLER, ByTable(TABLE)), {"rule": "max"}, r"`rule` must be None unless detector is a dictionary, got 'max'"),
         ((SAMPLER, ByTable(TABLE)), {"refill": 0.5}, r"`refill` must be a number of at least 1, got 0\.5"),
         (

@@ -25,7 +25,7 @@ query = ns.Query(np.arange(64))
 negatives = ns.pools.Everything(world.known).draw(query, 50, rng=ns.rng_for(seed=0))
 negatives = dataclasses.replace(negatives, scores=world.scores(query.anchors, negatives.ids))
 detector = ns.detectors.Mixture({settings})
-detector.update(negatives.scores, mask=negatives.mask)                    # two components, in detector.found
+detector.update(negatives.scores, mask=negatives.mask)                    # two components, in detector.components
 suspicion = detector.suspicion(query, negatives)                          # (64, 50): the posterior of the higher one
 weights = detector.weights(negatives.scores, mask=negatives.mask)         # ProGCL's: true and hard at once
 """
@@ -59,7 +59,7 @@ ROWS: tuple[Suspect, ...] = (
         kind="mixture",
         summary="The chance that a score is of the higher of two beta components.",
         formula="share p_false(s) / ((1 - share) p_true(s) + share p_false(s)), level beyond its turn",
-        parts="Mixture('beta', bounds=None, false_share=0.05, rounds=10); update(scores)",
+        parts="Mixture('beta', bounds=None, false_share=0.05, iterations=10); update(scores)",
         paper="Xia et al. ProGCL: Rethinking Hard Negative Mining in Graph Contrastive Learning. ICML 2022.",
         cost="O(n) a round of the fit; O(1) a slot.",
         example=_MIXTURE.format(settings='"beta", bounds=(-1, 1)'),

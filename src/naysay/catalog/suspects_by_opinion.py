@@ -28,7 +28,7 @@ detector = {detector}
 suspicion = detector.suspicion(query, negatives)              # (50, 8), flagged from 0.5 on
 """
 
-_ASKED = _GUIDE.format(detector="ns.detectors.Guide(rerank, line=9.0, first=9.0, budget=100)   # the nearest to 9.0")
+_ASKED = _GUIDE.format(detector="ns.detectors.Guide(rerank, threshold=9.0, first=9.0, budget=100)   # the nearest to 9.0")
 _GIST = _GUIDE.format(detector="ns.detectors.Guide(rerank, margin=0.5)                        # by the positive's")
 
 _LABELLED = """\
@@ -92,7 +92,7 @@ sampler = ns.samplers.Dynamic(ns.pools.Everything(known), lambda a, ids: scores[
 query = ns.Query(np.arange(40), positives=np.arange(40))
 negatives = sampler.sample(query, 50, rng=ns.rng_for(seed=0))
 duplicates = ns.detectors.Duplicates(item_texts=documents, positives=known)
-close = ns.detectors.Guide(lambda a, ids: scores[a, ids], line=0.97, scale=0.01)
+close = ns.detectors.Guide(lambda a, ids: scores[a, ids], threshold=0.97, scale=0.01)
 detector = ns.detectors.Combined({"duplicates": duplicates, "close": close}, rule="max")
 suspicion = detector.suspicion(query, negatives)              # flagged if either flags
 """
@@ -106,7 +106,7 @@ ROWS: tuple[Suspect, ...] = (
         kind="opinion",
         summary="What a better model says, asked about the slots where the first opinion is in doubt.",
         formula="1 / (1 + exp(-(g - line) / scale)) where it was asked, the first opinion elsewhere",
-        parts="Guide(score_pairs, line, first=line_or_detector, budget=pairs)",
+        parts="Guide(score_pairs, threshold, first=threshold_or_detector, budget=pairs)",
         paper="Qu et al. RocketQA: An Optimized Training Approach to Dense Passage Retrieval. NAACL 2021: denoising.",
         cost="The guide's, for at most `budget` pairs a call, in batches; a sort of the slots.",
         example=_ASKED,

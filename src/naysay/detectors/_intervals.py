@@ -21,11 +21,11 @@ def check_confidence(confidence: Any) -> float:
     return given
 
 
-def check_alike(alike: Any) -> bool:
+def check_representative(representative_anchors: Any) -> bool:
     """True or False."""
-    if not isinstance(alike, bool | np.bool_):
-        raise_invalid("alike", "True or False", shown(alike))
-    return bool(alike)
+    if not isinstance(representative_anchors, bool | np.bool_):
+        raise_invalid("representative_anchors", "True or False", shown(representative_anchors))
+    return bool(representative_anchors)
 
 
 def least_share(hits: float, n: float, error: float) -> float:
@@ -60,7 +60,7 @@ def moments(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
     return np.stack([(w > 0).sum(-1), w.sum(-1), p.sum(-1), (w * w).sum(-1), (w * p).sum(-1), (p * p).sum(-1)], axis=-1)
 
 
-def effective_size(sums: Floats, slots: float, error: float, *, alike: bool = True) -> float:
+def effective_size(sums: Floats, slots: float, error: float, *, representative_anchors: bool = True) -> float:
     """How many independent looks the share sum(part) / sum(whole) of these `moments` is worth.
 
     Slots of one anchor tend to be hit or missed together, so B anchors with K slots are worth less than B K looks. The
@@ -70,8 +70,8 @@ def effective_size(sums: Floats, slots: float, error: float, *, alike: bool = Tr
     Normal and Student at a tail of `error`. One anchor is worth 0.
 
     That takes the spread of the anchors at hand for the spread of all. Where one anchor in a hundred is unlike the
-    others, a hundred of them may hold none of its kind, and the interval is too short. With alike=False each anchor is
-    one look, (sum whole)^2 / sum whole^2 in all: no distribution of shares from 0 to 1 spreads more than hit or miss.
+    others, a hundred of them may hold none of its kind, and the interval is too short. With
+    representative_anchors=False each anchor is one observation, (sum whole)^2 / sum whole^2 in all: no distribution of shares from 0 to 1 spreads more than hit or miss.
     That holds for anchors of one weight; where weights differ, a heavy one may be missing too.
 
     Korn and Graubard. Confidence Intervals for Proportions with Small Expected Number of Positive Counts. 1998.
@@ -79,7 +79,7 @@ def effective_size(sums: Floats, slots: float, error: float, *, alike: bool = Tr
     from scipy.special import ndtri, stdtrit
 
     rows, whole, part, squares, products, parts = sums.tolist()
-    if not alike:
+    if not representative_anchors:
         return whole * whole / squares if rows else 0.0
     if rows < 2:
         return 0.0

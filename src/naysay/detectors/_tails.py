@@ -50,7 +50,7 @@ class Tail:
     value: float
 
 
-def lowest_bound(scores: Scores, error: float, *, alike: bool) -> Tail:
+def lowest_bound(scores: Scores, error: float, *, representative_anchors: bool) -> Tail:
     """The tail with the lowest bound on pi; all bounds hold at once but for a chance of `error`."""
     n = len(scores.positives)
     ordered = np.sort(scores.positives)[::-1]
@@ -62,7 +62,7 @@ def lowest_bound(scores: Scores, error: float, *, alike: bool) -> Tail:
         part = ((scores.candidates >= ordered[count - 1]) & scores.filled).sum(axis=1)
         sums = moments(part, whole)
         share = float(sums[2] / sums[1])
-        size = effective_size(sums, scores.size, each, alike=alike)
+        size = effective_size(sums, scores.size, each, representative_anchors=representative_anchors)
         most = most_share(share * size, size, each) if size else 1.0
         found.append(Tail(most / least_share(count, n, each), share * n / count))
     return min(found, key=lambda tail: tail.most)
