@@ -132,7 +132,9 @@ def test_a_failure_ends_the_others_too(wrong, monkeypatch):
 def test_it_tells_of_each_job_in_the_callers_thread(monkeypatch):
     monkeypatch.setattr(clusters, "threads", lambda: 2)
     told = []
-    assert run_alone(lambda place, _: 10 * place, [3, 9, 1], lambda more: told.append((more, threading.get_ident()))) == [
+    assert run_alone(
+        lambda place, _: 10 * place, [3, 9, 1], lambda more: told.append((more, threading.get_ident()))
+    ) == [
         0,
         10,
         20,
@@ -198,27 +200,27 @@ BAD = {
         r"must be of shape \(6, d\), a row for each sample, got shape \(5, 3\)\.",
     ),
     "one dimension": (np.ones(6, np.float32), r"must be of shape \(6, d\), a row for each sample, got shape \(6,\)\."),
-    "whole numbers": (np.ones((6, 3), np.uint8), r"must be floating numbers, got dtype uint8\."),
+    "whole numbers": (np.ones((6, 3), np.uint8), r"must be floating-point numbers, got dtype uint8\."),
     "NaN": (damaged([2, 4], np.nan), r"must be finite, got nan at row 2 \(2 such rows\)\."),
     "infinity": (damaged(5, [1, -np.inf, 0]), r"must be finite, got inf at row 5 \(1 such row\)\."),
     "zero": (
         damaged(3, 0),
-        r"must be of a length between 1e-15 and 1e\+15, got 0\.0 at row 3 \(1 such row\)\. "
-        r"A zero vector has no direction: leave the sample out, or look at the encoder\.",
+        r"must be of a norm between 1e-15 and 1e\+15, got 0\.0 at row 3 \(1 such row\)\. "
+        r"A zero vector has no direction: leave the sample out, or check the encoder\.",
     ),
     "too long for float32": (damaged(0, 1e300, np.float64), r"must be finite, got inf at row 0"),
     "too long to square": (
         damaged(1, [0, 1e20, 0]),
-        r"must be of a length between 1e-15 and 1e\+15, got 1\.0+\d*e\+20",
+        r"must be of a norm between 1e-15 and 1e\+15, got 1\.0+\d*e\+20",
     ),
-    "no columns": (np.ones((6, 0), np.float32), r"must be of a length between 1e-15 and 1e\+15, got 0\.0 at row 0"),
+    "no columns": (np.ones((6, 0), np.float32), r"must be of a norm between 1e-15 and 1e\+15, got 0\.0 at row 0"),
     "all equal": (
         np.ones((6, 3), np.float32),
-        r"must be in more than one place, got 6 rows within 1e-05 of their length\. Is the encoder trained\?$",
+        r"must be different vectors, got 6 rows within 1e-05 of their norm\. Is the encoder trained\?$",
     ),
-    "all equal in float32": (damaged(3, 1 + 1e-9, np.float64), r"must be in more than one place, got 6 rows within"),
-    "all but equal": (damaged(3, 1 + 9e-6), r"must be in more than one place, got 6 rows within"),
-    "all but equal, and long": (1e14 * damaged(3, 1 + 9e-6), r"must be in more than one place, got 6 rows within"),
+    "all equal in float32": (damaged(3, 1 + 1e-9, np.float64), r"must be different vectors, got 6 rows within"),
+    "all but equal": (damaged(3, 1 + 9e-6), r"must be different vectors, got 6 rows within"),
+    "all but equal, and long": (1e14 * damaged(3, 1 + 9e-6), r"must be different vectors, got 6 rows within"),
     "ragged": ([[1.0], [1.0, 2.0]], r"must be rows of one length, got rows of different lengths\."),
 }
 

@@ -100,7 +100,7 @@ def test_all_figures_agree_with_plain_loops(seed, rows, slots, line, bins):
     false = rng.random((rows, slots)) < 0.4
     known = negatives.ids >= 0
     if not known.any():
-        with pytest.raises(ns.NaysayError, match="at least one that was judged"):
+        with pytest.raises(ns.NaysayError, match="at least one of known truth"):
             evaluate(Says(suspicion), query, negatives, false)
         return
     found = evaluate(Says(suspicion), query, negatives, false, threshold=line, bins=bins)
@@ -241,7 +241,8 @@ def test_more_confidence_is_a_wider_interval():
     query, ids = ns.Query(np.arange(300)), ns.pools.Everything(WORLD.known)
     drawn = ids.draw(query, 20, rng=ns.rng_for(0))
     half, most = (
-        evaluate(Close(), query, drawn, WORLD.is_false_negative, threshold=0.3, confidence=level) for level in (0.5, 0.99)
+        evaluate(Close(), query, drawn, WORLD.is_false_negative, threshold=0.3, confidence=level)
+        for level in (0.5, 0.99)
     )
     for name in ("mtpr_interval", "mtnr_interval", "precision_interval", "recall_interval"):
         (low, high), (lower, higher) = getattr(half, name), getattr(most, name)
@@ -257,9 +258,9 @@ def test_it_says_all_of_it_in_one_paragraph():
         Says(suspicion), ns.Query([0, 1]), ns.Negatives(np.ones((2, 2), np.int64)), np.array([[1, 0], [0, 0]], bool)
     )
     assert str(found) == (
-        "4 candidates of 2 anchors, 1 of them false negatives; 2 flagged at a suspicion of 0.5 or more. MTPR 100.0 % "
+        "4 candidates of 2 anchors; false negatives: 1; flagged: 2 (suspicion >= 0.5). MTPR 100.0 % "
         "(0.0 to 100.0), MTNR 75.0 % (0.0 to 100.0); over all slots precision 50.0 % (0.0 to 100.0), recall 100.0 % "
-        "(0.0 to 100.0); intervals of 95%. As a probability, suspicion is off by 0.250 on average."
+        "(0.0 to 100.0); 95% CIs. Expected calibration error 0.250."
     )
     assert str(found.reliability).splitlines() == [
         "from   to     slots  suspicion  observed",
@@ -319,15 +320,15 @@ GOOD = Says(np.zeros((2, 2)))
         ),
         (
             (Says(FALSE), QUERY, SLOTS, FALSE),
-            "`detector` must be a detector that answers with (2, 2) floats, got (2, 2) bool.",
+            "`detector` must be a detector that returns numbers from 0 to 1 of shape (2, 2), got shape (2, 2) bool.",
         ),
         (
             (Says(np.zeros((2, 1))), QUERY, SLOTS, FALSE),
-            "`detector` must be a detector that answers with (2, 2) floats, got (2, 1) float64.",
+            "`detector` must be a detector that returns numbers from 0 to 1 of shape (2, 2), got shape (2, 1) float64.",
         ),
         (
             (Says(np.array([[0, 0.5], [1.5, np.nan]])), QUERY, SLOTS, FALSE),
-            "`detector` must be a detector that answers within 0 and 1, got [1.5, nan] at row 1 (1 such row).",
+            "`detector` must be a detector that returns numbers from 0 to 1 of shape (2, 2), got 1.5 at row 1, slot 0 (1 such row).",
         ),
     ],
 )
@@ -336,7 +337,7 @@ def test_what_adding_refuses(arguments, message):
     with pytest.raises(ns.NaysayError) as caught:
         board.add(*arguments)
     assert str(caught.value).startswith(f"Scoreboard.add: {message}")
-    with pytest.raises(ns.NaysayError, match=r"at least one that was judged, got 0\. Add batches with filled slots"):
+    with pytest.raises(ns.NaysayError, match=r"at least one of known truth, got 0\. Add batches with filled slots"):
         board.result()  # nothing was counted
 
 
@@ -377,5 +378,5 @@ def test_an_anchor_is_one_look_where_anchors_are_not_alike():
             held[alike] += low <= 1 - (0.02 + 0.98 * 0.001) <= high
     assert held[True] < 0.8 * 300
     assert held[False] >= 0.95 * 300
-    with pytest.raises(NaysayError, match=r"^Scoreboard: `alike` must be True or False, got None"):
+    with pytest.raises(NaysayError, match=r"^Scoreboard: `representative_anchors` must be True or False, got None"):
         evaluate(Told(), query, negatives, truth, representative_anchors=None)

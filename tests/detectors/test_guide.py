@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.arrays import to_numpy
-from naysay.detectors._answers import Answers
+from naysay.detectors._pairs import ScoreCache
 from naysay.detectors.guide import Guide
 from naysay.errors import NaysayError
 from naysay.testing import check_detector, planted_world
@@ -284,7 +284,7 @@ def test_answers_before_a_failure_are_not_lost():
     guide = Guide(flaky, 0.0, batch_size=4)
     with pytest.raises(
         NaysayError,
-        match=r"^Guide\.suspicion: `score_pairs` must be a function that answers with 4 finite numbers for 4 pairs, "
+        match=r"^Guide\.suspicion: `score_pairs` must be a function that returns 4 finite numbers for 4 pairs, "
         r"got TimeoutError: rate limit, from anchor \d, id \d to anchor \d, id \d\.$",
     ) as caught:
         guide.suspicion(query, negatives)
@@ -300,7 +300,7 @@ def test_answers_before_a_failure_are_not_lost():
 def test_answers_are_put_together_once_a_call(monkeypatch):
     """Joining them batch by batch would be quadratic in the pairs of a call."""
     added = []
-    monkeypatch.setattr(Answers, "add", lambda self, pairs, scores: added.append((len(pairs), len(scores))))
+    monkeypatch.setattr(ScoreCache, "add", lambda self, pairs, scores: added.append((len(pairs), len(scores))))
     guide = Guide(lambda anchors, ids: 0.0 * ids, 1.0, batch_size=2)
     guide.suspicion(ns.Query([0, 1]), ns.Negatives(np.arange(50).reshape(2, 25)))
     assert added == [(50, 50)]
@@ -349,7 +349,7 @@ def test_with_a_budget_and_a_cache_or_with_a_total_asking_again_may_change_the_a
 )
 def test_an_answer_that_is_none_is_refused_with_its_pair(answer, message):
     guide = Guide(lambda anchors, ids: answer(len(ids)), 0.0)
-    start = r"^Guide\.suspicion: `score_pairs` must be a function that answers with 2 finite numbers for 2 pairs, "
+    start = r"^Guide\.suspicion: `score_pairs` must be a function that returns 2 finite numbers for 2 pairs, "
     with pytest.raises(NaysayError, match=start + message):
         guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[4, -1, 7]])))
     assert guide.n_scored == 0
@@ -357,9 +357,7 @@ def test_an_answer_that_is_none_is_refused_with_its_pair(answer, message):
 
 def test_a_probability_beyond_one_is_refused():
     guide = Guide(lambda anchors, ids: 2.0 * ids, 0.5, output="probabilities")
-    with pytest.raises(
-        NaysayError, match=r"answers with 2 probabilities for 2 pairs, got 8\.0 for anchor 0, id 4 \(2 s"
-    ):
+    with pytest.raises(NaysayError, match=r"returns 2 probabilities for 2 pairs, got 8\.0 for anchor 0, id 4 \(2 s"):
         guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[4, 7]])))
 
 
@@ -444,14 +442,14 @@ def test_a_state_that_does_not_fit_changes_nothing():
     guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[1, 2]])))
     good = guide.state()
     for bad, message in (
-        ([1], r"`state` must be \['asked', 'changed', 'pairs', 'scores'\], as Guide.state gave, got list"),
-        ({"asked": 1}, r"`state` must be .* got \['asked'\]"),
-        (good | {"asked": -1}, r"`asked` must be at least 0, got -1"),
-        (good | {"asked": np.array([1, 2])}, r"`asked` must be a whole number, got array\(\[1, 2\]\)"),
-        (good | {"asked": None}, r"`asked` must be a whole number, got None"),
+        ([1], r"`state` must be what `state` returned, got list"),
+        ({"n_scored": 1}, r"`state` must be .* got no 'n_changed' in \['n_scored'\]"),
+        (good | {"n_scored": -1}, r"`n_scored` must be at least 0, got -1"),
+        (good | {"n_scored": np.array([1, 2])}, r"`n_scored` must be a whole number, got array\(\[1, 2\]\)"),
+        (good | {"n_scored": None}, r"`n_scored` must be a whole number, got None"),
         (
             good | {"odd": 1},
-            r"`state` must be a dictionary with the states of \[\], as `state` gave, got the key 'odd'",
+            r"`state` must be a dictionary with the states of \[\], as `state` returned, got the key 'odd'",
         ),
         (good | {"first/values": 1}, r"`state` must be .* got the key 'first/values'"),
         (good | {"pairs": np.zeros((2, 3), np.int64)}, r"`pairs` must be of shape \(n, 2\), or \(n, 6\) for triples"),
@@ -499,7 +497,7 @@ def test_the_state_of_the_first_opinion_goes_along():
             r"`threshold` must be a number above 0 and below 1, got 1\.0",
         ),
         ({"threshold": 0.5, "output": "logits"}, r"`output` must be one of 'scores', 'probabilities', got 'logits'"),
-        ({"margin": -1}, r"`margin` must be a number of at least 0, got -1"),
+        ({"margin": -1}, r"`margin` must be a finite number at least 0, got -1"),
         ({"margin": 0.1, "output": "probabilities"}, r"`output` must be 'scores' with a margin, got probabilities"),
         ({"threshold": 0, "relative": True}, r"`relative` must be False without a margin, got True"),
         ({"threshold": 0, "relative": "no"}, r"`relative` must be True or False, got 'no'"),
@@ -508,7 +506,7 @@ def test_the_state_of_the_first_opinion_goes_along():
         ({"threshold": 0, "first": Fixed}, r"`first` must be a finite number, or a detector, got <class"),
         (
             {"threshold": 0, "max_distance": 0.1},
-            r"`first` must be given with `max_distance`, for the slots that are not asked about, got None",
+            r"`first` must be given with `max_distance`, for the slots that are not rescored, got None",
         ),
         ({"threshold": 0, "budget": 3}, r"`first` must be given with `budget`, for the slots"),
         ({"threshold": 0, "total_budget": 3}, r"`first` must be given with `total_budget`, for the slots"),

@@ -116,7 +116,7 @@ def test_a_refusal_names_it_and_leaves_the_generator():
     before = str(rng.bit_generator.state)
     for arguments, message in [
         ((QUERY, DRAWN, 3), r"`judge` must be a function judge\(anchors, ids\), got int"),
-        ((QUERY, DRAWN, lambda a, ids: ids), r"`judge` must be a function that answers True or False for each of 100"),
+        ((QUERY, DRAWN, lambda a, ids: ids), r"`judge` must be a function that returns True or False for each of 100"),
         ((QUERY, replace(DRAWN, ids=0 * DRAWN.ids - 1), len), r"`negatives` must be at least one negative, got none"),
         ((ns.Query([0]), DRAWN, len), r"`negatives` must be of 1 rows"),
         ((QUERY, DRAWN, len, 0), r"`m` must be at least 1, got 0"),

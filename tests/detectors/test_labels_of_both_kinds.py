@@ -169,7 +169,9 @@ def test_a_feature_tells_what_the_score_does_not():
 
 def test_cost_moves_the_line_and_share_the_chance():
     query, negatives, truth = judged()
-    plain, dear, rare = (Labelled(**more).fit(query, negatives, truth) for more in ({}, {"cost": 9}, {"share": 0.02}))
+    plain, dear, rare = (
+        Labelled(**more).fit(query, negatives, truth) for more in ({}, {"cost": 9}, {"false_share": 0.02})
+    )
     chance = plain.suspicion(query, negatives)
     assert np.array_equal(dear.suspicion(query, negatives) >= 0.5, chance >= 0.1)
     odds = np.log(chance / (1 - chance)) + np.log(0.02 / 0.98) - np.log(truth.mean() / (1 - truth.mean()))
@@ -259,14 +261,14 @@ def test_the_state_goes_through_a_file(tmp_path):
 
 REFUSED = [
     ({"groups": [0.5]}, r"^Labelled: `groups` must be whole numbers"),
-    ({"groups": [0, -2]}, r"^Labelled: `groups` must be numbers from 0 on, or -1, got -2 at row 1"),
+    ({"groups": [0, -2]}, r"^Labelled: `groups` must be whole numbers from 0, or -1, got -2 at row 1"),
     ({"features": 3}, r"^Labelled: `features` must be a function features\(anchors, ids\), got int"),
-    ({"scores": False}, r"^Labelled: `features` must be given without scores, got None\. There is nothing"),
+    ({"scores": False}, r"^Labelled: `features` must be given if `scores` is False, got None\. There is nothing"),
     ({"scores": 1}, r"^Labelled: `scores` must be True or False, got 1"),
     ({"l2": 0}, r"^Labelled: `l2` must be a finite number at least 1e-06, got 0"),
     ({"l2": np.inf}, r"^Labelled: `l2` must be a finite number at least 1e-06, got inf"),
     ({"cost": -1.0}, r"^Labelled: `cost` must be a finite number above 0, got -1"),
-    ({"share": 1.0}, r"^Labelled: `share` must be above 0 and below 1, got 1"),
+    ({"false_share": 1.0}, r"^Labelled: `false_share` must be a number above 0 and below 1, got 1"),
 ]
 
 
@@ -285,8 +287,8 @@ def test_bad_labels_are_refused_and_nothing_changes():
     nan = negatives.scores.copy()
     nan[3, 1] = np.nan
     cases = [
-        ((query, negatives, few), r"of at least 10 slots of each kind, got 5 false negatives among 300 judged slots"),
-        ((query, negatives, ~few), r"got 5 true negatives among 300 judged slots\. Judge more\."),
+        ((query, negatives, few), r"of at least 10 slots of each kind, got 5 false negatives among 300 labelled slots"),
+        ((query, negatives, ~few), r"got 5 true negatives among 300 labelled slots\. Label more\."),
         ((query, negatives, truth[:2]), r"`truth` must be of shape \(60, 5\)"),
         ((query, negatives, truth.astype(int)), r"`truth` must be True or False for each slot"),
         ((query, ns.Negatives(negatives.ids), truth), r"`negatives\.scores` must be given"),
@@ -324,11 +326,13 @@ def test_what_cannot_be_asked_is_refused():
     with pytest.raises(NaysayError, match=r"^Labelled\.suspicion: `truth` must be fitted before, got no labels\. Call"):
         Labelled().suspicion(query, negatives)
     grouped = Labelled(groups=np.zeros(59, int))
-    with pytest.raises(NaysayError, match=r"`query\.anchors` must be among the 59 anchors of groups, got 59 at row 59"):
+    with pytest.raises(
+        NaysayError, match=r"`query\.anchors` must be among the 59 anchors of `groups`, got 59 at row 59"
+    ):
         grouped.fit(query, negatives, truth)
     widths = iter([2, 3])
     growing = Labelled(features=lambda a, ids: np.ones((len(ids), next(widths)))).fit(query, negatives, truth)
-    with pytest.raises(NaysayError, match=r"answers with 2 numbers a pair, as in fit, got 3"):
+    with pytest.raises(NaysayError, match=r"returns 2 numbers a pair, as in `fit`, got 3"):
         growing.suspicion(query, negatives)
 
 
@@ -350,12 +354,15 @@ def test_states_of_something_else_are_refused():
             r"`apart` must be finite numbers of shape \(2, 2\), got float64 of shape \(5, 2\)",
         ),
         ({"spread": np.array([np.nan])}, r"`spread` must be finite"),
-        ({"spread": np.zeros(1)}, r"`state` must be what Labelled.state gave, got groups out of order, or a deviation"),
-        ({"groups": np.array([1, 0])}, r"`state` must be what Labelled.state gave, got groups out of order"),
+        (
+            {"spread": np.zeros(1)},
+            r"`state` must be what `state` returned, got groups out of order, or a standard deviation",
+        ),
+        ({"groups": np.array([1, 0])}, r"`state` must be what `state` returned, got groups out of order"),
         ({"groups": np.array([0.5, 1.0])}, r"`groups` must be whole numbers of shape \(2,\), got float64"),
         ({"labels": np.array([3.5, 9.5])}, r"`labels` must be whole numbers of shape \(2,\), got float64"),
         ({"pooled": np.zeros(0)}, r"`pooled` must be finite numbers of shape \(2,\), got float64 of shape \(0,\)"),
-        ({"labels": np.array([3, 3])}, r"`labels` must be how many are false negatives, and how many there are"),
+        ({"labels": np.array([3, 3])}, r"`labels` must be the number of false negatives and of all labels"),
     ]:
         with pytest.raises(NaysayError, match=r"^Labelled\.restore: .*" + message):
             found.restore({**state, **change})

@@ -364,14 +364,14 @@ def test_in_a_planted_world_most_false_negatives_are_found(family, noise):
     ("settings", "message"),
     [
         ({"family": "gamma"}, r"Mixture: `family` must be one of 'beta', 'normal', got 'gamma'"),
-        ({"bounds": 1}, r"`bounds` must be a pair \(low, high\) of numbers, got 1"),
-        ({"bounds": (0, "one")}, r"`bounds` must be a pair \(low, high\) of numbers, got \(0, 'one'\)"),
-        ({"bounds": (1, 1)}, r"`bounds` must be a finite low below high, got \(1, 1\)"),
-        ({"bounds": (0, math.inf)}, r"`bounds` must be a finite low below high, got \(0, inf\)"),
-        ({"false_share": 0}, r"`false_share` must be above 0 and below 1, got 0"),
-        ({"false_share": 1.0}, r"`false_share` must be above 0 and below 1, got 1.0"),
-        ({"tolerance": 0}, r"`tolerance` must be above 0, got 0"),
-        ({"tolerance": math.nan}, r"`tolerance` must be above 0, got nan"),
+        ({"bounds": 1}, r"`bounds` must be finite numbers \(low, high\), low below high, got 1"),
+        ({"bounds": (0, "one")}, r"`bounds` must be finite numbers \(low, high\), low below high, got \(0, 'one'\)"),
+        ({"bounds": (1, 1)}, r"`bounds` must be finite numbers \(low, high\), low below high, got \(1, 1\)"),
+        ({"bounds": (0, math.inf)}, r"`bounds` must be finite numbers \(low, high\), low below high, got \(0, inf\)"),
+        ({"false_share": 0}, r"`false_share` must be a number above 0 and below 1, got 0"),
+        ({"false_share": 1.0}, r"`false_share` must be a number above 0 and below 1, got 1.0"),
+        ({"tolerance": 0}, r"`tolerance` must be a finite number above 0, got 0"),
+        ({"tolerance": math.nan}, r"`tolerance` must be a finite number above 0, got nan"),
         ({"iterations": 0}, r"`iterations` must be at least 1, got 0"),
         ({"monotone": "yes"}, r"`monotone` must be True or False, got 'yes'"),
     ],
@@ -387,7 +387,7 @@ GOOD = np.linspace(0, 1, 20) ** 2
 @pytest.mark.parametrize(
     ("settings", "scores", "mask", "message"),
     [
-        ({}, GOOD[:9], None, r"Mixture.update: `scores` must be at least 10, got 9. Take those of more anchors"),
+        ({}, GOOD[:9], None, r"Mixture.update: `scores` must be at least 10, got 9. Use those of more anchors"),
         ({}, [], None, r"`scores` must be at least 10, got 0"),
         ({}, np.full(20, 0.3), None, r"`scores` must be of more than one value, got 20 of 0.3"),
         ({}, [*GOOD, math.nan], None, r"`scores` must be finite, got nan at row 20 \(1 such row\)"),
@@ -406,19 +406,19 @@ GOOD = np.linspace(0, 1, 20) ** 2
             {"family": "normal"},
             [0.0] * 30 + [1.0],
             None,
-            r"`scores` must be of two kinds, got a component of less than on",
+            r"`scores` must be of two components, got a component of less than on",
         ),
         (
             {},
             [0.0] * 20 + [1.0] * 10,
             None,
-            r"`scores` must be of two kinds that spread, got a component at 1 of the ran",
+            r"`scores` must be of two components with a variance, got one component at 1 of the ran",
         ),
         (
             {"iterations": 99},
             [*np.linspace(0, 0.3, 40), *[0.9] * 10],
             None,
-            r"`scores` must be of two kinds, got a component Beta\(2",
+            r"`scores` must be of two components, got a component Beta\(2",
         ),
     ],
 )
@@ -470,10 +470,13 @@ def test_questions_that_cannot_be_answered():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (None, r"Mixture.restore: `state` must be what state\(\) gave, got NoneType"),
+        (None, r"Mixture.restore: `state` must be what `state` returned, got NoneType"),
         ({"iterations": -1}, r"`iterations` must be at least 1, got -1"),
         ({"iterations": np.array([1, 2])}, r"`iterations` must be a whole number, got array\(\[1, 2\]\)"),
-        ({"family": 1}, r"`family` must be 0, for beta, got 1. 0 is beta and 1 normal: make a Mixture of that family"),
+        (
+            {"family": 1},
+            r"`family` must be 0, for beta, got 1. 0 is beta and 1 normal: create a Mixture of that family",
+        ),
         ({"family": "normal"}, r"`family` must be a whole number, got 'normal'"),
         ({"converged": np.array([True, False])}, r"`converged` must be True or False, got array"),
         ({"converged": 1}, r"`converged` must be True or False, got 1"),
@@ -500,7 +503,11 @@ def test_states_that_do_not_fit(change, message):
 def test_a_state_that_is_not_whole():
     state = detector_state()
     del state["gain"]
-    with pytest.raises(ns.NaysayError, match=r"Mixture.restore: `state` must be what state\(\) gave, got no 'gain' in"):
+    with pytest.raises(
+        ns.NaysayError, match=r"Mixture.restore: `state` must be what `state` returned, got no 'gain' in"
+    ):
         Mixture().restore(state)
-    with pytest.raises(ns.NaysayError, match=r"`state` must be what state\(\) gave, got no 'family' in \['centres'\]"):
+    with pytest.raises(
+        ns.NaysayError, match=r"`state` must be what `state` returned, got no 'family' in \['centres'\]"
+    ):
         Mixture().restore({"centres": None})

@@ -219,7 +219,7 @@ def test_losses_leave_out_what_a_policy_flags():
 def test_refusals_that_all_share(policy):
     act, negatives = POLICIES[policy], ns.Negatives(np.array([[1, -1]]))
     for arguments, line, message in (
-        ((negatives.ids, [[0, 0]]), 0.5, "`negatives` must be Negatives, got ndarray. Pass what a sampler answered."),
+        ((negatives.ids, [[0, 0]]), 0.5, "`negatives` must be Negatives, got ndarray. Pass what a sampler returned."),
         ((negatives, [0, 0]), 0.5, r"`suspicion` must be of shape \(1, 2\), like the negatives, got shape \(2,\)"),
         ((negatives, [["a", "b"]]), 0.5, r"`suspicion` must be numbers from 0 to 1, got dtype <U1"),
         ((negatives, [[1.5, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got 1\.5 at row 0 \(1 such row\)"),
@@ -236,8 +236,8 @@ def test_refusals_that_all_share(policy):
 def test_refusals_of_names_and_blame():
     negatives = ns.Negatives(np.array([[1, 2]]))
     for settings, message in (
-        ({"name": ()}, r"`name` must be one name, or several with blame, got \(\)"),
-        ({"name": ("a", "b")}, r"`name` must be one name, or several with blame, got \('a', 'b'\)"),
+        ({"name": ()}, r"`name` must be one name, or several with `blame`, got \(\)"),
+        ({"name": ("a", "b")}, r"`name` must be one name, or several with `blame`, got \('a', 'b'\)"),
         ({"name": ("a", 3), "blame": [[0, 0]]}, r"`name` must be one name"),
         ({"name": ("a", "b"), "blame": [0, 0]}, r"`blame` must be whole numbers of shape \(1, 2\), like the neg"),
         ({"name": ("a", "b"), "blame": [[0.0, 0.0]]}, r"`blame` must be whole numbers of shape"),

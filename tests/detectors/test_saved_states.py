@@ -292,9 +292,7 @@ def test_states_are_joined_and_parted():
     assert state == {"a/count": 3, "a/deep/er": 1, "b/count": 4, "b/deep/er": 1}
     expected = {"a": {"count": 3, "deep/er": 1}, "b": {"count": 4, "deep/er": 1}, "c": {}}
     assert split_states(state, parts) == expected
-    rule = (
-        r"^`state` must be a dictionary with the states of \['a', 'b', 'c'\], as `state` returned, got"
-    )
+    rule = r"^`state` must be a dictionary with the states of \['a', 'b', 'c'\], as `state` returned, got"
     for bad, got in (
         (7, "int"),
         ({"a": {"count": 1}}, "the key 'a'"),

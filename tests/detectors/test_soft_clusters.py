@@ -194,7 +194,9 @@ def test_the_starting_points_lie_apart():
     rng = np.random.default_rng(5)
     points = (np.repeat(np.arange(8.0), 50)[:, None] * [1e3, 0.0] + rng.standard_normal((400, 2))).astype(np.float32)
     for key in range(20):  # from anywhere else, some would lie in one heap, and stay there
-        assert sorted(np.rint(spread_centroids(points, 8, iterations=2, restarts=1, key=key)[:, 0] / 1e3)) == list(range(8))
+        assert sorted(np.rint(spread_centroids(points, 8, iterations=2, restarts=1, key=key)[:, 0] / 1e3)) == list(
+            range(8)
+        )
 
 
 def test_the_best_of_several_starts_is_kept():
@@ -299,17 +301,20 @@ def test_the_state_is_all_of_it():
     ("settings", "message"),
     [
         ({"n_clusters": 1}, r"SoftClusters: `n_clusters` must be at least 2, got 1"),
-        ({"embed": POINTS}, r"`embed` must be a function of ids that answers with vectors, got ndarray"),
-        ({"embed_anchors": 3}, r"`embed_anchors` must be a function of ids that answers with vectors, got int"),
+        ({"embed": POINTS}, r"`embed` must be a function from ids to vectors, got ndarray"),
+        ({"embed_anchors": 3}, r"`embed_anchors` must be a function from ids to vectors, got int"),
         (
             {"rule": "clusters"},
             r"`rule` must be one of 'cluster', 'probability', got 'clusters'. Did you mean 'cluster'",
         ),
-        ({"freedom": 0}, r"`freedom` must be finite and above 0, got 0"),
-        ({"freedom": math.inf}, r"`freedom` must be finite and above 0, got inf"),
-        ({"freedom": "one"}, r"`freedom` must be a number, got 'one'"),
-        ({"confidence": 1.5}, r"`confidence` must be between 0 and 1, got 1.5"),
-        ({"confidence": 0.5, "rule": "probability"}, r"`confidence` must be left out with rule=\"probability\", which"),
+        ({"freedom": 0}, r"`freedom` must be a finite number above 0, got 0"),
+        ({"freedom": math.inf}, r"`freedom` must be a finite number above 0, got inf"),
+        ({"freedom": "one"}, r"`freedom` must be a finite number above 0, got 'one'"),
+        ({"confidence": 1.5}, r"`confidence` must be a number at least 0 and at most 1, got 1.5"),
+        (
+            {"confidence": 0.5, "rule": "probability"},
+            r"`confidence` must be left out with rule=\"probability\", got 0.5",
+        ),
         ({"iterations": 0}, r"`iterations` must be at least 1, got 0"),
         ({"restarts": 0}, r"`restarts` must be at least 1, got 0"),
     ],
@@ -324,8 +329,8 @@ def test_settings_that_cannot_be(settings, message):
     [
         (POINTS[:2], r"SoftClusters.update: `vectors` must be at least 3, one for each cluster, got 2"),
         (POINTS[0], r"`vectors` must be vectors of shape \(n, d\), got shape \(3,\)"),
-        (np.ones((5, 2)), r"`vectors` must be of more than one place, got 5 equal ones"),
-        (np.ones((5, 2), int), r"`vectors` must be vectors of floating numbers, got dtype int64"),
+        (np.ones((5, 2)), r"`vectors` must be different vectors, got 5 equal ones"),
+        (np.ones((5, 2), int), r"`vectors` must be vectors of floating-point numbers, got dtype int64"),
         ([[1.0]], r"`vectors` must be vectors of shape \(n, d\), got a list"),
         (np.where(POINTS > 1, np.nan, POINTS), r"`vectors` must be finite, got nan at row"),
     ],
@@ -380,8 +385,8 @@ def test_questions_that_cannot_be_answered():
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (None, r"SoftClusters.restore: `state` must be what SoftClusters.state gave, with 'centres', got NoneType"),
-        ({"labels": 1}, r"`state` must be what SoftClusters.state gave, with 'centres', got \['labels'\]"),
+        (None, r"SoftClusters.restore: `state` must be what `state` returned, got NoneType"),
+        ({"labels": 1}, r"`state` must be what `state` returned, got no 'centres' in \['labels'\]"),
         ({"centres": None}, r"`centres` must be vectors of shape \(4, d\), got shape \(\)"),
         ({"centres": [[1.0], [1.0, 2.0]]}, r"`centres` must be rows of one length, got rows of different lengths"),
         ({"centres": CENTRES[:3]}, r"`centres` must be vectors of shape \(4, d\), got shape \(3, 3\)"),

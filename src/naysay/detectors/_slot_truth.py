@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_range, raise_invalid, shown, whole_numbers
+from naysay.detectors._score_blocks import first_slot
 from naysay.detectors._slots import filled_slots
 from naysay.types import Detector, Negatives, Query, anchor_ids
 
@@ -74,5 +75,5 @@ def suspicion_of(parameter: str, detector: object, query: Query, negatives: Nega
         raise_invalid(parameter, rule, f"shape {suspicion.shape} {suspicion.dtype}")
     outside = ~((suspicion >= 0) & (suspicion <= 1))
     if outside.any():
-        raise_invalid(parameter, rule, suspicion[outside][0])
+        raise_invalid(parameter, rule, first_slot(suspicion, outside))
     return suspicion.astype(np.float64)

@@ -18,11 +18,11 @@ from naysay.types import Stateful
 
 def check_state(state: object, keys: Iterable[str]) -> None:
     """Raise unless `state` is a dictionary with all of these keys."""
-    rule = f"a dictionary with {sorted(keys)}, as `state` returned"
     if not isinstance(state, Mapping):
-        raise_invalid("state", rule, type(state).__name__)
-    if not set(keys) <= set(state):
-        raise_invalid("state", rule, shown(sorted(map(str, state))))
+        raise_invalid("state", "what `state` returned", type(state).__name__)
+    missing = [key for key in keys if key not in state]
+    if missing:
+        raise_invalid("state", "what `state` returned", f"no {missing[0]!r} in {shown(list(state))}")
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from naysay.checks import (
     check_one_of,
     check_whole,
     first_bad,
+    is_number,
     public,
     raise_invalid,
     shown,
@@ -103,14 +104,13 @@ class Mixture:
         """Store the settings."""
         check_one_of("family", family, FAMILIES)
         if bounds is not None:
-            if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-                raise_invalid("bounds", "a pair (low, high) of numbers", shown(bounds))
-            bounds = tuple(check_number("bounds", bound, finite=True) for bound in bounds)
-            if not bounds[0] < bounds[1]:
-                raise_invalid("bounds", "a low bound below the high one", shown(bounds))
+            pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(map(is_number, bounds))
+            if not pair or not -np.inf < bounds[0] < bounds[1] < np.inf:
+                raise_invalid("bounds", "finite numbers (low, high), low below high", shown(bounds))
         if not isinstance(monotone, bool | np.bool_):
             raise_invalid("monotone", "True or False", shown(monotone))
-        self.family, self.bounds, self.monotone = family, bounds, bool(monotone)
+        self.family, self.monotone = family, bool(monotone)
+        self.bounds = None if bounds is None else (float(bounds[0]), float(bounds[1]))
         self.false_share = check_number("false_share", false_share, above=0, below=1)
         self.iterations = check_whole("iterations", iterations, 1)
         self.tolerance = check_number("tolerance", tolerance, above=0, finite=True)
