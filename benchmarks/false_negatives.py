@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 import naysay as ns
 from naysay.detectors.calibrated import Calibrated, rank_of
 from naysay.detectors.hidden import hidden_positives
-from naysay.detectors.rate import false_negative_rate, unlabelled_share
 from naysay.detectors.hold_out import split_known
+from naysay.detectors.rate import false_negative_rate, unlabelled_share
 from naysay.testing import World, planted_world
 from naysay.testing.worlds import ENCODERS
 

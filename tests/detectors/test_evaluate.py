@@ -328,7 +328,7 @@ GOOD = Says(np.zeros((2, 2)))
         ),
         (
             (Says(np.array([[0, 0.5], [1.5, np.nan]])), QUERY, SLOTS, FALSE),
-            "`detector` must be a detector that returns numbers from 0 to 1 of shape (2, 2), got 1.5 at row 1, slot 0 (1 such row).",
+            "`detector` must be a detector that returns numbers from 0 to 1 of shape (2, 2), got 1.5 at row 1, slot 0",
         ),
     ],
 )

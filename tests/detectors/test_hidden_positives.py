@@ -9,8 +9,8 @@ from scipy import stats
 
 import naysay as ns
 from naysay.detectors.hidden import hidden_positives
-from naysay.detectors.share import Share
 from naysay.detectors.hold_out import split_known
+from naysay.detectors.share import Share
 from naysay.detectors.spot_check import spot_check
 from naysay.testing import planted_world
 

@@ -367,7 +367,7 @@ def test_states_of_something_else_are_refused():
         with pytest.raises(NaysayError, match=r"^Labelled\.restore: .*" + message):
             found.restore({**state, **change})
         assert np.array_equal(found.state()["pooled"], state["pooled"])
-    with pytest.raises(NaysayError, match=r"^Labelled\.restore: `state` must be \['apart'.* got \['scores'\]"):
+    with pytest.raises(NaysayError, match=r"^Labelled\.restore: .* got no 'centre' in \['scores'\]"):
         found.restore({"scores": 1})
     with pytest.raises(NaysayError, match="got int"):
         found.restore(3)

@@ -28,7 +28,7 @@ detector = {detector}
 suspicion = detector.suspicion(query, negatives)              # (50, 8), flagged from 0.5 on
 """
 
-_ASKED = _GUIDE.format(detector="ns.detectors.Guide(rerank, threshold=9.0, first=9.0, budget=100)   # the nearest to 9.0")
+_ASKED = _GUIDE.format(detector="ns.detectors.Guide(rerank, threshold=9.0, first=9.0, budget=100)   # nearest to 9.0")
 _GIST = _GUIDE.format(detector="ns.detectors.Guide(rerank, margin=0.5)                        # by the positive's")
 
 _LABELLED = """\

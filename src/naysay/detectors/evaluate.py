@@ -83,9 +83,9 @@ class Evaluation:
         recall = _percent("recall", self.recall, self.recall_interval, "there is no false negative")
         counted = "" if self.representative_anchors else ", one observation per anchor"
         return (
-            f"{self.slots:,} candidates of {self.anchors:,} anchors; false negatives: {self.false_negatives:,}; flagged: "
-            f"{self.flagged:,} (suspicion >= {self.threshold:g}). {mtpr}, {mtnr}; over all slots {precision}, {recall}; "
-            f"{self.confidence:.0%} CIs{counted}. Expected calibration error {self.reliability.error:.3f}."
+            f"{self.slots:,} candidates of {self.anchors:,} anchors; false negatives: {self.false_negatives:,}; "
+            f"flagged: {self.flagged:,} (suspicion >= {self.threshold:g}). {mtpr}, {mtnr}; over all slots {precision}, "
+            f"{recall}; {self.confidence:.0%} CIs{counted}. Expected calibration error {self.reliability.error:.3f}."
         )
 
 

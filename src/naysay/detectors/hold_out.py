@@ -78,8 +78,8 @@ def split_known(positives: Positives, share: float = 0.1, *, rng: np.random.Gene
     """Hide a share of the positives of each anchor that has several. Every anchor keeps at least one.
 
     Of c positives floor(c share + u) are hidden, u uniform in [0, 1) for each anchor, at most c - 1: c share on
-    average, all equally likely. An anchor with one positive keeps it, so hidden positives represent anchors with several.
-    O(pairs log pairs).
+    average, all equally likely. An anchor with one positive keeps it, so hidden positives represent anchors with
+    several. O(pairs log pairs).
 
     Args:
         positives: The known positives.

@@ -50,8 +50,8 @@ class Mixture:
     iteration. The fit is deterministic.
 
     **The posterior may not be monotone.** The wider component wins in *both* tails. If the false negatives are the
-    wider component, as they often are, the plain posterior calls the easiest negatives false. It has at most one turning
-    point, in closed form: `components.increasing_range`. `monotone` keeps the suspicion constant beyond it.
+    wider component, as they often are, the plain posterior calls the easiest negatives false. It has at most one
+    turning point, in closed form: `components.increasing_range`. `monotone` keeps the suspicion constant beyond it.
 
     **The fit always finds two components.** If `components.gain` is below 0, one component fits as well, and suspicion
     means nothing. The two need not be true and false negatives: near and far clusters look the same. The scores may be
