@@ -105,11 +105,18 @@ def test_an_interrupt_ends_what_runs_and_cancels_what_waits(monkeypatch):
     monkeypatch.setattr(clusters, "threads", lambda: 1)
     seen = []
 
+    began = threading.Event()
+
     def job(place, stopped):
-        time.sleep(0.2)  # the caller waits by now: a signal just before it does is only looked at when something ends
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        began.set()
         waiting(seen)(place, stopped)
 
+    def interrupted(futures):
+        began.wait()
+        signal.raise_signal(signal.SIGINT)
+        return iter(futures)
+
+    monkeypatch.setattr(clusters, "as_completed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_alone(job, [9, 1, 2, 3])
     assert seen == [0, (0, True)]  # it has ended, and no other began

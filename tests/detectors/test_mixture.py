@@ -480,9 +480,9 @@ def test_questions_that_cannot_be_answered():
         ({"family": "normal"}, r"`family` must be a whole number, got 'normal'"),
         ({"converged": np.array([True, False])}, r"`converged` must be True or False, got array"),
         ({"converged": 1}, r"`converged` must be True or False, got 1"),
-        ({"share": 1.0}, r"`share` must be above 0 and below 1, got 1.0"),
-        ({"share": math.nan}, r"`share` must be a finite number, got nan"),
-        ({"low": 2.0}, r"`low` must be below high \(1\), got 2.0"),
+        ({"share": 1.0}, r"`share` must be a number above 0 and below 1, got 1.0"),
+        ({"share": math.nan}, r"`share` must be a number above 0 and below 1, got nan"),
+        ({"low": 2.0}, r"`low` must be a finite number below 1, got 2.0"),
         ({"lower": (0.0, 1.0)}, r"`lower` must be a component of numbers above 0, got \(0.0, 1.0\)"),
         (
             {"lower": (12.0, 4.0), "higher": (3.0, 12.0)},

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import check_number, check_whole, public, raise_invalid, shown
+from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
 from naysay.detectors._duplicate_tables import KnownRows, Table, references, text_table, vector_table
 from naysay.detectors._slots import as_suspicion, check_asked
 from naysay.detectors._text_hash import read_texts
@@ -91,9 +91,7 @@ class Duplicates:
         signature: int = 128,
     ) -> None:
         """Fold and hash the texts, normalise the vectors, and index the positives."""
-        for name, flag in (("shared_ids", shared_ids), ("punctuation", punctuation)):
-            if not isinstance(flag, bool | np.bool_):
-                raise_invalid(name, "True or False", shown(flag))
+        self.shared_ids, fold_punctuation = check_bool("shared_ids", shared_ids), check_bool("punctuation", punctuation)
         if positives is not None and not isinstance(positives, Positives):
             raise_invalid("positives", "Positives", type(positives).__name__)
         if item_texts is None and item_vectors is None and positives is None and not shared_ids:
@@ -112,7 +110,6 @@ class Duplicates:
                 raise_invalid("positives", "given with `transitive`", None)
         check_whole("shingle", shingle, 1)
         check_whole("signature", signature, 1)
-        self.shared_ids = bool(shared_ids)
         self._texts: Table | None = None
         self._vectors: Table | None = None
         if item_vectors is not None:
@@ -123,7 +120,7 @@ class Duplicates:
             self._check_sizes(len(texts), len(others), positives)
             size = None if jaccard is None else signature
             self._texts = text_table(
-                texts, others, shared=self.shared_ids, punctuation=bool(punctuation), shingle=shingle, size=size
+                texts, others, shared=self.shared_ids, punctuation=fold_punctuation, shingle=shingle, size=size
             )
         self.n_items, self.n_anchors = self._check_sizes(0, 0, positives)
         self._known = None

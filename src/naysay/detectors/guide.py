@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_number, check_one_of, check_whole, is_number, public, raise_invalid, shown
+from naysay.checks import check_bool, check_number, check_one_of, check_whole, is_number, public, raise_invalid, shown
 from naysay.detectors._pairs import (
     Floats,
     OfPairs,
@@ -106,8 +106,7 @@ class Guide:
         check_one_of("output", output, OUTPUTS)
         if (threshold is None) == (margin is None):
             raise_invalid("threshold", "given, or `margin` in its place", "neither" if threshold is None else "both")
-        if not isinstance(relative, bool | np.bool_):
-            raise_invalid("relative", "True or False", shown(relative))
+        self.relative = check_bool("relative", relative)
         if threshold is not None and output == "probabilities":
             check_number("threshold", threshold, above=0, below=1)
         elif threshold is not None:
@@ -132,7 +131,7 @@ class Guide:
             if limits[name] is not None:
                 check_whole(name, limits[name], 0)
         self.score_pairs, self.output, self.first = score_pairs, output, first
-        self.threshold, self.margin, self.relative = threshold, margin, relative
+        self.threshold, self.margin = threshold, margin
         self.scale = check_number("scale", scale, above=0, finite=True)
         self.max_distance, self.budget, self.total_budget = max_distance, budget, total_budget
         self.batch_size = check_whole("batch_size", batch_size, 1)

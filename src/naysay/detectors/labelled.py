@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_number, first_bad, public, raise_invalid, shown, whole_numbers
+from naysay.checks import as_array, check_bool, check_number, first_bad, public, raise_invalid, whole_numbers
 from naysay.detectors._grouped_logistic import GroupedLogistic, fit_grouped
 from naysay.detectors._pairs import OfPairs, check_each, numbers_of, pair_name, slot_pairs
 from naysay.detectors._slot_truth import Truth, slot_truth
@@ -92,11 +92,9 @@ class Labelled:
             raise_invalid("groups", "whole numbers from 0, or -1", first_bad(self.groups, self.groups < -1))
         if features is not None and not callable(features):
             raise_invalid("features", "a function features(anchors, ids)", type(features).__name__)
-        if not isinstance(scores, bool | np.bool_):
-            raise_invalid("scores", "True or False", shown(scores))
+        self.features, self.scores = features, check_bool("scores", scores)
         if not scores and features is None:
             raise_invalid("features", "given if `scores` is False", None, "There is nothing to learn from.")
-        self.features, self.scores = features, bool(scores)
         self.l2 = check_number("l2", l2, at_least=_MIN_L2, finite=True)
         self.cost = check_number("cost", cost, above=0, finite=True)
         self.false_share = false_share

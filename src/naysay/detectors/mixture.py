@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import (
     as_array,
+    check_bool,
     check_number,
     check_one_of,
     check_whole,
@@ -107,9 +108,7 @@ class Mixture:
             pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(map(is_number, bounds))
             if not pair or not -np.inf < bounds[0] < bounds[1] < np.inf:
                 raise_invalid("bounds", "finite numbers (low, high), low below high", shown(bounds))
-        if not isinstance(monotone, bool | np.bool_):
-            raise_invalid("monotone", "True or False", shown(monotone))
-        self.family, self.monotone = family, bool(monotone)
+        self.family, self.monotone = family, check_bool("monotone", monotone)
         self.bounds = None if bounds is None else (float(bounds[0]), float(bounds[1]))
         self.false_share = check_number("false_share", false_share, above=0, below=1)
         self.iterations = check_whole("iterations", iterations, 1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
+from naysay.checks import check_bool, check_number, check_one_of, check_range, check_whole, public, raise_invalid
 from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots
 from naysay.detectors._vectors import (
     Embed,
@@ -87,13 +87,11 @@ class SupportViews:
         check_function("embed", embed)
         check_one_of("aggregate", aggregate, AGGREGATES)
         self.threshold = check_number("threshold", threshold, at_least=-1, below=1, advice="It is a cosine.")
-        if not isinstance(with_anchor, bool | np.bool_):
-            raise_invalid("with_anchor", "True or False", shown(with_anchor))
         if not callable(views):
             views = as_vectors("views", views, ("n", "S", "d"))
         self.views, self.embed = views, embed
         self.top = None if top is None else check_whole("top", top, 1)
-        self.aggregate, self.with_anchor = aggregate, bool(with_anchor)
+        self.aggregate, self.with_anchor = aggregate, check_bool("with_anchor", with_anchor)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) in [0, 1]: at least 1/2 where a slot is in its row's top and reaches the threshold.

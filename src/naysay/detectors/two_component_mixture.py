@@ -10,8 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
-from naysay.checks import as_array, public, raise_invalid, shown
+from naysay.checks import as_floats, check_bool, check_number, public, raise_invalid, shown
 from naysay.detectors._states import check_state, plain, whole_of_state
 
 Floats = NDArray[np.float64]
@@ -162,9 +161,8 @@ def _component(family: str, x: Floats, weights: Floats) -> tuple[float, float]:
     variance = float(weights @ (x - mean) ** 2) / total
     if variance < _EDGE**2:
         advice = "Leave out scores that all have one value."
-        raise_invalid(
-            "scores", "of two components with a variance", f"one component at {mean:.3g} of the range alone", advice
-        )
+        got = f"one component at {mean:.3g} of the range alone"
+        raise_invalid("scores", "of two components with a variance", got, advice)
     if family == "normal":
         return mean, math.sqrt(variance)
     size = mean * (1 - mean) / variance - 1  # a + b; above 0, because no variance within (0, 1) reaches mean (1 - mean)
@@ -190,38 +188,28 @@ def from_state(state: Mapping[str, Any], family: str) -> TwoComponentMixture | N
     if isinstance(state, Mapping) and not state:
         return None
     check_state(state, _STATE)
-    place, iterations = (
-        whole_of_state("family", state["family"], 0),
-        whole_of_state("iterations", state["iterations"], 1),
-    )
+    place = whole_of_state("family", state["family"], 0)
     if place != FAMILIES.index(family):
-        rule = f"{FAMILIES.index(family)}, for {family}"
-        raise_invalid(
-            "family", rule, place, f"0 is {FAMILIES[0]} and 1 {FAMILIES[1]}: create a Mixture of that family."
-        )
-    converged = plain(state["converged"])
-    if not isinstance(converged, bool):
-        raise_invalid("converged", "True or False", shown(state["converged"]))
-    low, high, share, likelihood, gain = (_numbers(name, state[name], ()).item() for name in _NUMBERS)
-    lower, higher = (_pair(name, state[name], family) for name in ("lower", "higher"))
-    if not low < high:
-        raise_invalid("low", f"below high ({high:g})", low)
-    if not 0 < share < 1:
-        raise_invalid("share", "above 0 and below 1", share)
+        advice = f"0 is {FAMILIES[0]} and 1 {FAMILIES[1]}: create a Mixture of that family."
+        raise_invalid("family", f"{FAMILIES.index(family)}, for {family}", place, advice)
+    iterations = whole_of_state("iterations", state["iterations"], 1)
+    converged = check_bool("converged", plain(state["converged"]))
+    high, likelihood, gain = (
+        check_number(name, state[name], finite=True) for name in ("high", "log_likelihood", "gain")
+    )
+    low = check_number("low", state["low"], below=high, finite=True)
+    share = check_number("share", state["share"], above=0, below=1)
+    lower, higher = (_component_of_state(name, state[name], family) for name in ("lower", "higher"))
     if mean_of(family, lower) > mean_of(family, higher):
         raise_invalid("lower", f"of a smaller mean than {higher}", lower)
     return TwoComponentMixture(family, low, high, share, lower, higher, likelihood, gain, iterations, converged)
 
 
-def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    array = as_array(name, to_numpy(value))
-    if array.shape != shape or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-        raise_invalid(name, "two finite numbers" if shape else "a finite number", shown(value))
-    return array.astype(np.float64)
-
-
-def _pair(name: str, value: Any, family: str) -> tuple[float, float]:
-    first, second = _numbers(name, value, (2,)).tolist()
+def _component_of_state(name: str, value: Any, family: str) -> tuple[float, float]:
+    numbers = as_floats(name, value)
+    if numbers.shape != (2,) or not np.isfinite(numbers).all():
+        raise_invalid(name, "two finite numbers", shown(value))
+    first, second = numbers.tolist()
     if second <= 0 or (family == "beta" and first <= 0):
         raise_invalid(name, "a component of numbers above 0", (first, second))
     return first, second
