@@ -7,8 +7,8 @@ labelled. The judge, calibrated on the labelled ones, leaves those out that scor
 Prints:
     nearest   18.7 % false, mean score 0.80, 0 slots empty
     judged     4.2 % false, mean score 0.50, 0 slots empty
-    Suspected from 0.5917 on, number 50 from below of 1,000 labelled positives: on average at
-    most 5.00% of unlabelled positives are let through, if they are like the labelled.
+    Threshold 0.5917 (50th lowest of 1,000 labelled positives): expected miss rate at most
+    5.00 % per anchor, if unlabelled positives score like labelled ones.
     of anchor 0: {'positive': 2, 'suspicious': 44, 'not selected': 48}
     16000 triplets written
 """

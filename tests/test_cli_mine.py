@@ -90,7 +90,7 @@ def test_one_line_of_numbers(folder):
     assert done.stdout.count("\n") == 1
     assert done.stdout.startswith("900 anchors, 3,600 negatives, false negatives ")
     assert re.search(r"% \(0 to [\d.]+ % at 95%\), hardness 0\.9\d\d, no anchor short: out\.jsonl\n$", done.stdout)
-    assert done.stderr.startswith("Suspected from ")
+    assert done.stderr.startswith("Threshold ")
     rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
     assert list(rows[0]) == ["anchor", "positive", "negative"]
     assert rows[0]["anchor"] == "question 0"

@@ -94,16 +94,16 @@ def thresholds(
     positives: Annotated[
         int, typer.Option("--positives", "--n-positives", help="Known positives; they count among all pairs.")
     ] = 0,
-    false_share: Annotated[float, typer.Option(help="Of all pairs, that may be false negatives.")] = 0.001,
-    hard_share: Annotated[float, typer.Option(help="Of all pairs, that should be hard negatives.")] = 0.05,
-    low_grid: Annotated[str, typer.Option(help="Low values to choose among: 0.12,0.121 or first:last:step.")] = "",
-    high_grid: Annotated[str, typer.Option(help="High values to choose among, written alike.")] = "",
+    false_share: Annotated[float, typer.Option(help="Share of all pairs that may be false negatives.")] = 0.001,
+    hard_share: Annotated[float, typer.Option(help="Share of all pairs that should be hard negatives.")] = 0.05,
+    low_grid: Annotated[str, typer.Option(help="Low values to choose from: 0.12,0.121 or first:last:step.")] = "",
+    high_grid: Annotated[str, typer.Option(help="High values to choose from, in the same form.")] = "",
     start_low: Annotated[float, typer.Option(help="The low at which the table of high values is counted.")] = 0.0,
     scope: Annotated[str, typer.Option(help="all: one pair of thresholds; anchor: one for each row.")] = "all",
     plot: Annotated[Path | None, typer.Option(help="Draw the scores in their bands to this .svg or .png file.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write all that was found to this file.")] = None,
 ) -> None:
-    """Choose the scores from which on negatives are hard, and likely false, by their shares of all pairs."""
+    """Choose the scores from which negatives are hard, and likely false, by shares of all pairs."""
     from naysay.detectors._thresholds_command import thresholds as run
 
     run(

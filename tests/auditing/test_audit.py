@@ -38,7 +38,7 @@ def test_nearest_negatives_are_suspected_and_the_truth_is_in_the_interval():
     by_score = int((NEAREST.scores >= np.float32(line)).sum())
     assert by_score > 300
     assert FOUND.suspected == sum(FOUND.suspected_by.values()) >= by_score
-    assert FOUND.rule.startswith(f"Suspected from {line:.4g} on, number 10 from below of 200 labelled positives")
+    assert FOUND.rule.startswith(f"Threshold {line:.4g} (10th lowest of 200 labelled positives)")
     assert FOUND.advice[0].startswith("Look at the worst rows, then drop or ignore ")
     assert FOUND.pulls.counts["suspected"] == FOUND.suspected
     assert sum(FOUND.pulls.counts.values()) == 1600

@@ -113,7 +113,7 @@ def test_a_model_encodes_the_texts_in_the_order_of_the_set(files, tmp_path, monk
     assert asked[0] == ("model M", 200, files / ".train.jsonl.vectors", "q: ")
     assert asked[1][0] == "model M"
     assert asked[1][3] is None
-    assert "Suspected from 0." in text
+    assert "Threshold 0." in text
     message = "audit: `--model` must be left out where the set has no texts of queries, got 'M'. Pass vectors."
     assert refusal(printed, files / "train.parquet", model="M") == message
 

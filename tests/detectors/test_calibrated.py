@@ -52,7 +52,7 @@ def test_with_ties_no_more_are_let_through(n, alpha):
         through = 0
         for place in range(n + 1):
             labelled = [score for other, score in enumerate(scores) if other != place]
-            if len(set(labelled)) == 1:  # refused: they tell nothing apart; the line would be that score
+            if len(set(labelled)) == 1:  # an error; the threshold would be that score
                 through += scores[place] < labelled[0]
             else:
                 through += not Calibrated(alpha).fit(labelled).flag(scores[place])
@@ -201,7 +201,7 @@ def test_suspicion_is_that_of_the_loops(positives, slots, alpha):
     ].all()
 
 
-def test_the_line_is_at_one_half():
+def test_the_threshold_is_at_one_half():
     found = Calibrated(0.1).fit(RAMP)
     assert (found.rank, found.high, found.bound) == (4, 0.1, 4 / 41)
     below = np.nextafter(0.1, 0)
@@ -210,12 +210,12 @@ def test_the_line_is_at_one_half():
 
 
 @pytest.mark.parametrize("other", [0.03, 0.05, 0.1, 0.2, 0.5])
-def test_another_alpha_is_another_line_of_the_same_suspicion(other):
+def test_another_alpha_is_another_threshold_of_the_same_suspicion(other):
     found, wanted = Calibrated(0.1).fit(RAMP), Calibrated(other).fit(RAMP)
     scores = np.linspace(-0.1, 1.1, 241)
     suspicion = found.suspicion(*asked(scores))
-    assert ((suspicion >= found.line_at(other)) == wanted.flag(scores[None])).all()
-    assert found.line_at(0.1) == 0.5
+    assert ((suspicion >= found.threshold_at(other)) == wanted.flag(scores[None])).all()
+    assert found.threshold_at(0.1) == 0.5
 
 
 def test_it_answers_in_the_array_type_of_the_negatives():
@@ -283,7 +283,7 @@ def test_a_share_of_the_anchors_can_be_held_out():
 
 
 def two_levels(seed, n=400):
-    """Half of the anchors score everything higher by 3: a line for all of them is no line for any."""
+    """Half of the anchors score everything higher by 3: one threshold for all of them suits none."""
     rng = np.random.default_rng(seed)
     level = 3.0 * (np.arange(n) % 2)
     background = level[:, None] + rng.standard_normal((n, 50))
@@ -309,10 +309,10 @@ def test_standardised_scores_in_loops():
     )
     query, negatives = asked(scores, anchors=anchors)
     assert np.allclose(found.suspicion(query, negatives), expected, atol=1e-12)
-    lines = found.threshold(anchors)
-    assert lines == pytest.approx([mean[a] + deviation[a] * found.high for a in anchors.tolist()])
-    assert (found.flag(scores, anchors) == (scores >= lines[:, None])).all()
-    assert found.flag(lines[:1] + 1, anchors[:1]).tolist() == [True]
+    thresholds = found.threshold(ns.Query(anchors))
+    assert thresholds == pytest.approx([mean[a] + deviation[a] * found.high for a in anchors.tolist()])
+    assert (found.flag(scores, anchors) == (scores >= thresholds[:, None])).all()
+    assert found.flag(thresholds[:1] + 1, anchors[:1]).tolist() == [True]
     check_detector(found, query, negatives)
     check_detector(found, ns.Query(torch.tensor(anchors)), negatives.to("cpu"))
 
@@ -346,20 +346,22 @@ def test_standardising_keeps_the_bound_and_more_of_the_negatives():
 def test_it_says_what_it_promises():
     found = Calibrated(0.1).fit(RAMP)
     assert found.describe() == (
-        "Suspected from 0.1 on, number 4 from below of 40 labelled positives: on average at most 9.76% of unlabelled "
-        "positives are let through, if they are like the labelled."
+        "Threshold 0.1 (4th lowest of 40 labelled positives): expected miss rate at most 9.76 % per anchor, if "
+        "unlabelled positives score like labelled ones."
     )
     assert repr(found) == "Calibrated(alpha=0.1, standardise=False, high=0.1, n=40)"
     assert repr(Calibrated()) == "Calibrated(alpha=0.05, standardise=False)"
     _, background, positives = two_levels(0, 40)
     by_anchor = Calibrated(standardise=True).fit(positives, np.arange(40), background=background)
-    assert " deviations above its anchor's mean on, number 2 from below of 40 " in by_anchor.describe()
+    assert " deviations above the anchor's mean (2nd lowest of 40 labelled positives): " in by_anchor.describe()
+    for rank, name in ((1, "1st"), (3, "3rd"), (11, "11th"), (12, "12th"), (21, "21st"), (113, "113th")):
+        assert f"({name} lowest of 199 " in Calibrated(rank / 200).fit(np.arange(199)).describe()
 
 
-def test_the_line_in_raw_scores():
+def test_the_threshold_in_raw_scores():
     found = Calibrated(0.1).fit(RAMP)
-    assert found.threshold() == 0.1
-    assert found.threshold([4, 900]).tolist() == [0.1, 0.1]
+    assert found.threshold(ns.Query([4, 900])).tolist() == [0.1, 0.1]
+    assert found.threshold(ns.Query([[4, 0, 900]])).tolist() == [0.1]
 
 
 def test_fit_returns_itself_and_leaves_its_input():
@@ -394,10 +396,10 @@ def test_a_restored_one_answers_alike(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": 0}, "`alpha` must be above 0 and below 1, got 0.0."),
-        ({"alpha": 1}, "`alpha` must be above 0 and below 1, got 1.0."),
-        ({"alpha": math.nan}, "`alpha` must be one number, got nan."),
-        ({"alpha": "5 %"}, "`alpha` must be one number, got '5 %'."),
+        ({"alpha": 0}, "`alpha` must be a number above 0 and below 1, got 0."),
+        ({"alpha": 1}, "`alpha` must be a number above 0 and below 1, got 1."),
+        ({"alpha": math.nan}, "`alpha` must be a number above 0 and below 1, got nan."),
+        ({"alpha": "5 %"}, "`alpha` must be a number above 0 and below 1, got '5 %'."),
         ({"standardise": 1}, "`standardise` must be True or False, got 1."),
     ],
 )
@@ -437,7 +439,7 @@ BY_ANCHOR = {"anchors": np.arange(40), "background": TABLE}
             False,
             {"anchors": np.arange(40) // 2},
             "`anchors` must be different, got 40 positives of 20 anchors. "
-            "Positives of one anchor are not independent: pass rng to take one of each at random.",
+            "Positives of one anchor are not independent: pass `rng` to take one of each at random.",
         ),
         (
             False,
@@ -448,7 +450,7 @@ BY_ANCHOR = {"anchors": np.arange(40), "background": TABLE}
         (
             False,
             {"rng": np.random.default_rng(0)},
-            "`anchors` must be given along with rng, got None. Pass whose positives they are.",
+            "`anchors` must be given along with `rng`, got None. Pass whose positives they are.",
         ),
         (
             False,
@@ -458,14 +460,14 @@ BY_ANCHOR = {"anchors": np.arange(40), "background": TABLE}
         (
             False,
             BY_ANCHOR,
-            "`background` must be None without standardise=True, got ndarray. "
+            "`background` must be left out without standardise=True, got ndarray. "
             "Make it Calibrated(alpha, standardise=True) to use it.",
         ),
         (True, {}, "`background` must be given for standardise=True, got None."),
         (
             True,
             {"background": TABLE},
-            "`anchors` must be given along with background, got None. Pass whose positives they are.",
+            "`anchors` must be given along with `background`, got None. Pass whose positives they are.",
         ),
         (
             True,
@@ -550,10 +552,10 @@ def test_nothing_is_known_before_it_is_fitted(name):
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("threshold", ()),
+        ("threshold", (ns.Query([0]),)),
         ("describe", ()),
         ("bound_at", ()),
-        ("line_at", (0.1,)),
+        ("threshold_at", (0.1,)),
         ("flag", (0.5,)),
         ("suspicion", asked([[0.5]])),
     ],
@@ -577,8 +579,11 @@ def standardised():
             "flag: `scores` must be finite, got nan at row 1, slot 20 (1 such row).",
         ),
         (lambda one, _: one.flag(["a"]), "flag: `scores` must be numbers, got dtype <U1."),
-        (lambda one, _: one.line_at(0.01), "line_at: `alpha` must be at least 0.024391 with 40 positives, got 0.01."),
-        (lambda one, _: one.bound_at(1), "bound_at: `confidence` must be above 0 and below 1, got 1.0."),
+        (
+            lambda one, _: one.threshold_at(0.01),
+            "threshold_at: `alpha` must be at least 0.024391 with 40 positives, got 0.01.",
+        ),
+        (lambda one, _: one.bound_at(1), "bound_at: `confidence` must be a number above 0 and below 1, got 1."),
         (
             lambda one, _: one.suspicion(*asked([[0.1, math.nan]])),
             "suspicion: `negatives.scores` must be finite, got nan at row 0, slot 1 (1 such row).",
@@ -594,15 +599,19 @@ def standardised():
         ),
         (
             lambda _, two: two.flag([1.0]),
-            "flag: `anchors` must be given for standardised scores, got None. Each anchor has its own line.",
+            "flag: `anchors` must be given for standardised scores, got None. Each anchor has its own threshold.",
         ),
         (lambda _, two: two.flag([1.0, 2.0], [3]), "flag: `scores` must be of 1 rows, like anchors, got shape (2,)."),
         (
-            lambda _, two: two.threshold(),
-            "threshold: `anchors` must be given for standardised scores, got None. Each anchor has its own line.",
+            lambda one, _: one.threshold([0]),
+            "threshold: `query` must be a Query, got list. Write naysay.Query(anchors).",
         ),
         (
-            lambda _, two: two.threshold([40]),
+            lambda _, two: two.threshold(ns.Query([[0, 1, 2]])),
+            "threshold: `query.anchors` must be of shape (B,) for standardised scores, got shape (1, 3).",
+        ),
+        (
+            lambda _, two: two.threshold(ns.Query([40])),
             "threshold: `anchors` must be between 0 and 39 (40 anchors with a background), "
             "got 40 at row 0 (1 such row).",
         ),
@@ -626,11 +635,11 @@ def test_what_it_refuses_to_answer(question, message):
 @pytest.mark.parametrize(
     ("standardise", "state", "message"),
     [
-        (False, [1], "`state` must be what Calibrated.state gave, got [1]."),
-        (False, {"mean": 1}, "`state` must be what Calibrated.state gave, got {'mean': 1}."),
+        (False, [1], "`state` must be what Calibrated.state returned, got [1]."),
+        (False, {"mean": 1}, "`state` must be what Calibrated.state returned, got {'mean': 1}."),
         (False, {"scores": RAMP[:9]}, "`scores` must be at least 19 of different anchors to hold alpha = 0.05, got 9."),
         (False, {"scores": np.full(40, math.nan)}, "`scores` must be finite, got nan at row 0 (40 such rows)."),
-        (False, standardised().state(), "`background` must be None without standardise=True, got tuple."),
+        (False, standardised().state(), "`background` must be left out without standardise=True, got tuple."),
         (True, {"scores": RAMP}, "`background` must be given for standardise=True, got None."),
         (True, {"scores": RAMP, "mean": RAMP}, "`background` must be of shape (n_anchors,), got shape ()."),
     ],
@@ -648,8 +657,8 @@ def test_what_cannot_be_restored(standardise, state, message):
     ("given", "message"),
     [
         ({"anchors": []}, "`anchors` must be at least one, got none."),
-        ({"share": 0}, "`share` must be above 0 and at most 1, got 0.0."),
-        ({"share": 1.5}, "`share` must be above 0 and at most 1, got 1.5."),
+        ({"share": 0}, "`share` must be a number above 0 and at most 1, got 0."),
+        ({"share": 1.5}, "`share` must be a number above 0 and at most 1, got 1.5."),
         ({"anchors": [0.5]}, "`anchors` must be whole numbers, got dtype float64. Ids count from 0."),
         ({"rng": 3}, "`rng` must be a numpy Generator, got 3. Pass rng=naysay.rng_for(seed, step)."),
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.arrays import to_numpy
-from naysay.detectors._slots import LINE
+from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors._text_hash import Folding, fold
 from naysay.detectors.duplicates import REASONS, Duplicates, by_similarity
 from naysay.errors import NaysayError
@@ -111,7 +111,7 @@ def test_near_texts_are_found_in_a_planted_corpus():
     others = (rows + 1) % 100
     ids = np.stack([100 + rows, 200 + rows, 300 + rows, others, 100 + others, 200 + others], 1)
     query = ns.Query(rows, positives=rows)
-    flagged = duplicates.suspicion(query, ns.Negatives(ids)) >= LINE
+    flagged = duplicates.suspicion(query, ns.Negatives(ids)) >= SUSPICION_THRESHOLD
     assert flagged[:, :2].all()
     assert not flagged[:, 2:].any()
     assert {reason for row in names(duplicates, query, ns.Negatives(ids[:, 1:2])) for reason in row} == {"near text"}
@@ -134,7 +134,7 @@ def test_scripts_without_spaces_have_near_texts_too():
     text = "".join(chr(0x4E00 + i * 7) for i in range(120))
     duplicates = Duplicates(item_texts=[text, f"{text}新", text[:20]])
     found = duplicates.suspicion(ns.Query([0], positives=[0]), ns.Negatives(np.array([[1, 2]])))
-    assert found[0, 0] >= LINE > found[0, 1]
+    assert found[0, 0] >= SUSPICION_THRESHOLD > found[0, 1]
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def formula(value, line):
 def test_suspicion_by_similarity(value, line):
     found = float(by_similarity(np.array(value), line))
     assert found == pytest.approx(formula(value, line), abs=1e-6)
-    assert (found >= LINE) == (value >= line)
-    assert float(by_similarity(np.array(line), line)) == LINE
+    assert (found >= SUSPICION_THRESHOLD) == (value >= line)
+    assert float(by_similarity(np.array(line), line)) == SUSPICION_THRESHOLD
     assert float(by_similarity(np.array(min(value + 0.01, 1.0)), line)) >= found
 
 

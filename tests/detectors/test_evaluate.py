@@ -348,7 +348,7 @@ def test_what_adding_refuses(arguments, message):
         ({"threshold": 1.5}, "`threshold` must be a number above 0 and at most 1, got 1.5."),
         ({"threshold": "x"}, "`threshold` must be a number above 0 and at most 1, got 'x'."),
         ({"bins": 0}, "`bins` must be at least 1, got 0."),
-        ({"confidence": 1.0}, "`confidence` must be above 0 and below 1, got 1.0."),
+        ({"confidence": 1.0}, "`confidence` must be a number above 0 and below 1, got 1.0."),
     ],
 )
 def test_what_it_refuses_to_be(options, message):

@@ -46,7 +46,7 @@ def test_a_calibrated_rule_lets_through_at_most_alpha_whatever_the_encoder():
             whole = np.full(kept.shape, 7)
             size = effective_size(moments(kept, whole), 7 * len(kept), 0.025)
             low, _ = exact_interval(kept.sum() / whole.sum() * size, size, 0.95)
-            # The line itself strays: its share is Beta(15, 286) in each of five worlds, 1.3 % wide.
+            # The threshold itself varies: its share is Beta(15, 286) in each of five worlds, 1.3 % wide.
             strays = 2 * np.sqrt(ALPHA * (1 - ALPHA) / (ANCHORS * SEEDS))
             assert low <= ALPHA + strays
             assert kept.sum() / whole.sum() == pytest.approx(ALPHA, abs=0.02)

@@ -254,7 +254,7 @@ SCORED = ns.Negatives(np.ones((400, 1), np.int64), scores=np.ones((400, 1)))
         ),
         ({"detector": None}, "`detector` must be an object with suspicion(query, negatives), got None."),
         ({"threshold": 0}, "`threshold` must be a number above 0 and at most 1, got 0."),
-        ({"confidence": 0}, "`confidence` must be above 0 and below 1, got 0.0."),
+        ({"confidence": 0}, "`confidence` must be a number above 0 and below 1, got 0."),
     ],
 )
 def test_what_it_refuses(changed, message):

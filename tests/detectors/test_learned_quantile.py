@@ -35,7 +35,7 @@ class Loops:
 
     def __init__(self, n_anchors, alpha, rate):
         self.alpha, self.rate = alpha, rate
-        self.line, self.m, self.v, self.t = (dict.fromkeys(range(n_anchors), value) for value in (1.0, 0, 0, 0))
+        self.threshold, self.m, self.v, self.t = (dict.fromkeys(range(n_anchors), value) for value in (1.0, 0, 0, 0))
 
     def observe(self, anchors, scores, ids):
         for anchor in sorted(set(anchors)):
@@ -47,21 +47,21 @@ class Loops:
             ]
             if not own:
                 continue
-            g = self.alpha - sum(score > self.line[anchor] for score in own) / len(own)
+            g = self.alpha - sum(score > self.threshold[anchor] for score in own) / len(own)
             self.t[anchor] += 1
             self.m[anchor] = 0.9 * self.m[anchor] + 0.1 * g
             self.v[anchor] = 0.98 * self.v[anchor] + 0.02 * g * g
             m = self.m[anchor] / (1 - 0.9 ** self.t[anchor])
             v = self.v[anchor] / (1 - 0.98 ** self.t[anchor])
-            moved = self.line[anchor] - self.rate * m / (math.sqrt(v) + 1e-8)
-            self.line[anchor] = min(max(moved, -1.0), 1.0)
+            moved = self.threshold[anchor] - self.rate * m / (math.sqrt(v) + 1e-8)
+            self.threshold[anchor] = min(max(moved, -1.0), 1.0)
 
 
 # ---- the update -----------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.01, 0.2, 0.5]), st.sampled_from([0.05, 0.3]))
-def test_lines_are_those_of_the_loops(seed, alpha, rate):
+def test_thresholds_are_those_of_the_loops(seed, alpha, rate):
     rng = np.random.default_rng(seed)
     learned, loops = LearnedQuantile(3, alpha, rate=rate), Loops(3, alpha, rate)
     for step in range(12):
@@ -69,24 +69,24 @@ def test_lines_are_those_of_the_loops(seed, alpha, rate):
         ids = rng.integers(-1, 3, (4, 5))
         learned.observe(*seen(anchors, scores, ids, step))
         loops.observe(anchors.tolist(), scores.tolist(), ids.tolist())
-        assert learned.thresholds == pytest.approx([loops.line[anchor] for anchor in range(3)], abs=1e-9)
+        assert learned.thresholds == pytest.approx([loops.threshold[anchor] for anchor in range(3)], abs=1e-9)
         assert learned.seen.tolist() == [loops.t[anchor] for anchor in range(3)]
 
 
 def test_it_is_adam_on_the_pinball_loss():
     """The same steps by torch's own Adam, one anchor seen each time, within the bounds."""
     rng = np.random.default_rng(0)
-    line = torch.ones((), dtype=torch.float64, requires_grad=True)
-    adam = torch.optim.Adam([line], lr=0.02, betas=(0.9, 0.98), eps=1e-8)
+    threshold = torch.ones((), dtype=torch.float64, requires_grad=True)
+    adam = torch.optim.Adam([threshold], lr=0.02, betas=(0.9, 0.98), eps=1e-8)
     learned = LearnedQuantile(1, 0.1, rate=0.02)
     for step in range(100):
         scores = rng.uniform(-0.9, 0.9, 32)
         learned.observe(*seen([0], scores[None], step=step))
         adam.zero_grad()
-        gap = torch.tensor(scores) - line
-        torch.where(gap > 0, (1 - 0.1) * gap, -0.1 * gap).mean().backward()  # d/d line: 0.1 - share above it
+        gap = torch.tensor(scores) - threshold
+        torch.where(gap > 0, (1 - 0.1) * gap, -0.1 * gap).mean().backward()  # d/d threshold: 0.1 - share above it
         adam.step()
-        assert learned.thresholds[0] == pytest.approx(line.item(), abs=1e-9)
+        assert learned.thresholds[0] == pytest.approx(threshold.item(), abs=1e-9)
 
 
 @pytest.mark.parametrize(("alpha", "quantile"), [(0.5, 0.0), (0.1, 0.256), (0.02, 0.411)])
@@ -102,7 +102,7 @@ def test_it_settles_at_the_quantile(alpha, quantile):
     assert np.abs(np.array(late) - quantile).max() < 0.15
 
 
-def test_every_anchor_has_its_own_line():
+def test_every_anchor_has_its_own_threshold():
     rng, learned = np.random.default_rng(0), LearnedQuantile(2, 0.1)
     for step in range(300):
         scores = np.stack([rng.uniform(-0.2, 0.0, 64), rng.uniform(0.3, 0.5, 64)])
@@ -121,7 +121,7 @@ def test_rows_of_one_anchor_are_one_observation():
     assert two.seen.tolist() == [40]
 
 
-def test_lines_stay_within_the_bounds():
+def test_thresholds_stay_within_the_bounds():
     learned = LearnedQuantile(1, 0.5, rate=0.7, bounds=(2.0, 6.0))
     assert learned.thresholds.tolist() == [6.0]
     for _ in range(20):
@@ -158,11 +158,11 @@ def test_nothing_is_suspected_before_it_has_learnt_or_started():
 
 
 @given(st.integers(0, 10_000))
-def test_what_is_above_its_line_is_flagged(seed):
+def test_what_is_above_its_threshold_is_flagged(seed):
     learned, rng = taught(seed=seed, alpha=0.3), np.random.default_rng(seed)
     anchors, ids = rng.integers(0, 4, 3), rng.integers(-1, 4, (3, 5))
     scores = rng.uniform(-1, 1, (3, 5))
-    scores[:, 0] = learned.thresholds[anchors]  # on the line
+    scores[:, 0] = learned.thresholds[anchors]  # equal to the threshold
     query, negatives = seen(anchors, scores, ids, step=30)
     found = learned.suspicion(query, negatives)
     for row in range(3):
@@ -199,7 +199,7 @@ def test_torch_and_half_precision():
 
 
 def test_false_negatives_above_the_rest_are_found():
-    """4 of 200 candidates of each anchor are near: of 50 drawn ones a line at 2 % learns to tell them apart."""
+    """4 of 200 candidates of each anchor are near: of 50 drawn ones a threshold at 2 % learns to separate them."""
     rng, learned = np.random.default_rng(0), LearnedQuantile(30, 0.02, rate=0.02)
     world = np.where(np.arange(200) < 4, 0.8, 0.1) + 0.05 * rng.standard_normal((30, 200))
     for step in range(500):
@@ -243,15 +243,15 @@ def test_a_restored_one_goes_on_as_the_old_one(tmp_path):
     ("settings", "message"),
     [
         ({"n_anchors": 0}, "`n_anchors` must be at least 1, got 0."),
-        ({"alpha": 0}, "`alpha` must be above 0 and below 1, got 0.0."),
-        ({"alpha": 1}, "`alpha` must be above 0 and below 1, got 1.0."),
-        ({"rate": 0}, "`rate` must be finite and above 0, got 0.0."),
-        ({"rate": math.inf}, "`rate` must be finite and above 0, got inf."),
+        ({"alpha": 0}, "`alpha` must be a number above 0 and below 1, got 0."),
+        ({"alpha": 1}, "`alpha` must be a number above 0 and below 1, got 1."),
+        ({"rate": 0}, "`rate` must be a finite number above 0, got 0."),
+        ({"rate": math.inf}, "`rate` must be a finite number above 0, got inf."),
         ({"decay": 0.9}, "`decay` must be two numbers, got 0.9."),
         ({"decay": (0.9, 1.0)}, "`decay` must be two numbers of at least 0 and below 1, got (0.9, 1.0)."),
         ({"bounds": (1.0, -1.0)}, "`bounds` must be finite, the lower first, got (1.0, -1.0)."),
         ({"bounds": (-math.inf, 1)}, "`bounds` must be finite, the lower first, got (-inf, 1)."),
-        ({"bounds": (0, "a")}, "`bounds` must be one number, got 'a'."),
+        ({"bounds": (0, "a")}, "`bounds` must be a number, got 'a'."),
         ({"start": -1}, "`start` must be at least 0, got -1."),
     ],
 )
@@ -277,7 +277,7 @@ def test_what_it_cannot_be_made_of(settings, message):
         (
             seen([0, 1], [[0.5, 0.1], [0.1, 7.5]]),
             "`negatives.scores` must be between -1 and 1, got 7.5 at row 1 (1 such row). "
-            "Lines stay within the bounds; pass bounds=(lowest, highest) for scores that are no cosines.",
+            "Pass `bounds`, (lowest, highest), for scores that are no cosines.",
         ),
     ],
 )
@@ -291,7 +291,7 @@ def test_what_it_cannot_be_asked_or_told(call, question, message):
         assert part.tolist() == before[name].tolist()
 
 
-def test_the_line_of_what_is_no_query_is_refused():
+def test_the_threshold_of_what_is_no_query_is_an_error():
     with pytest.raises(NaysayError, match=r"^LearnedQuantile\.threshold: `query` must be a Query, got list\."):
         taught().threshold([0])
 
@@ -299,7 +299,7 @@ def test_the_line_of_what_is_no_query_is_refused():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seen": None}, "`state` must be what LearnedQuantile.state gave, got"),
+        ({"seen": None}, "`state` must be what LearnedQuantile.state returned, got"),
         ({"first": np.zeros(3)}, "`first` must be numbers of shape (4,), got float64 of shape (3,)."),
         ({"second": np.array(["a"] * 4)}, "`second` must be numbers of shape (4,), got <U1 of shape (4,)."),
         ({"thresholds": np.full(4, 1.5)}, "`thresholds` must be between -1 and 1, got 1.5 at row 0 (4 such rows)."),

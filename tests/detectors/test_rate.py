@@ -280,7 +280,7 @@ def test_what_a_rate_refuses(arguments, message):
             {"kept": 3, "kept_positives": [True, False]},
             "`kept_positives` must be left out if `kept` is a number, got [True",
         ),
-        ({"confidence": 1.5}, "`confidence` must be above 0 and below 1, got 1.5."),
+        ({"confidence": 1.5}, "`confidence` must be a number above 0 and below 1, got 1.5."),
     ],
 )
 def test_what_the_options_of_a_rate_refuse(options, message):
@@ -304,7 +304,7 @@ def test_what_a_prior_refuses():
         ({"m": 0}, "`m` must be at least 1, got 0."),
         ({"m": 2.5}, "`m` must be a whole number, got 2.5."),
         ({"rng": None}, "`rng` must be a numpy Generator, got None."),
-        ({"confidence": 0}, "`confidence` must be above 0 and below 1, got 0.0."),
+        ({"confidence": 0}, "`confidence` must be a number above 0 and below 1, got 0."),
         (
             {"judge": lambda anchors, ids: ids},
             "`judge` must be a function that returns True or False for each of 5 pairs, got int64 of shape (5,).",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay import NaysayError
-from naysay.detectors._threshold import UNDER, by_distance, by_share
+from naysay.detectors._slots import UNDER, by_distance, by_share
 from naysay.detectors.absolute import Absolute
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.ecdf import Ecdf
@@ -81,7 +81,7 @@ def test_higher_scores_are_no_less_suspect(name, slots):
 
 
 @pytest.mark.parametrize(
-    ("name", "lines"),
+    ("name", "thresholds"),
     [
         ("Absolute", [0.4, 0.4, 0.4]),
         ("Margin", [0.8 - 0.1, 0.5 - 0.1, -0.4 - 0.1]),
@@ -89,11 +89,11 @@ def test_higher_scores_are_no_less_suspect(name, slots):
         ("Ecdf", [0.4, 0.25, 0.0]),
     ],
 )
-def test_a_score_on_the_line_is_kept_and_the_next_is_not(name, lines):
+def test_a_score_equal_to_the_threshold_is_kept_and_the_next_is_not(name, thresholds):
     rule = RULES[name]()
     query, _ = asked(np.zeros((3, 1)))
-    assert rule.threshold(query).tolist() == lines
-    on = np.array(lines)[:, None]
+    assert rule.threshold(query).tolist() == thresholds
+    on = np.array(thresholds)[:, None]
     scores = np.concatenate([np.nextafter(on, -2), on, np.nextafter(on, 2)], axis=1)
     query, negatives = asked(scores)
     assert flagged(rule, query, negatives).tolist() == [[False, False, True]] * 3
@@ -106,15 +106,15 @@ def test_a_score_on_the_line_is_kept_and_the_next_is_not(name, lines):
 @given(st.floats(-1e308, 1e308), st.floats(-1e308, 1e308))
 @example(1e308, -1e308)
 @example(-1e308, 1e308)
-def test_distance_is_a_share_that_can_be_moved(score, line):
-    found = float(by_distance(np.array(score), np.array(line)))
+def test_distance_is_a_share_that_can_be_moved(score, threshold):
+    found = float(by_distance(np.array(score), np.array(threshold)))
     assert 0 <= found <= 1
-    assert (found >= 0.5) == (score > line)
-    if score <= line:
+    assert (found >= 0.5) == (score > threshold)
+    if score <= threshold:
         assert found <= UNDER < 0.5
 
 
-def test_the_line_can_be_moved_later():
+def test_the_threshold_can_be_moved_later():
     scores = np.linspace(-2, 2, 401)
     suspicion = by_distance(scores, np.array(0.3))
     for d in (-1.0, -0.25, 0.5):
@@ -157,7 +157,7 @@ def test_ranks_in_loops(skip, slots):
     assert (flagged(RankWindow(skip), query, negatives).sum(axis=1) == np.minimum(skip, (ids >= 0).sum(axis=1))).all()
 
 
-def test_another_window_is_another_line():
+def test_another_window_is_another_threshold():
     query, negatives = asked(np.random.default_rng(0).random((3, 20)))
     suspicion = RankWindow(4).suspicion(query, negatives)
     for m in (1, 4, 7, 15):
@@ -187,7 +187,7 @@ def test_a_window_is_never_skipped(width):
         assert kept[row].sum() == max(width - 10, 0)
 
 
-# ---- lines by the positive ------------------------------------------------------------------------------------------
+# ---- thresholds by the positive -------------------------------------------------------------------------------------
 
 
 SCORES = st.lists(VALUES, min_size=4, max_size=4)
@@ -224,7 +224,7 @@ def test_a_share_of_a_negative_score_lies_below_it():
     assert flagged(rule, query, negatives).tolist() == [[True, True, False]]
 
 
-def test_the_fixed_share_swings_where_the_calibrated_line_holds():
+def test_the_fixed_share_swings_where_the_calibrated_threshold_holds():
     """Unlabelled positives that pass as negatives, over five encoders: from none to more than a third, or 5 %."""
     fixed, calibrated = [], []
     for name in ENCODERS:
@@ -247,7 +247,7 @@ def test_the_fixed_share_swings_where_the_calibrated_line_holds():
     SCORES,
     st.sampled_from([(0.01, 0.005), (0.5, 0.1), (1.0, 0.0), (0.0, 0.25)]),
 )
-def test_the_line_among_all_positives_in_loops(known, own, scores, settings):
+def test_the_threshold_among_all_positives_in_loops(known, own, scores, settings):
     beta, floor = settings
     ordered = sorted(known)
     last = len(ordered) - 1
@@ -265,15 +265,15 @@ def test_the_line_among_all_positives_in_loops(known, own, scores, settings):
     found = flagged(rule, query, negatives)
     for row in range(2):
         allowed = max(beta * rank(own[row]), floor)
-        line = max(value for place, value in enumerate(ordered) if place / last <= allowed + 1e-12)
-        assert rule.threshold(query)[row] == line
+        threshold = max(value for place, value in enumerate(ordered) if place / last <= allowed + 1e-12)
+        assert rule.threshold(query)[row] == threshold
         for slot in range(2):
             score = scores[2 * row + slot]
             assert rule.rank(score) == pytest.approx(rank(score), abs=1e-12)
-            assert found[row, slot] == (score > line)
+            assert found[row, slot] == (score > threshold)
 
 
-def test_the_line_is_a_positive_and_never_between_two():
+def test_the_threshold_is_a_positive_and_never_between_two():
     """A score above the lowest of eleven is flagged at a floor of 0.05 although it ranks 0.04: as in the code."""
     known = np.arange(11) / 10
     rule = Ecdf(known, [0.0], beta=0, floor=0.05)
@@ -281,8 +281,8 @@ def test_the_line_is_a_positive_and_never_between_two():
     assert rule.rank(0.04) == pytest.approx(0.04)
     assert rule.threshold(query).tolist() == [0.0]
     assert flagged(rule, query, negatives).tolist() == [[True, False, False]]
-    for n, line in ((200, 0), (201, 1)):  # from where on the default floor does something
-        assert Ecdf(np.arange(n), [0.0]).threshold(query).tolist() == [line]
+    for n, threshold in ((200, 0), (201, 1)):  # from where on the default floor does something
+        assert Ecdf(np.arange(n), [0.0]).threshold(query).tolist() == [threshold]
 
 
 @pytest.mark.parametrize("place", range(101))
@@ -358,8 +358,8 @@ def test_a_scored_sampler_and_its_score_make_a_rule():
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if name != "RankWindow"])
-def test_the_line_of_what_is_no_query_is_refused(name):
-    with pytest.raises(NaysayError, match=rf"^{name}(?:\.threshold)?: `query` must be a Query, got list\."):
+def test_the_threshold_of_what_is_no_query_is_an_error(name):
+    with pytest.raises(NaysayError, match=rf"^{name}\.threshold: `query` must be a Query, got list\."):
         RULES[name]().threshold([0])
 
 
@@ -373,10 +373,10 @@ TABLE = "`positive_scores` must be a function of the query, or a score for each 
     [
         (lambda: RankWindow(-1), "RankWindow: `skip` must be at least 0, got -1."),
         (lambda: RankWindow(2.0), "RankWindow: `skip` must be a whole number, got 2.0."),
-        (lambda: Absolute(math.nan), "Absolute: `high` must be one number, got nan."),
-        (lambda: Absolute(math.inf), "Absolute: `high` must be finite, got inf."),
-        (lambda: Margin(math.inf, OWN), "Margin: `margin` must be finite, got inf."),
-        (lambda: Margin("a", OWN), "Margin: `margin` must be one number, got 'a'."),
+        (lambda: Absolute(math.nan), "Absolute: `high` must be a finite number, got nan."),
+        (lambda: Absolute(math.inf), "Absolute: `high` must be a finite number, got inf."),
+        (lambda: Margin(math.inf, OWN), "Margin: `margin` must be a finite number, got inf."),
+        (lambda: Margin("a", OWN), "Margin: `margin` must be a finite number, got 'a'."),
         (lambda: Margin(0.1, None), f"Margin: {TABLE}, got object of shape ()."),
         (lambda: Margin(0.1, OWN[None]), f"Margin: {TABLE}, got float64 of shape (1, 3)."),
         (
@@ -385,16 +385,19 @@ TABLE = "`positive_scores` must be a function of the query, or a score for each 
             "got inf at row 1 (1 such row).",
         ),
         (lambda: ShareOfPositive([]), f"ShareOfPositive: {TABLE}, got float64 of shape (0,)."),
-        (lambda: ShareOfPositive(OWN, 0), "ShareOfPositive: `share` must be above 0 and at most 1, got 0.0."),
-        (lambda: ShareOfPositive(OWN, 1.05), "ShareOfPositive: `share` must be above 0 and at most 1, got 1.05."),
+        (lambda: ShareOfPositive(OWN, 0), "ShareOfPositive: `share` must be a number above 0 and at most 1, got 0."),
+        (
+            lambda: ShareOfPositive(OWN, 1.05),
+            "ShareOfPositive: `share` must be a number above 0 and at most 1, got 1.05.",
+        ),
         (lambda: Ecdf([], OWN), "Ecdf: `scores` must be at least one score, got none."),
         (
             lambda: Ecdf([0.5, 0.5], OWN),
             "Ecdf: `scores` must be of more than one value, got 2 times 0.5. Ranks among equal scores mean nothing.",
         ),
         (lambda: Ecdf([0.5, math.nan], OWN), "Ecdf: `scores` must be finite, got nan at row 1 (1 such row)."),
-        (lambda: Ecdf(KNOWN, OWN, beta=1.1), "Ecdf: `beta` must be at least 0 and at most 1, got 1.1."),
-        (lambda: Ecdf(KNOWN, OWN, floor=-0.1), "Ecdf: `floor` must be at least 0 and at most 1, got -0.1."),
+        (lambda: Ecdf(KNOWN, OWN, beta=1.1), "Ecdf: `beta` must be a number at least 0 and at most 1, got 1.1."),
+        (lambda: Ecdf(KNOWN, OWN, floor=-0.1), "Ecdf: `floor` must be a number at least 0 and at most 1, got -0.1."),
         (lambda: Ecdf(KNOWN, "abc"), f"Ecdf: {TABLE}, got <U3 of shape ()."),
         (lambda: lowest_scores([0, 1], [0.5]), "lowest_scores: `anchors` must be as long as its partners, got"),
         (lambda: lowest_scores([0, 3], [0.5, 1], 3), "lowest_scores: `anchors` must be between 0 and 2 (3 anchors)"),
@@ -436,26 +439,26 @@ def test_what_no_rule_can_be_asked(name):
         (
             [0.1, math.nan],
             [0, 1],
-            "`positive_scores` must be known for each anchor asked about, got nan at row 1 (1 such row). "
-            "An anchor without a labelled positive has no line; leave it out.",
+            "`positive_scores` must be known for each anchor of the query, got nan at row 1 (1 such row). "
+            "An anchor without a labelled positive has no threshold; leave it out.",
         ),
         (
             OWN,
             [[0, 0, 0]],
             "`query.anchors` must be of shape (B,), got shape (1, 3). "
-            "Triples have no table: pass a function of the query as positive_scores.",
+            "Triples have no table: pass a function of the query as `positive_scores`.",
         ),
         (
             lambda query: np.zeros((1, 1)),
             [0],
-            "`positive_scores` must be a function that answers with shape (1,), got shape (1, 1).",
+            "`positive_scores` must be a function that returns shape (1,), got shape (1, 1).",
         ),
         (
             lambda query: np.array([math.nan]),
             [0],
-            "`positive_scores` must be a function that answers with finite numbers, got nan at row 0 (1 such row).",
+            "`positive_scores` must be a function that returns finite numbers, got nan at row 0 (1 such row).",
         ),
-        (lambda query: ["a"], [0], "`positive_scores` must be a function that answers with numbers, got dtype <U1."),
+        (lambda query: ["a"], [0], "`positive_scores` must be a function that returns numbers, got dtype <U1."),
     ],
 )
 @pytest.mark.parametrize("rule", [lambda own: Margin(0.1, own), ShareOfPositive, lambda own: Ecdf(KNOWN, own)])
@@ -464,4 +467,5 @@ def test_a_positive_that_is_not_known_is_refused(rule, own, anchors, message):
     asking = ns.Negatives(np.zeros((len(anchors), 2), np.int64), scores=np.zeros((len(anchors), 2)))
     with pytest.raises(NaysayError) as caught:
         rule(own).suspicion(query, asking)
-    assert str(caught.value) == f"{type(rule(own)).__name__}: {message}"
+    caller, sentence = str(caught.value).split(": ", 1)
+    assert (caller.split(".")[0], sentence) == (type(rule(own)).__name__, message)

@@ -14,9 +14,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naysay.detectors import _score_cuts as score_cuts
-from naysay.detectors._score_cuts import cuts
-from naysay.detectors._threshold_text import number as in_digits
+from naysay.detectors._choose_quantiles import _Span, cuts
+from naysay.detectors._threshold_tables import number as in_digits
 from naysay.detectors.bands import Bands
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import choose_thresholds
@@ -175,15 +174,17 @@ def test_a_second_pass_makes_the_cuts_of_a_sketch_exact(scores, size, data):
         assert (cut.value, cut.at_least) == (expected, sum(score >= cut.value for score in array.tolist()))
 
 
-def test_what_a_second_pass_gathers_is_joined_on_the_way(monkeypatch):
-    monkeypatch.setattr(score_cuts, "_MANY", 3)
-    scores = np.random.default_rng(4).integers(0, 40, 2000) / 8
-    sketch = ScoreSketch(size=2)
+def test_a_second_pass_keeps_few_scores_also_where_many_are_equal():
+    rng = np.random.default_rng(4)
+    scores = np.where(rng.random(40_000) < 0.5, 0.5, rng.random(40_000))
+    sketch = ScoreSketch(size=512)
     sketch.update(scores)
-    found, _ = cuts(sketch, [300, 900], np.array_split(scores, 40), 0.0)
-    for number, cut in zip((300, 900), found, strict=True):
-        assert cut.value == plain_quantile(scores.tolist(), number)
-        assert cut.at_least == (scores >= cut.value).sum()
+    span, blocks = _Span(sketch, sketch.runs(), 12_000), np.array_split(scores, 40)
+    for block in blocks:
+        span.add(block)
+    assert sum(len(values) for values, _ in span.inside) <= 2 * (sketch.over + sketch.under) + 2 * len(blocks) < 4_000
+    assert sum(counts.sum() for _, counts in span.inside) > 19_000
+    assert span.cut().value == plain_quantile(scores.tolist(), 12_000)
 
 
 def test_ties_go_to_the_easier_side():
@@ -295,7 +296,7 @@ def test_a_long_stream_is_answered_by_the_sketch_which_says_so():
     scores = np.random.default_rng(1).standard_normal(1_100_000)
     found = choose_thresholds(block for block in np.array_split(scores, 9))
     assert 0 < found.rank_error <= 1e-5
-    assert found.notes[0].startswith("Thresholds and counts are of a sketch: a count may be wrong by ")
+    assert found.notes[0].startswith("Thresholds and counts come from a sketch: a count may be wrong by ")
     for cut, allowed in ((found.high, 1100), (found.low, 56_100)):
         assert abs((scores >= cut).sum() - allowed) <= 2 * found.rank_error * len(scores)
     sketch = ScoreSketch()
@@ -552,14 +553,14 @@ def test_notes_of_anchors_with_equal_scores():
         ),
         ([1.0], {"n_positives": -1}, "`n_positives` must be at least 0, got -1."),
         ([1.0], {"n_positives": 1.5}, "`n_positives` must be a whole number, got 1.5."),
-        ([1.0], {"false_share": 1.5}, "`false_share` must be from 0 to 1, got 1.5."),
-        ([1.0], {"hard_share": math.nan}, "`hard_share` must be one number, got nan."),
+        ([1.0], {"false_share": 1.5}, "`false_share` must be a number at least 0 and at most 1, got 1.5."),
+        ([1.0], {"hard_share": math.nan}, "`hard_share` must be a number at least 0 and at most 1, got nan."),
         (
             [1.0],
             {"false_share": 0.5, "hard_share": 0.6},
-            "`hard_share` must be at most 0.5, what false_share leaves, got 0.6.",
+            "`hard_share` must be at most 0.5, what `false_share` leaves, got 0.6.",
         ),
-        ([1.0], {"start_low": "a"}, "`start_low` must be one number, got 'a'."),
+        ([1.0], {"start_low": "a"}, "`start_low` must be a number, got 'a'."),
         ([1.0], {"scope": "anchors"}, "`scope` must be one of 'all', 'anchor', got 'anchors'. Did you mean 'anchor'?"),
         ([1.0], {"column": "a"}, "`column` must be left out, unless scores is a .parquet file, got 'a'."),
         ([1.0], {"grid": 3}, "`grid` must be (low values, high values), got 3."),
@@ -596,7 +597,7 @@ def test_notes_of_anchors_with_equal_scores():
         (
             np.arange(10.0),
             {"n_positives": 990},
-            "`false_share + hard_share` must be at most 0.01: negatives are 10 of 1000 pairs, got 0.051.",
+            "`hard_share` must be at most 0.01 with `false_share`, as negatives are 10 of 1000 pairs, got 0.051.",
         ),
         (
             [1.0, 2.0],
@@ -607,7 +608,7 @@ def test_notes_of_anchors_with_equal_scores():
             np.ones((2, 3)),
             {"scope": "anchor", "n_positives": [0, 3000]},
             "`hard_share` must be at most what the 3 negatives of an anchor can be of all its pairs, got room for 153 "
-            "at row 1 (1 such row). Lower the shares or n_positives.",
+            "at row 1 (1 such row). Lower the shares or `n_positives`.",
         ),
         (
             np.ones((2, 3)),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_search import candidates_from, check_counts, kept_ids
 
 import naysay as ns
-from naysay.detectors import Absolute, Bands, Calibrated, Combined, Duplicates, Margin, RankWindow
+from naysay.detectors import Absolute, Bands, Calibrated, Combined, Duplicates, Guide, Margin, RankWindow
 from naysay.errors import NaysayError
 from naysay.mining.judge import ask, judge, lines_of, rejudged, was_suspicious
 
@@ -94,6 +94,7 @@ def test_the_line_in_scores():
     assert lines_of(fitted, query).tolist() == [fitted.high] * 2
     assert lines_of({"one": fitted}, query).tolist() == [fitted.high] * 2
     assert lines_of(Combined({"one": Absolute(0.25)}), query).tolist() == [0.25] * 2
+    assert np.isnan(lines_of(Guide(lambda anchors, ids: ids, 0.5), query)).all()  # its threshold is not one of scores
     assert lines_of(Bands(0.1, 0.75), query).tolist() == [0.75] * 2
     assert lines_of(Margin(0.5, positive_scores=[0.5, np.nan, 1.5]), query).tolist() == [1.0, 0.0]
     assert np.isnan(lines_of(Duplicates(item_texts=["a"]), query)).all()

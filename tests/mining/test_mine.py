@@ -384,7 +384,7 @@ def test_another_line_without_another_search(monkeypatch):
     assert same(mined.rethreshold(alpha=0.2), expected)
     assert mined.rethreshold(alpha=0.2).rule == expected.rule
     assert same(mined.rethreshold(alpha=0.2).rethreshold(alpha=0.05), mined)
-    by_line = mined.rethreshold(mined.judge.line_at(0.2))
+    by_line = mined.rethreshold(mined.judge.threshold_at(0.2))
     assert (by_line.ids == expected.ids).all()
     assert by_line.rule.endswith("on.")
     assert np.isnan(by_line.thresholds).all()

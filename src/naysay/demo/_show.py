@@ -78,7 +78,7 @@ def print_choices(screen: Console, result: Any) -> None:
     line = result.found["Calibrated, by score"]
     tell(
         screen,
-        f"Threshold: {result.rule} It was drawn by the validation names; of the test names "
+        f"{result.rule} It was set by the validation names; of the test names "
         f"{result.let_through:.1%} score below it. It flags {line.flagged / line.slots:.0%} of the plain hard "
         f"negatives, and {_percent(line.precision)} of what it flags are duplicates. The judge here goes by text.",
         f"k: by a run with one random negative for each name, the labels have a separation of {howmany.separation:.2f} "

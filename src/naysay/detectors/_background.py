@@ -1,4 +1,4 @@
-"""What an anchor's scores are like when nothing is meant by them: the mean and deviation over random candidates."""
+"""The level of an anchor's scores: their mean and deviation over random candidates."""
 
 from __future__ import annotations
 
@@ -22,24 +22,28 @@ class Background:
     deviation: Floats
 
     def standardised(self, scores: Floats, anchors: NDArray[np.int64]) -> Floats:
-        """(s - mean) / deviation of each score, anchors (B,) for scores (B,) or (B, K)."""
+        """(s - mean) / deviation of each score, for anchors (B,) and scores (B,) or (B, K)."""
         mean, deviation = self.of(anchors)
         shape = (len(anchors),) + (1,) * (scores.ndim - 1)
         return np.asarray((scores - mean.reshape(shape)) / deviation.reshape(shape))
 
     def of(self, anchors: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """The numbers of these anchors, each (B,); refused for an anchor that has none."""
+        """Mean and deviation of these anchors, (B,) each. An anchor without a background is an error."""
         check_range("anchors", anchors, len(self.mean), "anchors with a background")
         return self.mean[anchors], self.deviation[anchors]
 
 
-def read_background(given: Any) -> Background:
+def read_background(given: Any, *, standardise: bool) -> Background | None:
     """A table by anchor id, of scores (n_anchors, m) of random candidates, or a tuple (mean, deviation).
 
-    The deviation of m scores divides by m - 1.
+    It must be given if and only if scores are standardised. The deviation of m scores divides by m - 1.
     """
-    if isinstance(given, Background):
-        return given
+    if (given is None) == standardise:
+        rule = "given for standardise=True" if standardise else "left out without standardise=True"
+        advice = "" if standardise else "Make it Calibrated(alpha, standardise=True) to use it."
+        raise_invalid("background", rule, None if given is None else type(given).__name__, advice)
+    if given is None:
+        return None
     if isinstance(given, tuple):
         if len(given) != 2:
             raise_invalid("background", "a pair (mean, deviation)", f"a tuple of {len(given)}")

@@ -1,4 +1,4 @@
-"""Scores in blocks: a pass over them, a little at a time, checked on the way."""
+"""Scores in blocks: one pass over them, checked on the way, and thresholds in their precision."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, raise_invalid
 
-BLOCK = 1 << 18  # scores: a block and its keys stay in the processor's cache
+BLOCK = 1 << 18  # scores: a block stays in the processor's cache
 SHAPES = "of shape (n,) or (anchors, n)"
 Scores = NDArray[Any]
-Seen = Callable[[int], object]
+OnRows = Callable[[int], object]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreBlocks:
-    """Where scores are read from.
+    """A source of scores.
 
     Args:
-        read: A fresh pass: arrays (n,) or (anchors, n), not yet checked.
-        again: Whether a second pass gives the same scores.
-        rows: How many rows a pass has, or None if nobody knows.
-        seen: Called with the number of rows after each array, for a progress bar.
+        read: Starts a pass over arrays (n,) or (anchors, n), not yet checked.
+        rereadable: Whether a second pass gives the same scores.
+        rows: The number of rows of a pass, or None if it is unknown.
+        on_rows: Called with the number of rows of each array after it was used, for a progress bar.
     """
 
     read: Callable[[], Iterator[Any]]
-    again: bool
+    rereadable: bool
     rows: int | None
-    seen: Seen | None = None
+    on_rows: OnRows | None = None
 
     def arrays(self) -> Iterator[Scores]:
-        """The arrays of a pass: floats of one precision, finite; whole numbers become float64."""
+        """Yield the arrays of a pass: finite floats of one precision. Whole numbers become float64."""
         start, dtype = 0, None
         for given in self.read():
             array = _floats(given)
@@ -47,11 +47,11 @@ class ScoreBlocks:
             _check_finite(array, start, self.rows)
             yield array
             start += len(array)
-            if self.seen is not None:
-                self.seen(len(array))
+            if self.on_rows is not None:
+                self.on_rows(len(array))
 
     def flat(self) -> Iterator[Scores]:
-        """The same as (n,), at most BLOCK scores at a time."""
+        """Yield the scores of a pass as (n,), at most BLOCK at a time."""
         for array in self.arrays():
             scores = array.reshape(-1)
             for start in range(0, len(scores), BLOCK):
@@ -59,7 +59,7 @@ class ScoreBlocks:
 
 
 def plain_scores(given: Any) -> Scores:
-    """An array as NumPy has it, of any shape and dtype; masked values, which NumPy would count, are refused."""
+    """Return scores as a NumPy array of any shape and dtype. Masked values, which NumPy would count, are an error."""
     if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
         got = f"{np.count_nonzero(given.mask)} of {given.size} masked"
         raise_invalid("scores", "without masked values", got, "Pass scores.compressed() for the others.")
@@ -75,17 +75,14 @@ def first_slot(values: Scores, bad: NDArray[np.bool_], start: int = 0) -> str:
     return f"{values[(row, *slot)]} at row {start + row}{place} ({rows} such row{'s' if rows > 1 else ''})"
 
 
-def sliced(array: Any, seen: Seen | None) -> ScoreBlocks:
-    """An array in memory or in a file, in blocks of rows; what is no array of rows goes on to be refused."""
-    if array.ndim not in (1, 2):
-        return ScoreBlocks(lambda: iter([array]), again=True, rows=None, seen=seen)
-    step = max(1, BLOCK // max(1, int(np.prod(array.shape[1:]))))
-    starts = range(0, len(array), step)
-    return ScoreBlocks(lambda: (array[s : s + step] for s in starts), again=True, rows=len(array), seen=seen)
+def rounded(values: Any, dtype: np.dtype[Any]) -> Scores:
+    """Thresholds in the precision of the scores, to the nearest: as NumPy and torch compare an array with a number."""
+    with np.errstate(over="ignore"):  # beyond the largest float16 comes infinity, which no score reaches
+        return np.asarray(values, np.float64).astype(dtype)
 
 
 def _floats(given: Any) -> Scores:
-    """One array of a pass, checked but for its values."""
+    """One array of a pass as floats. Its values are not yet checked."""
     array = plain_scores(given)
     if array.ndim not in (1, 2):
         advice = "" if array.ndim else "Pass numbers as a list; a stream gives arrays."
@@ -97,11 +94,11 @@ def _floats(given: Any) -> Scores:
 
 
 def _check_finite(array: Scores, start: int, rows: int | None) -> None:
-    """Refuse NaN and infinity: the first bad score, and how many rows of its block have one."""
+    """Raise if a score is NaN or infinite."""
     bad = ~np.isfinite(array)
     if not bad.any():
         return
     got = first_slot(array, bad, start)
-    if rows != len(array):  # what comes after this block has not been looked at
+    if rows != len(array):  # later blocks have not been read
         got = f"{got[:-1]} in its block)"
     raise_invalid("scores", "finite", got, "Leave out pairs that have no score.")

@@ -1,4 +1,4 @@
-"""The slots a detector is asked about: their scores in NumPy, and its answer in the array type they came in."""
+"""From slots to suspicion: scores in NumPy, suspicion by a threshold, and the result in the slots' array type."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import raise_invalid
 from naysay.detectors._score_blocks import first_slot
+from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query, check_query
 
-# Every detector puts its own line here: a policy acts from this suspicion on, unless it is told another.
-LINE = 0.5
+# Every detector maps its own threshold to this suspicion. Policies act on slots at or above it by default.
+SUSPICION_THRESHOLD = 0.5
+UNDER = float(np.nextafter(np.float32(SUSPICION_THRESHOLD), np.float32(0)))  # below it, also if read in 32 bits
+_MAX_DISTANCE = 1e300  # the difference of two finite scores may be infinite, and infinity has no ratio
 
 
 def check_asked(query: object, negatives: object) -> None:
-    """Refuse what is no question: a query, and negatives of as many rows."""
+    """Raise unless these are a query, and negatives with as many rows."""
     check_query(query)
     if not isinstance(negatives, Negatives):
         raise_invalid("negatives", "Negatives", type(negatives).__name__, "Pass what a sampler answered.")
@@ -38,7 +41,7 @@ def filled_slots(negatives: Negatives) -> NDArray[np.bool_]:
 
 
 def slot_scores(negatives: Negatives) -> NDArray[np.float64]:
-    """(B, K) the scores of the slots as float64; NaN and infinity are refused where a slot is filled, 0 elsewhere."""
+    """(B, K) the scores of the slots as float64, 0 where a slot is empty. NaN and infinity elsewhere are an error."""
     if negatives.scores is None:
         advice = "Use a sampler that scores, or pass dataclasses.replace(negatives, scores=...)."
         raise_invalid("negatives.scores", "given", None, advice)
@@ -52,5 +55,31 @@ def slot_scores(negatives: Negatives) -> NDArray[np.float64]:
 
 def as_suspicion(values: NDArray[Any], negatives: Negatives) -> Array:
     """(B, K) values as suspicion: 0 where a slot is empty, in the array type and on the device of the negatives."""
-    found = np.where(filled_slots(negatives), values, 0.0)
-    return to_torch(found, negatives.ids.device) if is_torch(negatives.ids) else found
+    suspicion = np.where(filled_slots(negatives), values, 0.0)
+    return to_torch(suspicion, negatives.ids.device) if is_torch(negatives.ids) else suspicion
+
+
+def by_distance(scores: Floats, threshold: Floats) -> Floats:
+    """Suspicion by the distance of a score from its threshold: 0.5 + 0.5 d / (1 + |d|), d = score - threshold.
+
+    A score above the threshold gets at least 0.5. One equal to it gets the largest number below 0.5. To move the
+    threshold by d later, use 0.5 + 0.5 d / (1 + |d|) in place of 0.5. Shapes broadcast.
+    """
+    with np.errstate(over="ignore"):
+        distance = np.clip(scores - threshold, -_MAX_DISTANCE, _MAX_DISTANCE)
+    return on_its_side(0.5 + 0.5 * distance / (1 + np.abs(distance)), scores > threshold)
+
+
+def by_share(share: Floats, limit: Floats, flagged: NDArray[np.bool_]) -> Floats:
+    """Suspicion by a share u in [0, 1] with the threshold `limit`; `flagged` says on which side of it a slot is.
+
+    Below the limit u / (2 limit), above it 0.5 + 0.5 (u - limit) / (1 - limit). Shapes broadcast.
+    """
+    below = 0.5 * share / np.maximum(limit, np.finfo(np.float64).tiny)
+    above = 0.5 + 0.5 * (share - limit) / np.maximum(1 - limit, np.finfo(np.float64).tiny)
+    return on_its_side(np.where(share < limit, below, above), flagged)
+
+
+def on_its_side(suspicion: Floats, flagged: NDArray[np.bool_]) -> Floats:
+    """Suspicion clipped to at least 0.5 where `flagged` and below 0.5 elsewhere, whatever rounding does."""
+    return np.where(flagged, np.clip(suspicion, SUSPICION_THRESHOLD, 1.0), np.clip(suspicion, 0.0, UNDER))

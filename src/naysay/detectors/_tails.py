@@ -18,21 +18,21 @@ from naysay.checks import as_array, raise_invalid
 from naysay.detectors._intervals import Floats, effective_size, least_share, moments, most_share
 from naysay.detectors._score_blocks import first_slot
 
-# By how many of the positives they hold. Fixed beforehand, and each paid for in confidence: the lowest of many noisy
-# bounds would be too low.
+# Tails by the share of the positives that they hold. They are fixed beforehand, and the error is divided among them:
+# the lowest of many noisy bounds would be too low.
 _TAILS = (0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What was searched, and what is known to be positive.
+    """Scores of candidates and of known positives.
 
     Args:
-        candidates: (B, n), one candidate a row if they were given as (m,).
-        filled: (B, n) whether a slot holds one.
+        candidates: (B, n), or (m, 1) if they were given as (m,).
+        filled: (B, n) whether a slot holds a candidate.
         positives: (m,).
-        shape: Of the candidates as they were given.
-        size: How many there are.
+        shape: The shape of the candidates as they were given.
+        size: The number of candidates.
     """
 
     candidates: Floats
@@ -44,32 +44,32 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The bound on pi by one tail: its value, and what it stays below but for a chance of error."""
+    """The bound on pi by one tail: the estimate `value`, and its upper confidence limit `most`."""
 
     most: float
     value: float
 
 
 def lowest_bound(scores: Scores, error: float, *, representative_anchors: bool) -> Tail:
-    """The tail with the lowest bound on pi; all bounds hold at once but for a chance of `error`."""
+    """The tail with the lowest bound on pi. All bounds hold at once with probability 1 - error at least."""
     n = len(scores.positives)
     ordered = np.sort(scores.positives)[::-1]
-    held = sorted({round(share * n) for share in _TAILS} - {0})
-    each = error / (2 * len(held))
+    counts = sorted({round(share * n) for share in _TAILS} - {0})
+    each = error / (2 * len(counts))
     whole = scores.filled.sum(axis=1)
-    found = []
-    for count in held:
+    tails = []
+    for count in counts:
         part = ((scores.candidates >= ordered[count - 1]) & scores.filled).sum(axis=1)
         sums = moments(part, whole)
         share = float(sums[2] / sums[1])
         size = effective_size(sums, scores.size, each, representative_anchors=representative_anchors)
         most = most_share(share * size, size, each) if size else 1.0
-        found.append(Tail(most / least_share(count, n, each), share * n / count))
-    return min(found, key=lambda tail: tail.most)
+        tails.append(Tail(most / least_share(count, n, each), share * n / count))
+    return min(tails, key=lambda tail: tail.most)
 
 
 def read_scores(candidates: Any, positives: Any, mask: Any) -> Scores:
-    """Both kinds of scores as float64, refused unless finite, with something to tell apart."""
+    """Both kinds of scores as float64. They must be finite, and not all equal."""
     table = _numbers("candidates", candidates, (1, 2))
     known = _numbers("positives", positives, (1,))
     filled = np.ones(table.shape, bool) if mask is None else flags("mask", mask, table.shape)

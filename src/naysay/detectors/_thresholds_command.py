@@ -1,14 +1,14 @@
-"""The command `naysay thresholds`: read scores, choose, print, and write what was asked for."""
+"""The command `naysay thresholds`: read scores, choose thresholds, print and write them."""
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from naysay.checks import public, raise_invalid, with_option_names
-from naysay.detectors._grid_option import read_grid
+from naysay.checks import public, raise_invalid, shown, with_option_names
 from naysay.detectors._score_inputs import open_scores
 from naysay.detectors._thresholds_figure import figure
 from naysay.detectors._thresholds_show import as_json, print_thresholds
@@ -17,6 +17,8 @@ from naysay.detectors.thresholds import Thresholds, choose_thresholds
 from naysay.files import check_apart, check_target, write_whole
 from naysay.plots import as_picture, check_picture
 
+_MAX_VALUES = 100_000
+_RULE = "numbers separated by commas, or first:last:step"
 _OPTIONS = {
     "n_positives": "--positives",
     "false_share": "--false-share",
@@ -44,7 +46,10 @@ def thresholds(
     json: Path | None = None,
     console: Console | None = None,
 ) -> Thresholds:
-    """Choose thresholds for a file of scores; print, write, return. The file is read in blocks, a few times over."""
+    """Choose thresholds for a file of scores, print them, write --json and --plot, and return them.
+
+    The file is read in blocks, two or three times.
+    """
     out = console or Console()
     for parameter, path in (("--plot", plot), ("--json", json)):
         if path is not None:
@@ -87,3 +92,27 @@ def thresholds(
     if plot is not None:
         write_whole("--plot", plot, as_picture(figure(name, found, sketch), plot.suffix.lower()))
     return found
+
+
+def read_grid(option: str, text: str) -> list[float]:
+    """The values of a grid option. A range includes its last value; its steps are decimal, so 0.121 below is exact.
+
+    Example:
+        >>> read_grid("--low-grid", "0.12:0.123:0.001")
+        [0.12, 0.121, 0.122, 0.123]
+    """
+    is_range = ":" in text
+    try:
+        numbers = [Decimal(part.strip()) for part in text.split(":" if is_range else ",")]
+    except InvalidOperation:
+        raise_invalid(option, _RULE, shown(text))
+    if not all(number.is_finite() for number in numbers) or (is_range and len(numbers) != 3):
+        raise_invalid(option, _RULE, shown(text))
+    if not is_range:
+        return [float(number) for number in numbers]
+    first, last, step = numbers
+    if step <= 0 or last < first:
+        raise_invalid(option, "a range that rises by a step above 0", shown(text))
+    if (last - first) / step >= _MAX_VALUES:
+        raise_invalid(option, f"a range of at most {_MAX_VALUES} values", shown(text))
+    return [float(first + place * step) for place in range(int((last - first) / step) + 1)]

@@ -1,4 +1,4 @@
-"""Thresholds as one Vega-Lite specification: the scores in their bands, and the share of pairs above any score."""
+"""Thresholds as a Vega-Lite figure: the scores in their bands, and the share of pairs above any score."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from naysay.detectors._histogram import histogram
-from naysay.detectors._threshold_rows import chosen
-from naysay.detectors._threshold_text import number
+from naysay.detectors._thresholds_show import histogram, in_words, middle
 from naysay.detectors.bands import NAMES
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import Thresholds
@@ -19,7 +17,7 @@ Spec = dict[str, Any]
 
 
 def figure(name: str, found: Thresholds, sketch: ScoreSketch) -> Spec:
-    """Both panels, with a line at each threshold; thresholds of anchors are shown by their median."""
+    """Both panels, with a rule at each threshold. Thresholds of anchors are shown by their median."""
     cuts = middle(found)
     low, high = in_words(found)
     heading = f"low = {low}, high = {high}" + ", the median anchor's" * (found.scope == "anchor")
@@ -38,17 +36,6 @@ def figure(name: str, found: Thresholds, sketch: ScoreSketch) -> Spec:
             "view": {"stroke": "#cccccc"},
         },
     }
-
-
-def middle(found: Thresholds) -> tuple[float, float]:
-    """One low and one high to draw: the medians, where each anchor has its own."""
-    return float(np.median(found.low)), float(np.median(found.high))
-
-
-def in_words(found: Thresholds) -> tuple[str, str]:
-    """The same two as text."""
-    (low, high), (false, hard, _) = middle(found), chosen(found.table["low"], found.low)
-    return number(low, false + hard), number(high, false)
 
 
 def _axis(sketch: ScoreSketch) -> Spec:
@@ -86,7 +73,7 @@ def _scores(sketch: ScoreSketch, cuts: tuple[float, float]) -> Spec:
 
 
 def _shares(found: Thresholds, sketch: ScoreSketch, cuts: tuple[float, float]) -> Spec:
-    """The share of pairs at or above a score, and the two shares that were asked for."""
+    """The share of pairs at or above a score, with the two given shares as rules."""
     pairs = found.n_negatives + found.n_positives
     places = np.linspace(sketch.smallest, sketch.largest, _POINTS)
     values = [
@@ -94,7 +81,7 @@ def _shares(found: Thresholds, sketch: ScoreSketch, cuts: tuple[float, float]) -
         for score, count in zip(places.tolist(), sketch.at_least(places).tolist(), strict=True)
         if count
     ]
-    asked = [
+    given = [
         {"share": share} for share in (found.false_share, round(found.false_share + found.hard_share, 12)) if share > 0
     ]
     y = {"field": "share", "type": "quantitative", "title": "share of all pairs", "scale": {"type": "log"}}
@@ -105,11 +92,11 @@ def _shares(found: Thresholds, sketch: ScoreSketch, cuts: tuple[float, float]) -
         "encoding": {"x": {"field": "score", **_axis(sketch)}, "y": y},
     }
     budgets = {
-        "data": {"values": asked},
+        "data": {"values": given},
         "mark": {"type": "rule", "strokeDash": [5, 4], "color": "#767676"},
         "encoding": {"y": {"field": "share", "type": "quantitative"}},
     }
-    title = {"text": "Pairs at or above a score", "subtitle": "dashed: false, and false + hard, as asked for"}
+    title = {"text": "Pairs at or above a score", "subtitle": "dashed: the given shares, false and false + hard"}
     return {"title": title, "width": 380, "height": 260, "layer": [line, budgets, _rules(cuts)]}
 
 

@@ -1,36 +1,45 @@
-"""Thresholds on a terminal and as JSON: the choice, both tables, what they mean, the scores, and the next line."""
+"""Thresholds on a terminal and as JSON: the choice, how to use it, both tables, and a histogram of the scores."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
-from naysay.detectors._histogram import column_of, draw, histogram
-from naysay.detectors._threshold_rows import chosen
-from naysay.detectors._thresholds_figure import in_words, middle
+from naysay.detectors._threshold_tables import chosen, number
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import Thresholds
-from naysay.quantity._terminal import BLOCK, PLAIN
+from naysay.quantity._terminal import BLOCK, PLAIN, Marks
+from naysay.quantity._weight import Floats
 
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_HALVES = "    ####" + "#"  # ASCII has no part of a bar: from half a cell on it is a whole one
 _GUESS = (
-    "The shares are a guess about the data: how many negatives are false is not in their scores. Where scores of known "
-    "positives are at hand, they say more."
+    "The shares are a guess about the data: scores alone do not show how many negatives are false. Where scores of "
+    "known positives are available, use naysay.detectors.Calibrated instead."
 )
 
 
 def print_thresholds(name: str, found: Thresholds, sketch: ScoreSketch, console: Console) -> None:
-    """All that the command says; `name` says where the scores come from."""
+    """Print all that the command reports about the scores called `name`."""
     marks = BLOCK if console.encoding.startswith("utf") else PLAIN
-    safe = name.encode(console.encoding, "replace").decode(console.encoding)  # a file name may hold what it cannot show
+    safe = name.encode(console.encoding, "replace").decode(console.encoding)  # what the terminal can show
     low, high = middle(found)
     low_text, high_text = in_words(found)
     kind = " at the median anchor" if found.scope == "anchor" else ""
-    console.print(Text(f"low = {low_text}, high = {high_text}{kind}", style="bold"), Text(f"for {safe}"))
+    console.print(
+        Text(f"low = {low_text}, high = {high_text}{kind}", style="bold"), Text(f"for {safe}"), soft_wrap=True
+    )
+    use = "naysay.detectors.Bands(low, high) with the two arrays that --json writes"
+    if found.scope == "all":
+        use = f"naysay.detectors.Bands({low!r}, {high!r}), or naysay mine --judge bands:{low!r},{high!r}"
+    console.print(Text(f"Use: {use}"), soft_wrap=True)
     console.print()
     for line in str(found).splitlines():
         console.print(Text(line), soft_wrap=True)
@@ -52,24 +61,20 @@ def print_thresholds(name: str, found: Thresholds, sketch: ScoreSketch, console:
     console.print()
     for note in (*found.notes, _GUESS):
         console.print(Text(f"Note: {note}"))
-    console.print()
-    console.print(Text("Next:"))
-    given = f"{low!r}, {high!r}" if found.scope == "all" else "low, high"
-    console.print(Text(f"  bands = naysay.detectors.Bands({given})"), soft_wrap=True)
 
 
 def meaning(found: Thresholds) -> str:
-    """What the two thresholds do to the scores, in a sentence for each band."""
+    """How many pairs are in each band, a sentence each."""
     own = found.scope == "anchor"
     low, high = ("its anchor's low", "its anchor's high") if own else in_words(found)
     pairs = found.n_negatives + found.n_positives
     false, hard, easy = chosen(found.table["low"], found.low)
-    first = f"{false} ({100 * false / pairs:.3g} %) score at or above {high}: likely false negatives, to be left out or"
+    first = f"{false} ({100 * false / pairs:.3g} %) score at or above {high}: likely false negatives, to drop or"
     second = f"{hard} ({100 * hard / pairs:.3g} %) score from {low} {'up to there' if false else 'on'}: hard negatives."
     return " ".join(
         [
             f"Of {pairs} pairs,",
-            f"{first} looked at." if false else "none reaches high, so none is a likely false negative.",
+            f"{first} to check." if false else "none reaches high, so none is a likely false negative.",
             second if hard else "None is a hard negative.",
             f"The other {easy} negatives are easy." if false or hard else f"All {easy} negatives are easy.",
         ]
@@ -77,7 +82,7 @@ def meaning(found: Thresholds) -> str:
 
 
 def as_json(name: str, found: Thresholds) -> bytes:
-    """All that was found, as JSON; infinity, which JSON does not have, as a string."""
+    """The thresholds and tables as JSON; infinity, which JSON does not have, as a string."""
     whole = {
         "scores": name,
         "scope": found.scope,
@@ -102,3 +107,61 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return [_plain(part) for part in value.tolist()]
     return value if isfinite(value) else str(value)
+
+
+def middle(found: Thresholds) -> tuple[float, float]:
+    """The low and high to draw: the medians where each anchor has its own."""
+    return float(np.median(found.low)), float(np.median(found.high))
+
+
+def in_words(found: Thresholds) -> tuple[str, str]:
+    """The low and high to draw, as text."""
+    (low, high), (false, hard, _) = middle(found), chosen(found.table["low"], found.low)
+    return number(low, false + hard), number(high, false)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """Scores in bins of equal width: edges (b + 1,) that rise, and counts (b,)."""
+
+    edges: Floats
+    counts: NDArray[np.int64]
+
+
+def histogram(sketch: ScoreSketch, bins: int) -> Histogram:
+    """All scores of the sketch in `bins` bins, as exactly as it counts; the last bin includes its upper edge."""
+    low, high = sketch.smallest, sketch.largest
+    if low == high:
+        low, high = low - max(abs(low), 1) / 2, high + max(abs(high), 1) / 2
+    edges = np.linspace(low, high, bins + 1)
+    at_least = sketch.at_least(edges)
+    at_least[0], at_least[-1] = sketch.n, 0
+    return Histogram(edges, -np.diff(at_least))
+
+
+def column_of(shown: Histogram, value: float) -> int:
+    """The bin of a value, or the nearest bin if it is outside."""
+    return int(np.clip(np.searchsorted(shown.edges, value, side="right") - 1, 0, len(shown.counts) - 1))
+
+
+def draw(shown: Histogram, cuts: tuple[float, ...], *, height: int = 9, marks: Marks = BLOCK) -> list[str]:
+    """Rows of text: bars as high as the logarithm of the counts, a column at each cut, the axis, its ends and marks."""
+    parts = _HALVES if marks is PLAIN else _EIGHTHS
+    tall = np.log1p(shown.counts) / np.log1p(max(shown.counts.max(), 1)) * 8 * height
+    eighths = np.where(shown.counts > 0, np.maximum(np.round(tall), 4 if marks is PLAIN else 1), 0).astype(int)
+    places = [column_of(shown, cut) for cut in cuts]
+    labels = [f"{shown.counts.max()}", *[""] * (height - 1)]
+    margin = len(labels[0]) + 1
+    lines = []
+    for row, label in zip(range(height - 1, -1, -1), labels, strict=True):
+        cells = [parts[eighth] for eighth in np.clip(eighths - 8 * row, 0, 8).tolist()]
+        for place in places:
+            cells[place] = marks.side if cells[place] == " " else cells[place]
+        lines.append(f"{label:>{margin - 1}} {marks.side}{''.join(cells)}".rstrip())
+    left, right = number(float(shown.edges[0])), number(float(shown.edges[-1]))
+    below = [" "] * len(shown.counts)
+    for place in places:
+        below[place] = marks.best
+    lines.append(" " * margin + marks.corner + marks.floor * len(shown.counts))
+    lines.append(f"{' ' * margin} {left}{right:>{len(shown.counts) - len(left)}}")
+    return [*lines, f"{' ' * margin} {''.join(below)}".rstrip()]

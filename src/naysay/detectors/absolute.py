@@ -1,4 +1,4 @@
-"""Absolute: one score for all anchors, above which nothing is a negative."""
+"""Absolute: one threshold for all anchors."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import final
 
 import numpy as np
 
-from naysay.checks import check_number, public, raise_invalid
-from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
-from naysay.detectors._threshold import by_distance
+from naysay.checks import check_number, public
+from naysay.detectors._slots import as_suspicion, by_distance, check_asked, slot_scores
 from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query, check_query
 
@@ -16,19 +15,19 @@ from naysay.types import Array, Negatives, Query, check_query
 @final
 @public
 class Absolute:
-    """Suspect what scores above `high`, whoever the anchor is: TopK-Abs, or `max_score` of other miners.
+    """Suspect what scores above `high`, whatever the anchor: TopK-Abs, or `max_score` of other miners.
 
     Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - high, and just below 0.5 at d = 0.
 
-    The same number means other things for each encoder: cosines of one lie between 0.7 and 1, of another around 0.
-    `Calibrated` finds a line by labelled positives, `Bands` by how many pairs are above it.
+    The right number depends on the encoder: cosines of one lie between 0.7 and 1, of another around 0. `Calibrated`
+    finds a threshold by labelled positives, `choose_thresholds` by the share of pairs above it.
 
     Cost: O(1) a slot.
 
     Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
 
     Args:
-        high: The highest score that a negative may have; a score of exactly `high` is kept, as there.
+        high: The highest score that a negative may have. A score of exactly `high` is kept, as in the paper.
 
     Example:
         >>> import naysay as ns
@@ -38,10 +37,7 @@ class Absolute:
     """
 
     def __init__(self, high: float) -> None:
-        """Keep the line."""
-        self.high = check_number("high", high)
-        if not np.isfinite(self.high):
-            raise_invalid("high", "finite", self.high)
+        self.high = check_number("high", high, finite=True)
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
@@ -49,10 +45,9 @@ class Absolute:
         return np.full(len(query), self.high)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K): at least 0.5 where a score is above the line."""
+        """(B, K): at least 0.5 where a score is above `high`."""
         check_asked(query, negatives)
         return as_suspicion(by_distance(slot_scores(negatives), np.array(self.high)), negatives)
 
     def __repr__(self) -> str:
-        """The line."""
         return f"Absolute(high={self.high:g})"

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import as_floats, check_all, check_range, public, raise_invalid, whole_numbers
-from naysay.detectors._score_blocks import first_slot, plain_scores
-from naysay.detectors._score_keys import rounded
+from naysay.detectors._score_blocks import first_slot, plain_scores, rounded
 from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
 from naysay.types import Array, Negatives, Query
 
@@ -33,8 +32,8 @@ class Bands:
     Cost: O(1) a score.
 
     Args:
-        low: Numbers, or (n_anchors,) each: an anchor's own thresholds. low <= high; infinity closes a band.
-        high: Numbers, or (n_anchors,) each: an anchor's own thresholds. low <= high; infinity closes a band.
+        low: The threshold of hard negatives: a number, or (n_anchors,) with a threshold for each anchor.
+        high: The threshold of false negatives, in the shape of `low` and nowhere below it. Infinity means none.
 
     Example:
         >>> Bands(0.2, 0.6).flag([0.1, 0.2, 0.5, 0.6]).tolist()
@@ -45,7 +44,7 @@ class Bands:
     high: Any
 
     def __post_init__(self) -> None:
-        """Refuse NaN, a low above its high, and shapes that differ."""
+        """Check both thresholds, and make them read-only."""
         low, high = (as_floats(name, value) for name, value in (("low", self.low), ("high", self.high)))
         if low.ndim > 1 or low.shape != high.shape:
             raise_invalid("low", "a number like high, or (n_anchors,) like high", f"shapes {low.shape}, {high.shape}")
@@ -55,11 +54,17 @@ class Bands:
             object.__setattr__(self, name, value if value.ndim else value.item())
 
     def flag(self, scores: Array, anchors: Array = None) -> Array:
-        """The band of each score: int8 of its shape, in its array type.
+        """The band of each score.
 
         Args:
-            scores: Any shape; with thresholds of anchors, a row for each anchor.
-            anchors: (B,) ids of the rows, for thresholds of anchors; all anchors in order if it is left out.
+            scores: Any shape. With thresholds for each anchor, a row for each anchor.
+            anchors: (B,) ids of the rows, with thresholds for each anchor. By default all anchors in order.
+
+        Returns:
+            0 easy, 1 hard, 2 false: int8 in the shape and array type of `scores`.
+
+        Raises:
+            NaysayError: If a score is NaN or no number, or rows and anchors do not fit.
         """
         if is_torch(scores):
             torch = need_torch()
@@ -84,12 +89,12 @@ class Bands:
         return np.add(values >= low, values >= high, dtype=np.int8)
 
     def count(self, scores: Array, anchors: Array = None) -> dict[str, int]:
-        """How many scores are easy, hard and false."""
+        """The number of easy, hard and false scores."""
         flags = np.asarray(to_numpy(self.flag(scores, anchors)))
         return dict(zip(NAMES, np.bincount(flags.ravel(), minlength=3).tolist(), strict=True))
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K): 1 for slots that score at or above `high`, 0 for others and for empty ones."""
+        """(B, K): 1 for slots that score at or above `high`, else 0. Empty slots are 0."""
         check_asked(query, negatives)
         scores = slot_scores(negatives)
         anchors = query.anchors if np.ndim(self.high) else None
@@ -100,7 +105,7 @@ class Bands:
         return as_suspicion((scores >= high).astype(np.float64), negatives)
 
     def _thresholds(self, name: str, shape: tuple[int, ...], anchors: Array) -> NDArray[np.float64]:
-        """`low` or `high` so that it broadcasts with scores of `shape`."""
+        """The `low` or `high` that broadcasts with scores of `shape`."""
         values: NDArray[np.float64] = np.asarray(getattr(self, name))
         if values.ndim == 0:
             if anchors is not None:

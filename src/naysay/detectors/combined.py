@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.detectors._slot_truth import suspicion_of
-from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots
+from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked, filled_slots
 from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
@@ -47,7 +47,7 @@ class Judgement:
         """The names of the detectors, in order."""
         return tuple(self.parts)
 
-    def flags(self, threshold: float = LINE) -> dict[str, int]:
+    def flags(self, threshold: float = SUSPICION_THRESHOLD) -> dict[str, int]:
         """Count the slots that each detector flags by itself. A slot that two detectors flag counts for both."""
         return {name: int(np.count_nonzero(part >= threshold)) for name, part in self.parts.items()}
 

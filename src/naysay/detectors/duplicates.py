@@ -11,9 +11,8 @@ from naysay._rows import frozen
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
 from naysay.detectors._duplicate_tables import KnownRows, Table, references, text_table, vector_table
-from naysay.detectors._slots import as_suspicion, check_asked
+from naysay.detectors._slots import as_suspicion, check_asked, on_its_side
 from naysay.detectors._text_hash import read_texts
-from naysay.detectors._threshold import on_its_side
 from naysay.kernels import duplicates as kernels
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import check_ids

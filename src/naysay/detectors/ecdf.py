@@ -1,4 +1,4 @@
-"""Ecdf: how a score ranks among those of all positives, against how the anchor's own positive ranks."""
+"""Ecdf: the rank of a score among those of all positives, against the rank of the anchor's own positive."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_number, public, raise_invalid
-from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
-from naysay.detectors._threshold import by_share
+from naysay.detectors._slots import as_suspicion, by_share, check_asked, slot_scores
 from naysay.detectors.positive_scores import finite_scores, read_positive_scores, scores_of_positives
 from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query
@@ -18,30 +17,30 @@ from naysay.types import Array, Negatives, Query
 @final
 @public
 class Ecdf:
-    """Suspect what scores above a low positive: the highest of all positives that ranks max(beta u(s+), floor) or less.
+    """Suspect what scores above the highest of all positives that ranks max(beta u(s+), floor) or less.
 
-    u(s) is the share of the positives that score below s: 0 for the lowest of them, 1 for the highest, in between along
-    straight lines. Units of the score play no part. The line is the positive's score at place floor(p (n - 1)), from 0,
-    of the ascending scores, p = max(beta u(s+), floor): the highest one that ranks p or less. A score on the line is
-    kept. Suspicion is u / (2 p') up to p', the line's own rank, and 0.5 + 0.5 (u - p') / (1 - p') above it.
+    u(s) is the share of the positives that score below s: 0 for the lowest, 1 for the highest, interpolated linearly.
+    So units of the score play no part. The threshold is the positive's score at place floor(p (n - 1)), from 0, of the
+    ascending scores, p = max(beta u(s+), floor). A score equal to the threshold is kept. Suspicion is u / (2 p') up to
+    p', the threshold's own rank, and 0.5 + 0.5 (u - p') / (1 - p') above it.
 
-    The line is never between two positives, as in the code below: a score right above it is flagged although its own u
-    may still be p or less. With fewer than 1 + 1 / p positives it is the lowest of all: below 201 of them the default
-    floor does nothing.
+    The threshold is always the score of a positive, as in the code below: a score right above it is flagged although
+    its own u may be p or less. With fewer than 1 + 1 / p positives it is the lowest of all: below 201 of them the
+    default floor has no effect.
 
-    It has `Calibrated`'s idea without its promise: beta and floor are chosen by hand, positives of one anchor count as
-    if they were independent, and a finite n is taken for all positives there are. `floor` plays the part of alpha.
+    It is similar to `Calibrated`, but without a bound: beta and floor are chosen by hand, positives of one anchor count
+    as if they were independent, and the n positives as if they were all there are. `floor` corresponds to alpha.
 
     Cost: a sort of n scores; O(log n) a slot.
 
-    github.com/jansowa/mine-hard-negatives, 2026, for scores of a cross-encoder; beta, floor and the line are its own.
+    github.com/jansowa/mine-hard-negatives, 2026, for scores of a cross-encoder: beta, floor and threshold are from it.
 
     Args:
         scores: (n,) the scores of all labelled positives.
-        positive_scores: S+: a function of the query -> (B,), or (n_anchors,) the lowest score of each anchor's
-            positives.
-        beta: How high a negative may rank: `beta` as a share of its own positive's rank, `floor` in any case.
-        floor: How high a negative may rank: `beta` as a share of its own positive's rank, `floor` in any case.
+        positive_scores: The scores s+: a function of the query -> (B,), or (n_anchors,) the lowest score of each
+            anchor's positives.
+        beta: How high a negative may rank, as a share of its own positive's rank.
+        floor: How high a negative may rank in any case.
 
     Example:
         >>> import naysay as ns
@@ -51,15 +50,12 @@ class Ecdf:
     """
 
     def __init__(self, scores: Any, positive_scores: Any, beta: float = 0.01, floor: float = 0.005) -> None:
-        """Sort the scores."""
         known = finite_scores("scores", scores)
         if known.min() == known.max():
             advice = "Ranks among equal scores mean nothing."
             raise_invalid("scores", "of more than one value", f"{len(known)} times {known[0]:g}", advice)
-        self.beta, self.floor = (check_number(name, value) for name, value in (("beta", beta), ("floor", floor)))
-        for name, value in (("beta", self.beta), ("floor", self.floor)):
-            if not 0 <= value <= 1:
-                raise_invalid(name, "at least 0 and at most 1", value)
+        self.beta = check_number("beta", beta, at_least=0, at_most=1)
+        self.floor = check_number("floor", floor, at_least=0, at_most=1)
         self.positive_scores = read_positive_scores(positive_scores)
         self._scores, self._ranks = np.sort(known), np.arange(len(known)) / (len(known) - 1)
 
@@ -72,7 +68,7 @@ class Ecdf:
         return np.asarray(self._scores[self._place(query)])
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K): at least 0.5 where a score ranks above the row's line."""
+        """(B, K): at least 0.5 where a score ranks above the row's threshold."""
         check_asked(query, negatives)
         scores = slot_scores(negatives)
         place = self._place(query)[:, None]
@@ -80,10 +76,9 @@ class Ecdf:
         return as_suspicion(by_share(self.rank(scores), self._ranks[place], flagged), negatives)
 
     def _place(self, query: Query) -> NDArray[np.int64]:
-        """(B,) which of the ascending scores is the line of each row: the last that ranks no higher than allowed."""
+        """(B,) the place of each row's threshold among the ascending scores: the last that ranks low enough."""
         own = self.rank(scores_of_positives(self.positive_scores, query))
         return np.searchsorted(self._ranks, np.maximum(self.beta * own, self.floor), side="right") - 1
 
     def __repr__(self) -> str:
-        """The settings."""
         return f"Ecdf({len(self._scores):,} scores, beta={self.beta:g}, floor={self.floor:g})"

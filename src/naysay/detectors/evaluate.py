@@ -17,7 +17,7 @@ from naysay.detectors._intervals import (
     moments,
 )
 from naysay.detectors._slot_truth import Truth, slot_truth, suspicion_of
-from naysay.detectors._slots import LINE, check_asked
+from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked
 from naysay.detectors.reliability import Reliability, bin_sums, reliability
 from naysay.types import Detector, Negatives, Query
 
@@ -124,7 +124,7 @@ class Scoreboard:
     def __init__(
         self,
         *,
-        threshold: float = LINE,
+        threshold: float = SUSPICION_THRESHOLD,
         bins: int = 10,
         confidence: float = CONFIDENCE,
         representative_anchors: bool = True,
@@ -219,7 +219,7 @@ def evaluate(
     negatives: Negatives,
     truth: Truth,
     *,
-    threshold: float = LINE,
+    threshold: float = SUSPICION_THRESHOLD,
     bins: int = 10,
     confidence: float = CONFIDENCE,
     representative_anchors: bool = True,

@@ -23,9 +23,15 @@ from naysay.detectors._pairs import (
     slot_pairs,
 )
 from naysay.detectors._slot_truth import suspicion_of
-from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots, slot_scores
+from naysay.detectors._slots import (
+    SUSPICION_THRESHOLD,
+    as_suspicion,
+    check_asked,
+    filled_slots,
+    on_its_side,
+    slot_scores,
+)
 from naysay.detectors._states import check_state, joined_states, split_states, whole_of_state
-from naysay.detectors._threshold import on_its_side
 from naysay.samplers._partner import partners
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
@@ -165,7 +171,9 @@ class Guide:
         rows, slots, places = rows[scored], slots[scored], places[scored]
         guided = self._guided(scores[places[:, 0]], None if self.margin is None else scores[places[:, 1]])
         if self.first is not None:
-            self.n_changed += int(np.count_nonzero((guided >= LINE) != (suspicion[rows, slots] >= LINE)))
+            self.n_changed += int(
+                np.count_nonzero((guided >= SUSPICION_THRESHOLD) != (suspicion[rows, slots] >= SUSPICION_THRESHOLD))
+            )
         suspicion[rows, slots] = guided
         self._cache.trim(self.cache_size)
         return as_suspicion(suspicion, negatives)
@@ -176,7 +184,7 @@ class Guide:
             return np.zeros(negatives.shape), np.zeros(negatives.shape)
         if isinstance(self.first, Detector):
             suspicion = suspicion_of("first", self.first, query, negatives)
-            return suspicion, np.abs(suspicion - LINE)
+            return suspicion, np.abs(suspicion - SUSPICION_THRESHOLD)
         scores = slot_scores(negatives)
         return _logistic(scores, self.first), np.abs(scores - self.first)
 

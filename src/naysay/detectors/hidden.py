@@ -14,7 +14,7 @@ from naysay.arrays import is_torch, to_numpy
 from naysay.checks import check_range, public, raise_invalid
 from naysay.detectors._intervals import CONFIDENCE, check_confidence, exact_interval
 from naysay.detectors._slot_truth import suspicion_of
-from naysay.detectors._slots import LINE, check_asked, query_rows
+from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked, query_rows
 from naysay.detectors.evaluate import check_threshold
 from naysay.detectors.hold_out import one_of_each
 from naysay.detectors.share import Share
@@ -41,7 +41,7 @@ def hidden_positives(
     negatives: Negatives | None = None,
     score: Score | None = None,
     embed: Callable[[Array], Array] | None = None,
-    threshold: float = LINE,
+    threshold: float = SUSPICION_THRESHOLD,
     confidence: float = CONFIDENCE,
 ) -> Share:
     """Estimate the mean true positive rate (MTPR) of a detector from known positives alone.

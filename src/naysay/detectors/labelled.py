@@ -14,9 +14,8 @@ from naysay.checks import as_array, check_bool, check_number, first_bad, public,
 from naysay.detectors._grouped_logistic import GroupedLogistic, fit_grouped
 from naysay.detectors._pairs import OfPairs, check_each, numbers_of, pair_name, slot_pairs
 from naysay.detectors._slot_truth import Truth, slot_truth
-from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
+from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, on_its_side, slot_scores
 from naysay.detectors._states import check_state
-from naysay.detectors._threshold import on_its_side
 from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query, anchor_ids
 

@@ -1,4 +1,4 @@
-"""LearnedQuantile: a line for each anchor that follows a quantile of its negatives while the model trains."""
+"""LearnedQuantile: a threshold for each anchor that follows a quantile of its negatives during training."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
-from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
-from naysay.detectors._threshold import by_distance
+from naysay.detectors._slots import as_suspicion, by_distance, check_asked, filled_slots, slot_scores
 from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query, anchor_ids, check_query
 
@@ -32,22 +31,23 @@ _SLACK = 0.01  # of the width of the bounds: cosines of half precision are off b
 @final
 @public
 class LearnedQuantile:
-    """Suspect the top `alpha` of each anchor's negatives, over all that it ever meets: GloFND.
+    """Suspect the top `alpha` of each anchor's negatives over the whole run: GloFND.
 
-    Once a step `observe` moves the line of each anchor of the batch down the slope of the pinball loss, whose lowest
-    point is the (1 - alpha)-quantile:
+    Once a step `observe` moves the threshold c of each anchor of the batch by Adam on the pinball loss, whose minimum
+    is the (1 - alpha)-quantile:
 
-        g = alpha - share of the anchor's slots with s > line
+        g = alpha - share of the anchor's slots with s > c
         m = decay_1 m + (1 - decay_1) g,  v = decay_2 v + (1 - decay_2) g^2
-        line = line - rate * (m / (1 - decay_1^t)) / (sqrt(v / (1 - decay_2^t)) + 1e-8), then within the bounds
+        c = c - rate * (m / (1 - decay_1^t)) / (sqrt(v / (1 - decay_2^t)) + 1e-8), then clipped to the bounds
 
-    t counts how often the anchor was seen. Rows of one anchor are one observation; rows without a negative are none.
-    A score on the line is kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - line, and just below 0.5 at d = 0.
+    t is the number of steps with this anchor. Rows of one anchor are one observation; rows without a negative are
+    skipped. A score equal to the threshold is kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - c, and just below 0.5
+    at d = 0.
 
-    Pass `observe` what the sampler answered, before a policy takes suspects out: a quantile of what is left over would
-    sink for ever (`Judged.observe` sees to it). alpha is a guess: every anchor loses that share, whether it has false
-    negatives or not. With K slots a row, shares below 1 / K are seen only over many steps; a line moves by about `rate`
-    at first, so it needs (distance / rate) observations of its anchor to come down, and then trembles by about as much.
+    Pass `observe` what the sampler returned, before a policy drops suspects: the quantile of what is left would keep
+    sinking (`Judged.observe` does it right). alpha is a guess: every anchor loses that share, whether it has false
+    negatives or not. With K slots a row, shares below 1 / K take many steps to learn. A threshold moves by about `rate`
+    a step, so it needs (distance / rate) observations of its anchor to come down, and then varies by about `rate`.
 
     Cost: O(B K) a step, whatever the number of anchors; four numbers for each anchor.
 
@@ -57,12 +57,12 @@ class LearnedQuantile:
     one counts.
 
     Args:
-        n_anchors: How many anchors there are; each has a line of its own.
-        alpha: The share of an anchor's negatives that is taken for false.
-        rate: How far a line moves in a step.
-        decay: Of the two running means of Adam.
-        bounds: The range of the scores, where lines stay; they start at the upper end, where nothing is suspected.
-        start: The step from which on it learns and answers; before, suspicion is 0.
+        n_anchors: The number of anchors. Each has its own threshold.
+        alpha: The share of an anchor's negatives that is taken to be false.
+        rate: The step size of the thresholds.
+        decay: The decay of the two running means of Adam.
+        bounds: The range of the scores and thresholds. Thresholds start at the upper end, where nothing is suspected.
+        start: The first step at which it learns. Before, suspicion is 0.
 
     Example:
         >>> import naysay as ns
@@ -84,14 +84,9 @@ class LearnedQuantile:
         bounds: tuple[float, float] = (-1.0, 1.0),
         start: int = 0,
     ) -> None:
-        """All lines at the upper bound."""
         self.n_anchors = check_whole("n_anchors", n_anchors, 1)
-        self.alpha = check_number("alpha", alpha)
-        if not 0 < self.alpha < 1:
-            raise_invalid("alpha", "above 0 and below 1", self.alpha)
-        self.rate = check_number("rate", rate)
-        if not 0 < self.rate < np.inf:
-            raise_invalid("rate", "finite and above 0", self.rate)
+        self.alpha = check_number("alpha", alpha, above=0, below=1)
+        self.rate = check_number("rate", rate, above=0, finite=True)
         self.decay, self.bounds = _pair("decay", decay), _pair("bounds", bounds)
         if not all(0 <= one < 1 for one in self.decay):
             raise_invalid("decay", "two numbers of at least 0 and below 1", shown(decay))
@@ -104,12 +99,12 @@ class LearnedQuantile:
 
     @property
     def thresholds(self) -> Floats:
-        """(n_anchors,) the line of each anchor."""
+        """(n_anchors,) the threshold of each anchor."""
         return self._thresholds.copy()
 
     @property
     def seen(self) -> NDArray[np.int64]:
-        """(n_anchors,) how often each anchor was observed."""
+        """(n_anchors,) the number of observations of each anchor."""
         return self._seen.copy()
 
     def threshold(self, query: Query) -> Floats:
@@ -118,16 +113,23 @@ class LearnedQuantile:
         return self._thresholds[self._anchors(query)]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K): at least 0.5 where a score is above its anchor's line; 0 before `start`."""
+        """(B, K): at least 0.5 where a score is above its anchor's threshold; 0 before `start`."""
         check_asked(query, negatives)
         anchors, scores = self._anchors(query), self._scores(negatives)
         found = by_distance(scores, self._thresholds[anchors][:, None])
         return as_suspicion(found if query.step >= self.start else np.zeros(scores.shape), negatives)
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
-        """Move the lines of the query's anchors by the scores of their negatives, once a step.
+        """Move the thresholds of the query's anchors by the scores of their negatives, once a step.
 
-        `positive_scores` and `vectors` are what every part that learns is told; it has no use for them.
+        Args:
+            query: The query of the batch.
+            negatives: What the sampler returned, with scores.
+            positive_scores: Ignored. Every part that learns takes it.
+            vectors: Ignored, likewise.
+
+        Raises:
+            NaysayError: If scores are missing or outside the bounds, or an anchor is out of range.
         """
         check_asked(query, negatives)
         anchors, scores = self._anchors(query), self._scores(negatives)
@@ -141,7 +143,7 @@ class LearnedQuantile:
         self._step(who, self.alpha - np.bincount(place, above, len(who)) / slots)
 
     def _step(self, who: NDArray[np.int64], slope: Floats) -> None:
-        """One step of Adam for the lines of these anchors, each of them once."""
+        """One step of Adam for the thresholds of these anchors, each of them once."""
         one, two = self.decay
         self._seen[who] += 1
         self._first[who] = one * self._first[who] + (1 - one) * slope
@@ -160,26 +162,26 @@ class LearnedQuantile:
         return anchors
 
     def _scores(self, negatives: Negatives) -> Floats:
-        """(B, K) scores within the bounds, 0 where a slot is empty; refused beyond the rounding of half precision."""
+        """(B, K) scores clipped to the bounds, 0 where a slot is empty. More than rounding outside is an error."""
         low, high = self.bounds
         slack = _SLACK * (high - low)
         scores = slot_scores(negatives)
         bad = ((scores < low - slack) | (scores > high + slack)) & filled_slots(negatives)
         if bad.any():
             worst = scores[np.arange(len(bad)), bad.argmax(axis=1)]
-            advice = "Lines stay within the bounds; pass bounds=(lowest, highest) for scores that are no cosines."
+            advice = "Pass `bounds`, (lowest, highest), for scores that are no cosines."
             raise_invalid("negatives.scores", f"between {low:g} and {high:g}", first_bad(worst, bad), advice)
         return np.clip(scores, low, high)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that the next answer depends on but the settings."""
-        held = (self._thresholds, self._first, self._second)
-        return {**{name: part.copy() for name, part in zip(_PARTS, held, strict=True)}, "seen": self._seen.copy()}
+        """All that was learnt. Settings are not in it."""
+        parts = (self._thresholds, self._first, self._second)
+        return {**{name: part.copy() for name, part in zip(_PARTS, parts, strict=True)}, "seen": self._seen.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` gave; refused, with nothing changed, if it is of other anchors or bounds."""
+        """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit."""
         if not isinstance(state, Mapping) or not {*_PARTS, "seen"} <= set(state):
-            raise_invalid("state", "what LearnedQuantile.state gave", shown(state))
+            raise_invalid("state", "what LearnedQuantile.state returned", shown(state))
         parts = [as_array(name, to_numpy(state[name])) for name in _PARTS]
         seen = whole_numbers("seen", to_numpy(state["seen"]))
         for name, part in zip((*_PARTS, "seen"), (*parts, seen), strict=True):
@@ -198,9 +200,8 @@ class LearnedQuantile:
         self._seen = seen.astype(np.int64)
 
     def __repr__(self) -> str:
-        """The settings and how much was seen."""
-        held = f"{np.count_nonzero(self._seen):,} of {self.n_anchors:,} anchors seen"
-        return f"LearnedQuantile({held}, alpha={self.alpha:g}, rate={self.rate:g}, start={self.start})"
+        seen = f"{np.count_nonzero(self._seen):,} of {self.n_anchors:,} anchors seen"
+        return f"LearnedQuantile({seen}, alpha={self.alpha:g}, rate={self.rate:g}, start={self.start})"
 
 
 def _pair(name: str, values: Any) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Margin and ShareOfPositive: a line below the score of the anchor's own positive."""
+"""Margin and ShareOfPositive: a threshold below the score of the anchor's own positive."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import check_number, public, raise_invalid
-from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
-from naysay.detectors._threshold import by_distance
+from naysay.checks import check_number, public
+from naysay.detectors._slots import as_suspicion, by_distance, check_asked, slot_scores
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
 from naysay.quantity._weight import Floats
 from naysay.types import Array, Negatives, Query
@@ -17,23 +16,24 @@ from naysay.types import Array, Negatives, Query
 @final
 @public
 class Margin:
-    """Suspect what comes closer to the positive than `margin`: s > s+ - margin (TopK-MarginPos, `absolute_margin`).
+    """Suspect what scores above s+ - margin, s+ the positive's score (TopK-MarginPos, `absolute_margin`).
 
-    A score on the line is kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - (s+ - margin), and just below 0.5 at
-    d = 0. An anchor whose positive is not known is refused.
+    A score equal to the threshold is kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - (s+ - margin), and just below
+    0.5 at d = 0. An anchor without a known positive is an error.
 
-    The margin has to suit the encoder: one that scores everything between 0.9 and 1 loses all its negatives to 0.05.
+    The right margin depends on the encoder: with one that scores everything between 0.9 and 1, a margin of 0.05 drops
+    nearly all negatives.
 
     Cost: O(1) a slot.
 
     Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
 
     Args:
-        margin: How far below its anchor's positive a negative has to stay, in units of the score; below 0 it may
-            score higher than the positive by that much: -0.1 is the mask of Qwen3's batches.
-        positive_scores: S+: a function of the query -> (B,), e.g. lambda query: score(query.anchors,
+        margin: How far a negative has to stay below its anchor's positive, in units of the score. With a negative
+            margin it may score higher by that much: -0.1 is the mask of Qwen3's batches.
+        positive_scores: The scores s+: a function of the query -> (B,), e.g. lambda query: score(query.anchors,
             query.positives); or (n_anchors,) the lowest score of each anchor's positives by id, as `lowest_scores`
-            makes it.
+            returns it.
 
     Example:
         >>> import naysay as ns
@@ -44,10 +44,7 @@ class Margin:
     """
 
     def __init__(self, margin: float, positive_scores: Any) -> None:
-        """Keep the margin, and where the positives' scores come from."""
-        self.margin = check_number("margin", margin)
-        if not np.isfinite(self.margin):
-            raise_invalid("margin", "finite", self.margin)
+        self.margin = check_number("margin", margin, finite=True)
         self.positive_scores = read_positive_scores(positive_scores)
 
     def threshold(self, query: Query) -> Floats:
@@ -55,13 +52,12 @@ class Margin:
         return scores_of_positives(self.positive_scores, query) - self.margin
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K): at least 0.5 where a score is above the row's line."""
+        """(B, K): at least 0.5 where a score is above the row's threshold."""
         check_asked(query, negatives)
         scores = slot_scores(negatives)
         return as_suspicion(by_distance(scores, self.threshold(query)[:, None]), negatives)
 
     def __repr__(self) -> str:
-        """The margin."""
         return f"Margin(margin={self.margin:g})"
 
 
@@ -70,22 +66,22 @@ class Margin:
 class ShareOfPositive:
     """Suspect what scores above a share of the positive's score: s > s+ - |s+| (1 - share) (TopK-PercPos).
 
-    For s+ >= 0 the line is share * s+. For s+ < 0 that product would lie *above* the positive, and keep candidates that
-    are closer than it; |s+| makes the line lie below it for either sign. A score on the line is kept. Suspicion is
-    0.5 + 0.5 d / (1 + |d|), d = s - line, and just below 0.5 at d = 0.
+    For s+ >= 0 the threshold is share * s+. For s+ < 0 that product would be *above* the positive, and keep candidates
+    that are closer than it; with |s+| the threshold is below it for either sign. A score equal to the threshold is
+    kept. Suspicion is 0.5 + 0.5 d / (1 + |d|), d = s - threshold, and just below 0.5 at d = 0.
 
-    A share of a score depends on where 0 is, which for an encoder means nothing. In `tests/detectors/test_rules.py`,
-    over five encoders, 95 % lets through from none to more than a third of unlabelled positives; `Calibrated` keeps
-    its bound on each.
+    A share of a score depends on where 0 is, which means nothing for an encoder. In `tests/detectors/test_rules.py`,
+    over five encoders, 95 % misses from none to more than a third of unlabelled positives; `Calibrated` keeps its bound
+    on each.
 
     Cost: O(1) a slot.
 
     Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
 
     Args:
-        positive_scores: S+: a function of the query -> (B,), or (n_anchors,) the lowest score of each anchor's
-            positives.
-        share: 0.95 is the default or the advice of every miner that has this rule; 1: what the positive scores.
+        positive_scores: The scores s+: a function of the query -> (B,), or (n_anchors,) the lowest score of each
+            anchor's positives.
+        share: 0.95 is the default or the advice of every miner that has this rule. 1 is the positive's own score.
 
     Example:
         >>> import naysay as ns
@@ -94,10 +90,7 @@ class ShareOfPositive:
     """
 
     def __init__(self, positive_scores: Any, share: float = 0.95) -> None:
-        """Keep the share, and where the positives' scores come from."""
-        self.share = check_number("share", share)
-        if not 0 < self.share <= 1:
-            raise_invalid("share", "above 0 and at most 1", self.share)
+        self.share = check_number("share", share, above=0, at_most=1)
         self.positive_scores = read_positive_scores(positive_scores)
 
     def threshold(self, query: Query) -> Floats:
@@ -106,11 +99,10 @@ class ShareOfPositive:
         return positive - np.abs(positive) * (1 - self.share)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K): at least 0.5 where a score is above the row's line."""
+        """(B, K): at least 0.5 where a score is above the row's threshold."""
         check_asked(query, negatives)
         scores = slot_scores(negatives)
         return as_suspicion(by_distance(scores, self.threshold(query)[:, None]), negatives)
 
     def __repr__(self) -> str:
-        """The share."""
         return f"ShareOfPositive(share={self.share:g})"

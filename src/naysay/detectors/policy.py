@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import check_number, first_bad, public, raise_invalid, shown
-from naysay.detectors._slots import LINE, filled_slots
+from naysay.detectors._slots import SUSPICION_THRESHOLD, filled_slots
 from naysay.samplers._choose import gather
 from naysay.samplers._joined import blanked
 from naysay.samplers._vectors import of_kind
@@ -30,7 +30,7 @@ def drop(
     negatives: Negatives,
     suspicion: Any,
     *,
-    threshold: float = LINE,
+    threshold: float = SUSPICION_THRESHOLD,
     name: str | Sequence[str] = "detector",
     blame: Any = None,
 ) -> Negatives:
@@ -104,7 +104,7 @@ def reweight(negatives: Negatives, suspicion: Any, *, threshold: float | None = 
 
 
 @public
-def attract(negatives: Negatives, suspicion: Any, *, threshold: float = LINE) -> Negatives:
+def attract(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICION_THRESHOLD) -> Negatives:
     """Set `relation` to 1 (attract) where suspicion is at least `threshold`: these slots count as positives.
 
     Ids and log_q stay; `mask` excludes the slots.
@@ -129,7 +129,7 @@ def attract(negatives: Negatives, suspicion: Any, *, threshold: float = LINE) ->
 
 
 @public
-def ignore(negatives: Negatives, suspicion: Any, *, threshold: float = LINE) -> Negatives:
+def ignore(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICION_THRESHOLD) -> Negatives:
     """Set `relation` to 2 (ignore) where suspicion is at least `threshold`: neither positive nor negative.
 
     Ids, scores and log_q stay; `mask` excludes the slots.

@@ -1,4 +1,4 @@
-"""Scores that users hand in outside of a draw: those of positives, and of each anchor's own."""
+"""Scores of positives as users pass them: all of them, or one for each anchor."""
 
 from __future__ import annotations
 
@@ -43,15 +43,20 @@ def finite_scores(parameter: str, values: Any, shape: str = "(n,)") -> Floats:
 
 @public
 def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Floats:
-    """(n_anchors,) the lowest score that an anchor has with any of its positives, by anchor id; NaN where it has none.
+    """The lowest score of each anchor with any of its positives, as `Margin` and `ShareOfPositive` use it.
 
-    It is what rules that look at the positive mean by its score where there are several: the lowest, so that a
-    candidate has to stay below all of them. O(n + n_anchors).
+    A candidate below the lowest is below all of them. Cost: O(n + n_anchors).
 
     Args:
         anchors: (n,) the anchor of each labelled pair.
         scores: (n,) the pairs' scores.
-        n_anchors: How many anchors there are; by default the largest id and one.
+        n_anchors: The number of anchors, by default the largest id plus one.
+
+    Returns:
+        (n_anchors,) scores by anchor id, NaN for an anchor without positives.
+
+    Raises:
+        NaysayError: If scores are not finite, ids are out of range, or lengths differ.
 
     Example:
         >>> lowest_scores([0, 0, 2], [0.9, 0.7, 0.4]).tolist()
@@ -68,7 +73,7 @@ def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Fl
 
 
 def read_positive_scores(given: Any) -> PositiveScores:
-    """What a rule is told of the positives: a function as it is, a table as float64, NaN where an anchor has none."""
+    """A function as it is, or a table as float64, NaN for an anchor without positives."""
     if callable(given):
         return given  # type: ignore[no-any-return]
     table = as_array("positive_scores", to_numpy(given))
@@ -82,25 +87,25 @@ def read_positive_scores(given: Any) -> PositiveScores:
 
 
 def scores_of_positives(given: PositiveScores, query: Query) -> Floats:
-    """(B,) the score of each row's positive; refused where it is not known."""
+    """(B,) the score of each row's positive. A row without one is an error."""
     check_query(query)
     if len(query) == 0:
         return np.zeros(0)
     if not callable(given):
         anchors = anchor_ids(query)
         if anchors.ndim != 1:
-            advice = "Triples have no table: pass a function of the query as positive_scores."
+            advice = "Triples have no table: pass a function of the query as `positive_scores`."
             raise_invalid("query.anchors", "of shape (B,)", f"shape {anchors.shape}", advice)
         check_range("query.anchors", anchors, len(given), "anchors in positive_scores")
         found = given[anchors]
         if np.isnan(found).any():
-            advice = "An anchor without a labelled positive has no line; leave it out."
+            advice = "An anchor without a labelled positive has no threshold; leave it out."
             raise_invalid(
-                "positive_scores", "known for each anchor asked about", first_bad(found, np.isnan(found)), advice
+                "positive_scores", "known for each anchor of the query", first_bad(found, np.isnan(found)), advice
             )
         return found
     found = as_array("positive_scores", to_numpy(given(query)))
-    answers = "a function that answers with"
+    answers = "a function that returns"
     if found.shape != (len(query),):
         raise_invalid("positive_scores", f"{answers} shape ({len(query)},)", f"shape {found.shape}")
     if found.dtype.kind not in "iuf":

@@ -1,4 +1,4 @@
-"""RankWindow: the nearest few of each row are not to be trusted."""
+"""RankWindow: skip the nearest few of each row."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from naysay.types import Array, Negatives, Query
 class RankWindow:
     """Suspect the `skip` highest scores of each row: Shift-N, `range_min`, or "ranks 10 to 210" of other miners.
 
-    Suspicion is skip / (skip + rank), the rank counting from 1: 0.5 at rank `skip`, below it from the next on. To skip
-    another number m later, flag from skip / (skip + m) on. Equal scores are ranked by id, the lower first.
+    Suspicion is skip / (skip + rank), with ranks from 1: 0.5 at rank `skip`, below it for later ranks. To skip m later,
+    use the threshold skip / (skip + m). Equal scores are ranked by id, the lower first.
 
-    **Ranks count what was asked about, not what other rules leave over.** All slots with an id have a rank, whatever
-    their relation. Ask every detector about the same negatives and act once: `range_min=2` of a miner that filters
-    first skips two more after the filter, which were safe. A row with `skip` candidates or fewer is suspected whole.
+    **Ranks count all slots with an id, whatever other rules suspect.** Apply every detector to the same negatives and
+    act once: `range_min=2` of a miner that filters first skips two more after the filter, which were safe. In a row
+    with `skip` candidates or fewer all are suspected.
 
-    The rule is blind to scores: it keeps the false negatives of an anchor that has many, and drops the best negatives
-    of one that has none. It only means something for rows that hold the *nearest* candidates of an anchor, as mining
-    gives them; of random rows it suspects as many.
+    The rule does not look at scores: it keeps the false negatives of an anchor that has many, and drops the best
+    negatives of one that has none. It is meant for rows that hold the *nearest* candidates of an anchor, as mining
+    returns them; of random rows it suspects as many.
 
     Cost: a sort of each row, O(K log K).
 
     Args:
-        skip: How many of the nearest are suspected; 0: none.
+        skip: The number of nearest candidates that are suspected.
 
     Example:
         >>> import naysay as ns
@@ -42,7 +42,6 @@ class RankWindow:
     """
 
     def __init__(self, skip: int) -> None:
-        """Keep the number."""
         self.skip = check_whole("skip", skip, 0)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
@@ -52,7 +51,6 @@ class RankWindow:
         return as_suspicion(self.skip / np.maximum(self.skip + ranks, 1), negatives)
 
     def __repr__(self) -> str:
-        """The number."""
         return f"RankWindow(skip={self.skip})"
 
 

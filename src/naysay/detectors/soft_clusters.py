@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_generator, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.detectors._clusters import spread_centroids
-from naysay.detectors._slots import LINE, as_suspicion, check_asked
+from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked
 from naysay.detectors._states import check_state
 from naysay.detectors._vectors import (
     Embed,
@@ -154,7 +154,7 @@ class SoftClusters:
             return as_suspicion(together, negatives)
         same = anchors.argmax(axis=1)[:, None] == slots.argmax(axis=1)[places]
         same &= (anchors.max(axis=1)[:, None] >= self.confidence) & (slots.max(axis=1)[places] >= self.confidence)
-        return as_suspicion(np.where(same, LINE, 0.0) + LINE * together, negatives)
+        return as_suspicion(np.where(same, SUSPICION_THRESHOLD, 0.0) + SUSPICION_THRESHOLD * together, negatives)
 
     def state(self) -> dict[str, Any]:
         """Return the centres (n_clusters, d); empty before the first update."""

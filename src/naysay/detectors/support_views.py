@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
 from naysay.checks import check_bool, check_number, check_one_of, check_range, check_whole, public, raise_invalid
-from naysay.detectors._slots import LINE, as_suspicion, check_asked, filled_slots
+from naysay.detectors._slots import as_suspicion, check_asked, filled_slots
 from naysay.detectors._vectors import (
     Embed,
     as_vectors,
@@ -100,8 +100,8 @@ class SupportViews:
             NaysayError: If vectors are missing, not finite, zero, or of another dimension than the views.
         """
         scores, threshold = self._scores(query, negatives), self.threshold
-        below = LINE * (scores + 1) / (threshold + 1) if threshold > -1 else np.zeros_like(scores)
-        suspicion = np.where(scores < threshold, below, LINE + LINE * (scores - threshold) / (1 - threshold))
+        below = 0.5 * (scores + 1) / (threshold + 1) if threshold > -1 else np.zeros_like(scores)
+        suspicion = np.where(scores < threshold, below, 0.5 + 0.5 * (scores - threshold) / (1 - threshold))
         if self.top is not None and self.top < scores.shape[1]:
             order = np.argsort(np.where(filled_slots(negatives), -scores, np.inf), axis=1, kind="stable")
             others = order[:, self.top :]

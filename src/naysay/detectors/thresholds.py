@@ -11,37 +11,41 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import as_floats, check_all, check_number, check_one_of, check_whole, public, raise_invalid, shown
-from naysay.detectors._choose_by_anchor import choose_by_anchor
-from naysay.detectors._choose_by_grid import choose_from_grid
-from naysay.detectors._choose_by_quantile import choose_by_quantiles
+from naysay.detectors._choose import choose_by_anchor, choose_from_grid
+from naysay.detectors._choose_quantiles import choose_by_quantiles
 from naysay.detectors._score_inputs import open_scores
-from naysay.detectors._threshold_rows import KINDS, Rows
-from naysay.detectors._threshold_text import as_text
+from naysay.detectors._threshold_tables import KINDS, Rows, as_text
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.quantity._weight import Floats
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Thresholds:
-    """The choice, and the counts behind it. print() shows both tables.
+    """The thresholds that `choose_thresholds` chose, and the counts behind them. print() shows both tables.
 
     Args:
-        low: A negative is false from `high` on, hard from `low` on, else easy; with scope "anchor" (n_anchors,).
-        high: A negative is false from `high` on, hard from `low` on, else easy; with scope "anchor" (n_anchors,).
+        low: A negative is hard if low <= score < high, and easy below `low`. With scope "anchor" (n_anchors,).
+        high: A negative is false if score >= high. With scope "anchor" (n_anchors,).
         table: "high": a row for each high value, counted at low = start_low; "low": a row for each low value, at
-            the chosen high; with scope "anchor" a row for each anchor. Rows are a NumPy array with the fields
-            value, positive, false, hard, easy, false_share, hard_share and easy_share: table["high"]["false"] is a
-            column.
-        n_negatives: Scores there were.
-        n_positives: Known positives that were counted in, of all anchors.
+            the chosen high. With scope "anchor" a row for each anchor. The rows are a structured NumPy array with the
+            fields value, positive, false, hard, easy, false_share, hard_share and easy_share: table["high"]["false"]
+            is a column.
+        n_negatives: The number of scores.
+        n_positives: The number of known positives, of all anchors.
         false_share: As given.
         hard_share: As given.
         start_low: As given.
         scope: As given.
-        rank_error: 0.0: all is exact. Else thresholds and counts come from one pass over a stream, and every count
-            may be wrong by this share of the scores.
-        notes: A sentence for each thing that makes the choice less sure.
+        rank_error: 0.0 if all is exact. Otherwise thresholds and counts come from one pass over a stream, and every
+            count may be wrong by this share of the scores.
+        notes: A sentence for each thing that makes the choice less certain.
+
+    Example:
+        >>> chosen = choose_thresholds([0.1, 0.2, 0.3, 0.9], false_share=0.25, hard_share=0.25)
+        >>> chosen.n_negatives, chosen.rank_error, chosen.table["high"]["false"].tolist()
+        (4, 0.0, [1])
     """
 
     low: Any
@@ -81,29 +85,37 @@ def choose_thresholds(
         no grid   high leaves floor(false_share all) negatives at or above it,
                   low leaves  floor((false_share + hard_share) all)
 
-    Equal scores at a cut without a grid all go to the easier side, so fewer are left, and a note says so; where more
-    than the share are equal at the top, `high` is the next float above them and no negative is false. A threshold is
-    compared in the precision of the scores, as NumPy and torch compare an array with a number. A file is mapped or read
-    in blocks. Grid counts are exact, also of a stream. Without a grid an array or a file is read twice and the result
-    is exact; a stream is seen once, by a `ScoreSketch`: see `rank_error`.
+    Without a grid, equal scores at a threshold all stay below it, so fewer negatives are left, and a note says so. If
+    more than the share are equal at the top, `high` is the next float above them and no negative is false. A threshold
+    is compared in the precision of the scores, as NumPy and torch compare an array with a number.
+
+    Files are read in blocks. Counts of a grid are exact, also of a stream. Without a grid an array or a file is read
+    twice and the result is exact; a stream is read once into a `ScoreSketch`: see `rank_error`.
 
     The rule is the reading of the note on threshold selection under which its own two tables give its own choice.
-    Its shares are a guess about the data: where scores of known positives are at hand, they say more.
+    Its shares are a guess about the data. Use `Calibrated` instead where scores of known positives are available.
 
-    Cost: O(1) a score without a grid, O(1 + log(values)) with one; memory does not grow with an array or a file.
+    Cost: a sort of each block of scores; memory does not grow with an array or a file.
 
     Args:
-        scores: Of the negatives, higher is closer: an array (n,) or (anchors, n), NumPy, torch, a list or what else
-            NumPy can read (Arrow, a column of a data frame, a range); the name of an .npy or .parquet file; a
-            ScoreSketch; or a stream, any iterable of such arrays.
-        n_positives: Known positives, which count among all pairs; with scope "anchor" one number for every anchor,
-            or (n_anchors,).
-        false_share: Of all pairs, that may score at or above `high`.
-        hard_share: Of all pairs, that should score from `low` up to `high`.
-        grid: (low values, high values) to choose among.
+        scores: Scores of the negatives, higher is closer: an array (n,) or (anchors, n) of NumPy or torch, a list or
+            anything else that NumPy can read (Arrow, a column of a data frame, a range); the name of an .npy or
+            .parquet file; a ScoreSketch; or a stream, any iterable of such arrays.
+        n_positives: The number of known positives, which count among all pairs. With scope "anchor" one number for
+            every anchor, or (n_anchors,).
+        false_share: The share of all pairs that may score at or above `high`.
+        hard_share: The share of all pairs that should score from `low` up to `high`.
+        grid: (low values, high values) to choose from.
         start_low: The `low` at which the table of high values is counted.
-        column: Of a .parquet file: the only column of numbers, or that of them named score, if it is left out.
-        scope: "all": one pair of thresholds; "anchor": one for each row of (anchors, n), by its own scores.
+        column: The column of a .parquet file. By default the one named score, or the only column of numbers.
+        scope: "all" for one pair of thresholds; "anchor" for one pair for each row of (anchors, n), by its own scores.
+
+    Returns:
+        The thresholds, with both tables and notes.
+
+    Raises:
+        NaysayError: If scores are missing, not finite or all equal, a share is outside 0 to 1, or no value of the grid
+            fits the shares.
 
     Example:
         >>> chosen = choose_thresholds([0.1, 0.2, 0.3, 0.9], false_share=0.25, hard_share=0.25)
@@ -113,7 +125,7 @@ def choose_thresholds(
     start = check_number("start_low", start_low)
     false, hard = _share("false_share", false_share), _share("hard_share", hard_share)
     if false + hard > 1:
-        raise_invalid("hard_share", f"at most {float(1 - false):g}, what false_share leaves", float(hard))
+        raise_invalid("hard_share", f"at most {float(1 - false):g}, what `false_share` leaves", float(hard))
     check_one_of("scope", scope, ("all", "anchor"))
     values = None if grid is None else _grid(grid)
     if values is not None and scope == "anchor":
@@ -148,14 +160,11 @@ def choose_thresholds(
 
 def _share(parameter: str, value: Any) -> Fraction:
     """A share as it is written: 0.1 is one tenth."""
-    share = check_number(parameter, value)
-    if not 0 <= share <= 1:
-        raise_invalid(parameter, "from 0 to 1", share)
-    return Fraction(repr(share))
+    return Fraction(repr(check_number(parameter, value, at_least=0, at_most=1)))
 
 
 def _grid(grid: Any) -> tuple[Floats, Floats]:
-    """Low and high values, in the order given."""
+    """Low and high values, in their order."""
     rule = "(low values, high values)"
     if not isinstance(grid, list | tuple | np.ndarray) or len(grid) != 2:
         raise_invalid("grid", rule, shown(grid))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from naysay._rows import offsets
 from naysay.checks import raise_invalid
-from naysay.detectors._slots import LINE
+from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.errors import NaysayError
 from naysay.jobs._files import whole_file
 from naysay.jobs._folder import refused
@@ -186,7 +186,7 @@ def sampled(task: Task, line: Line, whole: Whole, known_scores: NDArray[np.float
         counts=whole.counts,
         rule=line.rule,
         judge=line.detector,
-        line=LINE,
+        line=SUSPICION_THRESHOLD,
         candidates=whole.sample,
         known=own,
         known_scores=known_scores[places],

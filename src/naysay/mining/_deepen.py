@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors._slots import LINE, query_rows
+from naysay.detectors._slots import SUSPICION_THRESHOLD, query_rows
 from naysay.mining._known import rows_of
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import ask, lines_of
@@ -68,7 +68,7 @@ def deepened(
             rows, asked = short[some], query_rows(query, short[some])
             left_out = rows_of(known, rows)
             after, above = below(queries.take(rows), width, lines[some], left_out)
-            clean = (ask(Candidates.of(after), detector, asked) < LINE).all(axis=1)
+            clean = (ask(Candidates.of(after), detector, asked) < SUSPICION_THRESHOLD).all(axis=1)
             ends = _ends(after, above, known.n_items - left_out.count(), wanted[rows], low, depths)
             done = clean & (above <= ends - width)
             ids[rows[done]], scores[rows[done]] = after.ids[done], after.scores[done]
@@ -80,7 +80,7 @@ def deepened(
         for rows in _parts(waiting, held // depth):
             deep, asked = search(queries.take(rows), depth, rows_of(known, rows)), query_rows(query, rows)
             candidates = Candidates.of(deep)
-            passed = np.count_nonzero(ask(candidates, detector, asked) >= LINE, axis=1)
+            passed = np.count_nonzero(ask(candidates, detector, asked) >= SUSPICION_THRESHOLD, axis=1)
             left = np.concatenate([left, rows[_short(candidates, detector, asked, wanted[rows], low)]])
             places = np.minimum(passed, depth - width)[:, None] + np.arange(width)
             ids[rows], scores[rows] = (np.take_along_axis(part, places, 1) for part in (deep.ids, deep.scores))
@@ -112,7 +112,7 @@ def _highest(found: Found, detector: Any, query: Query) -> NDArray[np.float32]:
     tells = np.isfinite(near).all(axis=1) & (found.ids[:, 0] >= 0)
     slot = np.where(tells, found.ids[:, 0], -1)[:, None]
     over = [
-        ask(Candidates.of(Found(slot, np.where(tells, score, 0)[:, None])), detector, query)[:, 0] >= LINE
+        ask(Candidates.of(Found(slot, np.where(tells, score, 0)[:, None])), detector, query)[:, 0] >= SUSPICION_THRESHOLD
         for score in near.T
     ]
     for place in (0, 1):
@@ -144,7 +144,7 @@ def _ends(after: Found, above: Ids, there: Ids, wanted: Ids, low: float | None, 
 
 def _short(candidates: Candidates, detector: Any, query: Query, wanted: Ids, low: float | None) -> Ids:
     """Rows whose list is full and holds fewer below the line than wanted, though deeper ones might be of use."""
-    free = np.count_nonzero(candidates.filled & (ask(candidates, detector, query) < LINE), axis=1)
+    free = np.count_nonzero(candidates.filled & (ask(candidates, detector, query) < SUSPICION_THRESHOLD), axis=1)
     open_ended = candidates.ids[:, -1] >= 0
     if low is not None:
         open_ended &= candidates.scores[:, -1] >= np.float32(low)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from naysay.checks import public, raise_invalid, shown
-from naysay.detectors._slots import LINE
+from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.mining.candidates import Candidates, check_candidates
 from naysay.mining.judge import ask, check_detector
 from naysay.positives import Positives
@@ -64,5 +64,5 @@ def exclude(
         candidates = candidates.drop(known.contains(rows, candidates.ids, relation="ignore"), "ignored")
     if duplicates is not None:
         check_detector("duplicates", duplicates)
-        candidates = candidates.drop(ask(candidates, duplicates, query) >= LINE, "duplicate")
+        candidates = candidates.drop(ask(candidates, duplicates, query) >= SUSPICION_THRESHOLD, "duplicate")
     return candidates

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_lengths, public, raise_invalid, shown
-from naysay.detectors._slots import LINE
-from naysay.detectors._threshold import on_its_side
-from naysay.detectors.calibrated import Calibrated
+from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side
 from naysay.detectors.combined import Combined
 from naysay.detectors.rank_window import RankWindow
 from naysay.mining.candidates import Candidates, check_candidates
 from naysay.samplers._numbers import check_number
-from naysay.types import Detector, Query, anchor_ids
+from naysay.types import Detector, Query
 
 SUSPICIOUS = "suspicious"
 
 
 @public
-def judge(candidates: Candidates, detector: Any, *, line: float = LINE, query: Query | None = None) -> Candidates:
+def judge(
+    candidates: Candidates, detector: Any, *, line: float = SUSPICION_THRESHOLD, query: Query | None = None
+) -> Candidates:
     """Ask a detector about what is in play, keep its suspicion, and drop what it suspects.
 
     Dropped candidates are counted as "suspicious"; of several detectors as "suspicious: NAME", the one that suspects
@@ -51,7 +51,7 @@ def judge(candidates: Candidates, detector: Any, *, line: float = LINE, query: Q
     check_line(line)
     asked, kept = _question(candidates, query), candidates.kept
     found = several.judge(asked, candidates.negatives())
-    sides = on_its_side(found.suspicion, found.suspicion >= LINE)  # in 32 bits, too
+    sides = on_its_side(found.suspicion, found.suspicion >= SUSPICION_THRESHOLD)  # in 32 bits, too
     candidates = replace(candidates, suspicion=np.where(kept, sides, candidates.suspicion).astype(np.float32))
     flagged = found.suspicion >= line
     if not isinstance(detector, Mapping | Combined):
@@ -122,8 +122,8 @@ def lines_of(detector: Any, query: Query) -> NDArray[np.float64]:
     if isinstance(detector, Mapping | Combined):
         parts = list(detector.values() if isinstance(detector, Mapping) else detector.detectors.values())
         return lines_of(parts[0], query) if len(parts) == 1 else none
-    if hasattr(detector, "threshold"):
-        found = detector.threshold(anchor_ids(query) if isinstance(detector, Calibrated) else query)
+    if callable(getattr(detector, "threshold", None)):
+        found = detector.threshold(query)
     elif hasattr(detector, "high"):
         found = detector.high
     else:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from naysay.checks import public
-from naysay.detectors._slots import LINE
+from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors.calibrated import Calibrated
 from naysay.mining import _requests as requests
 from naysay.mining._indexed import check_approximate, with_index
@@ -186,7 +186,7 @@ def mine(
         counts=wanted,
         rule=line.rule,
         judge=line.detector,
-        line=LINE,
+        line=SUSPICION_THRESHOLD,
         candidates=after,
         known=known,
         known_scores=None if rescore is not None else known_scores,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from naysay.checks import public, raise_invalid
-from naysay.detectors._threshold_rows import KINDS, Rows
-from naysay.detectors._threshold_text import number
+from naysay.detectors._threshold_tables import KINDS, Rows, number
 from naysay.detectors.thresholds import Thresholds
 from naysay.report.contents import Cell, Table
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_number, check_one_of, public, raise_invalid, shown
 from naysay.detectors import policy as policies
-from naysay.detectors._slots import LINE
+from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.detectors.combined import Combined, Judgement, learns
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
@@ -87,7 +87,7 @@ class Judged:
         if on_short is not None:
             check_one_of("on_short", on_short, ON_SHORT)
         self.sampler, self.policy, self.on_short = sampler, policy, on_short or "pad"
-        self.threshold = LINE if threshold is None and policy != "reweight" else threshold
+        self.threshold = SUSPICION_THRESHOLD if threshold is None and policy != "reweight" else threshold
         self.refill = _REFILL if refill is None else check_number("refill", refill, at_least=1, finite=True)
         self.detector = _combined(detector, rule)
         self.distinct = getattr(sampler, "distinct", None)
@@ -132,7 +132,7 @@ class Judged:
 
     @property
     def _acting(self) -> float:
-        return LINE if self.threshold is None else self.threshold
+        return SUSPICION_THRESHOLD if self.threshold is None else self.threshold
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Update the detectors and the sampler, those that learn, with the candidates of a step.

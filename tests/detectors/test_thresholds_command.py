@@ -14,11 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from naysay.detectors._grid_option import read_grid
-from naysay.detectors._histogram import column_of, draw, histogram
-from naysay.detectors._thresholds_command import thresholds
+from naysay.detectors._thresholds_command import read_grid, thresholds
 from naysay.detectors._thresholds_figure import figure
-from naysay.detectors._thresholds_show import meaning
+from naysay.detectors._thresholds_show import column_of, draw, histogram, meaning
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.errors import NaysayError
@@ -56,7 +54,7 @@ def sketch_of(scores):
 # ---- what is printed ------------------------------------------------------------------------------------------------
 
 
-def test_the_choice_the_tables_what_they_mean_the_scores_and_the_next_line(file):
+def test_the_choice_its_use_the_tables_their_meaning_and_the_scores(file):
     found, text = printed(file, positives=100)
     alone = choose_thresholds(SCORES, n_positives=100)
     assert (found.low, found.high) == (alone.low, alone.high)
@@ -66,14 +64,15 @@ def test_the_choice_the_tables_what_they_mean_the_scores_and_the_next_line(file)
         assert line in lines
     joined = " ".join(text.split())
     assert (
-        f"Of 20100 pairs, 20 (0.0995 %) score at or above {found.high:.6g}: likely false negatives, to be left out or "
-        f"looked at. 1005 (5 %) score from {found.low:.6g} up to there: hard negatives. The other 18975 negatives are "
+        f"Of 20100 pairs, 20 (0.0995 %) score at or above {found.high:.6g}: likely false negatives, to drop or to "
+        f"check. 1005 (5 %) score from {found.low:.6g} up to there: hard negatives. The other 18975 negatives are "
         "easy."
     ) in joined
     assert f"▲ low = {found.low:.6g} ▲ high = {found.high:.6g}" in joined
     assert "Note: The shares are a guess about the data" in joined
-    assert lines[-1] == f"  bands = naysay.detectors.Bands({found.low!r}, {found.high!r})"
-    assert max(map(len, lines[1:])) <= 80
+    low, high = repr(found.low), repr(found.high)
+    assert lines[1] == f"Use: naysay.detectors.Bands({low}, {high}), or naysay mine --judge bands:{low},{high}"
+    assert max(map(len, lines[2:])) <= 80
 
 
 def test_the_grid_of_the_note_from_the_command_line(file):
@@ -125,7 +124,7 @@ def test_anchors(tmp_path):
     assert text.startswith(f"low = {np.median(found.low):.6g}, high = {np.median(found.high):.6g} at the median anchor")
     joined = " ".join(text.split())
     assert "20 (0.1 %) score at or above its anchor's high" in joined
-    assert joined.endswith("bands = naysay.detectors.Bands(low, high)")
+    assert text.splitlines()[1] == "Use: naysay.detectors.Bands(low, high) with the two arrays that --json writes"
     kept = json.loads((tmp_path / "out.json").read_text())
     assert kept["low"] == found.low.tolist()
     assert len(kept["table"]["high"]) == 10
@@ -264,7 +263,7 @@ def test_grids(text, values):
     ],
 )
 def test_refused_grids(text, sentence):
-    assert refusal(read_grid, "thresholds", "--low-grid", text) == f"thresholds: `--low-grid` must be {sentence}"
+    assert refusal(read_grid, "--low-grid", text) == f"`--low-grid` must be {sentence}"
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
@@ -276,7 +275,7 @@ def test_refusals_come_before_anything_is_printed_or_written(file, tmp_path):
     for options, sentence in (
         ({"low_grid": "0.1"}, "thresholds: `--high-grid` must be given together with --low-grid, got nothing."),
         ({"high_grid": "0.1"}, "thresholds: `--low-grid` must be given together with --high-grid, got nothing."),
-        ({"false_share": 2}, "thresholds: `--false-share` must be from 0 to 1, got 2.0."),
+        ({"false_share": 2}, "thresholds: `--false-share` must be a number at least 0 and at most 1, got 2."),
         ({"json": tmp_path}, f"thresholds: `--json` must be a file, got the folder {str(tmp_path)!r}."),
         ({"json": file}, f"thresholds: `--json` must be another file than scores, got {str(file)!r}."),
         ({"plot": both, "json": both}, f"thresholds: `--json` must be another file than --plot, got {str(both)!r}."),
@@ -336,16 +335,16 @@ def test_what_cannot_be_written_is_refused_before_the_scores_are_read(monkeypatc
             {"column": "n_positives"},
             "`--column` must be left out, unless scores is a .parquet file, got 'n_positives'.",
         ),
-        ({"start_low": math.nan}, "`--start-low` must be one number, got nan."),
+        ({"start_low": math.nan}, "`--start-low` must be a number, got nan."),
         ({"scope": "rows"}, "`--scope` must be one of 'all', 'anchor', got 'rows'."),
         (
             {"false_share": 0.5, "hard_share": 0.6},
-            "`--hard-share` must be at most 0.5, what --false-share leaves, got 0.6.",
+            "`--hard-share` must be at most 0.5, what `--false-share` leaves, got 0.6.",
         ),
         (
             {"positives": 10_000_000},
-            "`--false-share + --hard-share` must be at most 0.001996: negatives are 20000 of 10020000 pairs, got "
-            "0.051.",
+            "`--hard-share` must be at most 0.001996 with `--false-share`, as negatives are 20000 of 10020000 pairs, "
+            "got 0.051.",
         ),
         (
             {"low_grid": "7", "high_grid": "0"},
@@ -368,10 +367,10 @@ def test_refusals_name_what_was_typed(file, options, sentence):
 
 def test_refusals_of_columns_name_the_option_and_leave_names_as_they_are(tmp_path):
     file = tmp_path / "scores.parquet"
-    pq.write_table(pa.table({"n_positives": [1.0, None], "`grid`": [2.0, 3.0]}), file)
+    pq.write_table(pa.table({"n_positives": [1.0, None], "grid": [2.0, 3.0]}), file)
     assert refusal(thresholds, file) == (
         "thresholds: `scores` must be a file with one column of numbers, or with one of them named score, got "
-        "'n_positives' of double, '`grid`' of double. Choose with `--column`."
+        "'n_positives' of double, 'grid' of double. Choose with `--column`."
     )
     assert refusal(thresholds, file, column="n_positives") == (
         "thresholds: `--column` must be a column without nulls ('n_positives'), got null at row 1 (the first of 1 in "
@@ -379,7 +378,7 @@ def test_refusals_of_columns_name_the_option_and_leave_names_as_they_are(tmp_pat
     )
     rows = tmp_path / "rows.npy"
     np.save(rows, np.arange(6.0).reshape(2, 3))
-    assert refusal(thresholds, rows, scope="anchor", positives=3000).endswith("Lower the shares or --positives.")
+    assert refusal(thresholds, rows, scope="anchor", positives=3000).endswith("Lower the shares or `--positives`.")
 
 
 def test_a_sentence_for_each_band():
@@ -389,7 +388,7 @@ def test_a_sentence_for_each_band():
     )
     found = choose_thresholds(np.arange(1000.0))
     assert meaning(found) == (
-        "Of 1000 pairs, 1 (0.1 %) score at or above 999: likely false negatives, to be left out or looked at. "
+        "Of 1000 pairs, 1 (0.1 %) score at or above 999: likely false negatives, to drop or to check. "
         "50 (5 %) score from 949 up to there: hard negatives. The other 949 negatives are easy."
     )
 

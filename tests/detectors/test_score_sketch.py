@@ -1,4 +1,4 @@
-"""The sketch: keys in the order of floats, and counts within the bound that it states, for any stream."""
+"""The sketch: counts within the bound that it states, for any stream."""
 
 import math
 
@@ -8,12 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from naysay.detectors._score_keys import rounded, sorted_keys, to_keys, to_scores
+from naysay.detectors._score_blocks import rounded
 from naysay.detectors.score_sketch import SIZE, ScoreSketch
 from naysay.errors import NaysayError
-from naysay.kernels.sketch import halve
-
-WIDTHS = (16, 32, 64)
 
 
 def floats(width):
@@ -39,50 +36,17 @@ def check_bound(sketch, scores, places):
         assert abs(found - truth) <= sketch.rank_error * len(scores) + 1e-9
 
 
-# ---- keys -----------------------------------------------------------------------------------------------------------
+# ---- scores ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_keys_are_in_the_order_of_floats_and_step_by_the_next_float(width):
-    dtype = np.dtype(f"f{width // 8}")
-    tiny, most = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
-    numbers = np.array([-most, -1.5, -1, -tiny, 0, tiny, 2 * tiny, 1, 1.5, most], dtype)
-    keys = to_keys(numbers)
-    assert keys.dtype == np.dtype(f"u{width // 8}")
-    assert (np.diff(keys.astype(object)) > 0).all()
-    assert to_scores(keys, dtype).tolist() == numbers.tolist()
-    after = to_scores(keys[:-1] + keys.dtype.type(1), dtype)
-    assert after.tolist() == np.nextafter(numbers[:-1], dtype.type(np.inf)).tolist()
-    assert to_scores(keys[-1:] + keys.dtype.type(1), dtype).tolist() == [np.inf]
-    assert to_keys(np.array([-0.0], dtype)).tolist() == to_keys(np.array([0.0], dtype)).tolist()
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_keys_of_any_two_floats_compare_as_they_do(width):
-    dtype = np.dtype(f"f{width // 8}")
-
-    @given(floats(width), floats(width))
-    def check(one, other):
-        left, right = to_keys(np.array([one, other], dtype)).tolist()
-        assert (left < right, left == right) == (one < other, one == other)
-
-    check()
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("size", [0, 1, 2, 1000])
-def test_radix_sort_sorts(width, size):
-    keys = np.random.default_rng(size).integers(0, 1 << width, size, dtype=f"u{width // 8}")
-    assert sorted_keys(keys.copy()).tolist() == sorted(keys.tolist())
-
-
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=9), st.integers(0, 1), st.data())
-def test_halve_keeps_every_second_of_the_merged_keys(one, first, data):
-    other = data.draw(st.lists(st.integers(0, 9), min_size=len(one), max_size=len(one)))
-    runs = [np.sort(np.array(run, np.uint64)) for run in (one, other)]
-    out = np.zeros(len(one) + 1, np.uint64)
-    halve(runs[0], runs[1], first, out)
-    assert out[: len(one)].tolist() == sorted([*one, *other])[first::2]
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_any_floats_are_sorted_and_minus_zero_counts_as_zero(dtype):
+    tiny, largest = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    numbers = np.array([largest, 1.5, 0, -0.0, tiny, -tiny, -1, -largest], dtype)
+    sketch = sketched(numbers, 100)
+    assert str(sketch.runs().runs[0][0].tolist()) == str(sorted((numbers + dtype(0)).tolist()))
+    assert sketch.at_least([0.0, -0.0]).tolist() == [5, 5]
+    assert str(sketched(np.array([-0.0, -0.0], dtype), 4).largest) == "0.0"
 
 
 def test_thresholds_beyond_the_largest_float16_are_infinite_without_a_warning():
@@ -209,7 +173,7 @@ def test_refusals():
     sketch = sketched(np.array([1.0, 2.0]), 4)
     assert refusal(ScoreSketch, size=0) == "ScoreSketch: `size` must be at least 1, got 0."
     assert refusal(ScoreSketch().at_least, [1]) == (
-        "ScoreSketch: `scores` must be at least one, got none. Call update first."
+        "ScoreSketch.at_least: `scores` must be at least one, got none. Call update first."
     )
     assert refusal(sketch.merge, sketch) == "ScoreSketch.merge: `other` must be another ScoreSketch, got itself."
     assert refusal(sketch.merge, 3) == "ScoreSketch.merge: `other` must be another ScoreSketch, got a int."
