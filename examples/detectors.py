@@ -1,16 +1,16 @@
-"""Where hard negatives turn out to be positives, and three ways to leave those out.
+"""Hard negatives that are unlabelled positives, and three rules to leave them out.
 
-The ten nearest items of each anchor are the hardest negatives there are, and many of them are positives that nobody
-labelled. "95 % of the positive's score" is the rule that miners recommend; what it does depends on the encoder. Where
-it lets nothing through it has no hard negatives left to give, either. The calibrated rule looks at labelled positives
-instead, and says how many unlabelled ones it lets through: on average at most 5 %, whatever the encoder.
+The ten nearest items of each anchor are its hardest negatives, and many of them are unlabelled positives. Miners often
+keep what scores below 95 % of the positive's score; what that does depends on the encoder. Where it misses no false
+negative, it also keeps no hard negative. The calibrated rule uses the scores of labelled positives, and bounds the
+expected miss rate: at most 5 %, for any encoder.
 
 Prints:
-    a noisy encoder        false among the ten   lets through
+    a noisy encoder        false among the ten      miss rate
       no rule                             18.7 %        100.0 %
       95 % of the positive                10.0 %         18.9 %
       calibrated, 5 %                      3.6 %          4.9 %
-    an anisotropic encoder false among the ten   lets through
+    an anisotropic encoder false among the ten      miss rate
       no rule                             18.6 %        100.0 %
       95 % of the positive                 0.0 %          0.0 %
       calibrated, 5 %                      3.1 %          5.1 %
@@ -24,7 +24,7 @@ EVERYONE, ITEMS = np.arange(1000), np.tile(np.arange(2000), (1000, 1))
 
 
 def compare(noise: float, anisotropy: float) -> None:
-    """Mine ten negatives for each anchor of a world whose truth is known, by each rule, and count the false ones."""
+    """Mine ten negatives for each anchor of a planted world by each rule, and count the false ones."""
     world = ns.planted_world(1000, 2000, per_anchor=10, known_share=0.2, noise=noise, spread=0.2, anisotropy=anisotropy)
     anchors, items = world.known.pairs()
     positive = world.scores(anchors, items[:, None])[:, 0]
@@ -35,7 +35,7 @@ def compare(noise: float, anisotropy: float) -> None:
         "calibrated, 5 %": ns.detectors.Calibrated(0.05).fit(positive[held_out], anchors[held_out]),
     }
     query = ns.Query(EVERYONE)
-    free = np.where(world.known.contains(EVERYONE, ITEMS), -1, ITEMS)  # what a pool would offer
+    free = np.where(world.known.contains(EVERYONE, ITEMS), -1, ITEMS)  # without known positives
     pairs = ns.Negatives(free, scores=world.scores(EVERYONE, free))
     false = world.is_false_negative(EVERYONE, free)
     for name, rule in rules.items():
@@ -47,5 +47,5 @@ def compare(noise: float, anisotropy: float) -> None:
 
 if __name__ == "__main__":
     for title, noise, anisotropy in (("a noisy encoder", 0.6, 0.0), ("an anisotropic encoder", 0.6, 0.9)):
-        print(f"{title:22} false among the ten   lets through")
+        print(f"{title:22} false among the ten      miss rate")
         compare(noise, anisotropy)

@@ -82,7 +82,7 @@ def detectors(
     own = np.einsum("nd,nd->n", short, long)
     sample = rng.permutation(background.ravel())[:_SAMPLE]
     bands = d.choose_thresholds(sample)
-    kinds = d.Mixture(bounds=(-1, 1), rounds=100)
+    kinds = d.Mixture(bounds=(-1, 1), iterations=100)
     kinds.update(sample)
     groups = d.SoftClusters(min(256, len(long) // 4), lambda ids: long[ids])
     groups.update(long[rng.permutation(len(long))[:20_000]], rng=ns.rng_for(0))

@@ -158,7 +158,7 @@ def _standardised(bench: Bench, alpha: float) -> Detector:
 
 
 def _mixture(bench: Bench) -> Move:
-    kinds = ns.detectors.Mixture(bounds=(-1, 1), rounds=100)
+    kinds = ns.detectors.Mixture(bounds=(-1, 1), iterations=100)
     kinds.update(bench.sample)
     suspicion = suspicion_of(kinds, bench)
     return lambda threshold: suspicion >= threshold

@@ -171,6 +171,13 @@ def plain_number(values: NDArray[np.float64]) -> Any:
     return values.item() if values.ndim == 0 else values
 
 
+def check_bool(parameter: str, value: object) -> bool:
+    """Return `value` as a bool, or raise if it is not one: 'no' and 0.5 would be truthy."""
+    if not isinstance(value, bool | np.bool_):
+        raise_invalid(parameter, "True or False", shown(value))
+    return bool(value)
+
+
 def check_one_of(parameter: str, value: object, options: Sequence[str]) -> None:
     """Raise if `value` is not one of `options`; the message suggests the nearest."""
     if value in options:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay import NaysayError
-from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance, accepted, as_rate
+from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance, accepted
 
 confidences = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]) | st.floats(0, 1), max_size=30)
 rates = st.floats(0, 1)
@@ -69,16 +69,19 @@ def test_the_papers_schedules():
 
 
 BAD = {
-    "final": (lambda: LinearAcceptance(1.5), r"LinearAcceptance: `final` must be a number between 0 and 1, got 1\.5\."),
-    "initial": (lambda: LinearAcceptance(initial=-1), r"`initial` must be a number between 0 and 1, got -1\."),
+    "final": (
+        lambda: LinearAcceptance(1.5),
+        r"LinearAcceptance: `final` must be a number at least 0 and at most 1, got 1\.5\.",
+    ),
+    "initial": (lambda: LinearAcceptance(initial=-1), r"`initial` must be a number at least 0 and at most 1, got -1\."),
     "start": (
         lambda: StepAcceptance(start=math.nan),
-        r"StepAcceptance: `start` must be a number between 0 and 1, got nan",
+        r"StepAcceptance: `start` must be a number at least 0 and at most 1, got nan",
     ),
-    "rate": (lambda: StepAcceptance(rate="half"), r"`rate` must be a number between 0 and 1, got 'half'\."),
+    "rate": (lambda: StepAcceptance(rate="half"), r"`rate` must be a number at least 0 and at most 1, got 'half'\."),
     "a bool": (
-        lambda: as_rate("accept", True),
-        r"Owner: `accept` must be a number between 0 and 1, got True\.",
+        lambda: StepAcceptance(rate=True),
+        r"`rate` must be a number at least 0 and at most 1, got True\.",
     ),
 }
 

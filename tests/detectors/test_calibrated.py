@@ -657,8 +657,8 @@ def test_what_cannot_be_restored(standardise, state, message):
     ("given", "message"),
     [
         ({"anchors": []}, "`anchors` must be at least one, got none."),
-        ({"share": 0}, "`share` must be above 0 and at most 1, got 0.0."),
-        ({"share": 1.5}, "`share` must be above 0 and at most 1, got 1.5."),
+        ({"share": 0}, "`share` must be a number above 0 and at most 1, got 0."),
+        ({"share": 1.5}, "`share` must be a number above 0 and at most 1, got 1.5."),
         ({"anchors": [0.5]}, "`anchors` must be whole numbers, got dtype float64. Ids count from 0."),
         ({"rng": 3}, "`rng` must be a numpy Generator, got 3. Pass rng=naysay.rng_for(seed, step)."),
     ],

@@ -14,7 +14,7 @@ import torch
 import naysay as ns
 from naysay import NaysayError
 from naysay.detectors import _clusters as clusters
-from naysay.detectors._clusters import alone, as_features, centroids, lengths, nearest
+from naysay.detectors._clusters import as_features, centroids, nearest, norms, run_alone
 
 
 def blobs(n=600, d=7, groups=6, seed=0, spread=0.3):
@@ -27,14 +27,14 @@ def blobs(n=600, d=7, groups=6, seed=0, spread=0.3):
 
 def fitted(vectors, k, seed=0, iterations=20, restarts=1):
     settings = {"iterations": iterations, "restarts": restarts, "seed": seed}
-    return alone(lambda _, stopped: centroids(vectors, k, **settings, stopped=stopped), [k])[0]
+    return run_alone(lambda _, stopped: centroids(vectors, k, **settings, stopped=stopped), [k])[0]
 
 
 def test_the_nearest_centroid_in_plain_loops(monkeypatch):
     monkeypatch.setattr(clusters, "BLOCK", 100)  # several blocks, of a row or a few
     vectors, _ = blobs(50, 4)
     means = fitted(vectors, 8)
-    found = alone(lambda *_: nearest(vectors, means), [8])[0]
+    found = run_alone(lambda *_: nearest(vectors, means), [8])[0]
     for vector, place in zip(vectors.astype(float), found, strict=True):
         away = [sum((a - b) ** 2 for a, b in zip(vector, mean.astype(float), strict=True)) for mean in means]
         assert away[place] <= min(away) * (1 + 1e-5)
@@ -44,7 +44,7 @@ def test_centroids_are_the_means_of_their_samples():
     """Lloyd's steps have come to rest on groups that are far apart."""
     vectors, which = blobs(seed=3, spread=0.05)
     means = fitted(vectors, 6, restarts=20)
-    found = alone(lambda *_: nearest(vectors, means), [6])[0]
+    found = run_alone(lambda *_: nearest(vectors, means), [6])[0]
     assert len(set(zip(which.tolist(), found.tolist(), strict=True))) == 6  # the groups themselves
     for place in range(6):
         np.testing.assert_allclose(means[place], vectors[found == place].mean(axis=0), atol=1e-5)
@@ -55,7 +55,7 @@ def test_more_restarts_are_never_worse():
 
     def spread(restarts):
         means = fitted(vectors, 6, restarts=restarts)
-        return float((lengths(vectors - means[alone(lambda *_: nearest(vectors, means), [6])[0]]) ** 2).sum())
+        return float((norms(vectors - means[run_alone(lambda *_: nearest(vectors, means), [6])[0]]) ** 2).sum())
 
     assert spread(20) <= spread(1) * (1 + 1e-6)
 
@@ -84,7 +84,7 @@ def test_step_by_step_is_what_faiss_does_at_once(k, iterations, restarts):
         for seed in (0, 2**31 - 1):
             limits = {"min_points_per_centroid": 1, "max_points_per_centroid": 150}
             whole = faiss.Kmeans(7, k, niter=iterations, nredo=restarts, seed=seed, **limits)
-            alone(lambda *_, whole=whole, vectors=vectors: whole.train(vectors), [k])
+            run_alone(lambda *_, whole=whole, vectors=vectors: whole.train(vectors), [k])
             assert (fitted(vectors, k, seed, iterations, restarts) == whole.centroids).all()
 
 
@@ -105,13 +105,20 @@ def test_an_interrupt_ends_what_runs_and_cancels_what_waits(monkeypatch):
     monkeypatch.setattr(clusters, "threads", lambda: 1)
     seen = []
 
+    began = threading.Event()
+
     def job(place, stopped):
-        time.sleep(0.2)  # the caller waits by now: a signal just before it does is only looked at when something ends
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        began.set()
         waiting(seen)(place, stopped)
 
+    def interrupted(futures):
+        began.wait()
+        signal.raise_signal(signal.SIGINT)
+        return iter(futures)
+
+    monkeypatch.setattr(clusters, "as_completed", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        alone(job, [9, 1, 2, 3])
+        run_alone(job, [9, 1, 2, 3])
     assert seen == [0, (0, True)]  # it has ended, and no other began
 
 
@@ -120,11 +127,11 @@ def test_a_failure_ends_the_others_too(wrong, monkeypatch):
     monkeypatch.setattr(clusters, "threads", lambda: 2)
     seen = []
 
-    def tell(more):
+    def on_progress(more):
         raise wrong(more)
 
     with pytest.raises(wrong, match="1"):
-        alone(waiting(seen), [9, 8, 1, 1, 1], tell)
+        run_alone(waiting(seen), [9, 8, 1, 1, 1], on_progress)
     assert (0, True) in seen
     assert not {3, 4} & set(seen)
 
@@ -132,7 +139,9 @@ def test_a_failure_ends_the_others_too(wrong, monkeypatch):
 def test_it_tells_of_each_job_in_the_callers_thread(monkeypatch):
     monkeypatch.setattr(clusters, "threads", lambda: 2)
     told = []
-    assert alone(lambda place, _: 10 * place, [3, 9, 1], lambda more: told.append((more, threading.get_ident()))) == [
+    assert run_alone(
+        lambda place, _: 10 * place, [3, 9, 1], lambda more: told.append((more, threading.get_ident()))
+    ) == [
         0,
         10,
         20,
@@ -142,7 +151,7 @@ def test_it_tells_of_each_job_in_the_callers_thread(monkeypatch):
 
 def test_jobs_come_back_in_order_and_faiss_keeps_its_threads():
     before = faiss.omp_get_max_threads()
-    seen = alone(lambda place, _: (place, faiss.omp_get_max_threads()), [3, 9, 1, 5])
+    seen = run_alone(lambda place, _: (place, faiss.omp_get_max_threads()), [3, 9, 1, 5])
     assert seen == [(0, 1), (1, 1), (2, 1), (3, 1)]
     assert faiss.omp_get_max_threads() == before
 
@@ -198,34 +207,34 @@ BAD = {
         r"must be of shape \(6, d\), a row for each sample, got shape \(5, 3\)\.",
     ),
     "one dimension": (np.ones(6, np.float32), r"must be of shape \(6, d\), a row for each sample, got shape \(6,\)\."),
-    "whole numbers": (np.ones((6, 3), np.uint8), r"must be floating numbers, got dtype uint8\."),
+    "whole numbers": (np.ones((6, 3), np.uint8), r"must be floating-point numbers, got dtype uint8\."),
     "NaN": (damaged([2, 4], np.nan), r"must be finite, got nan at row 2 \(2 such rows\)\."),
     "infinity": (damaged(5, [1, -np.inf, 0]), r"must be finite, got inf at row 5 \(1 such row\)\."),
     "zero": (
         damaged(3, 0),
-        r"must be of a length between 1e-15 and 1e\+15, got 0\.0 at row 3 \(1 such row\)\. "
-        r"A zero vector has no direction: leave the sample out, or look at the encoder\.",
+        r"must be of a norm between 1e-15 and 1e\+15, got 0\.0 at row 3 \(1 such row\)\. "
+        r"A zero vector has no direction: leave the sample out, or check the encoder\.",
     ),
     "too long for float32": (damaged(0, 1e300, np.float64), r"must be finite, got inf at row 0"),
     "too long to square": (
         damaged(1, [0, 1e20, 0]),
-        r"must be of a length between 1e-15 and 1e\+15, got 1\.0+\d*e\+20",
+        r"must be of a norm between 1e-15 and 1e\+15, got 1\.0+\d*e\+20",
     ),
-    "no columns": (np.ones((6, 0), np.float32), r"must be of a length between 1e-15 and 1e\+15, got 0\.0 at row 0"),
+    "no columns": (np.ones((6, 0), np.float32), r"must be of a norm between 1e-15 and 1e\+15, got 0\.0 at row 0"),
     "all equal": (
         np.ones((6, 3), np.float32),
-        r"must be in more than one place, got 6 rows within 1e-05 of their length\. Is the encoder trained\?$",
+        r"must be different vectors, got 6 rows within 1e-05 of their norm\. Is the encoder trained\?$",
     ),
-    "all equal in float32": (damaged(3, 1 + 1e-9, np.float64), r"must be in more than one place, got 6 rows within"),
-    "all but equal": (damaged(3, 1 + 9e-6), r"must be in more than one place, got 6 rows within"),
-    "all but equal, and long": (1e14 * damaged(3, 1 + 9e-6), r"must be in more than one place, got 6 rows within"),
+    "all equal in float32": (damaged(3, 1 + 1e-9, np.float64), r"must be different vectors, got 6 rows within"),
+    "all but equal": (damaged(3, 1 + 9e-6), r"must be different vectors, got 6 rows within"),
+    "all but equal, and long": (1e14 * damaged(3, 1 + 9e-6), r"must be different vectors, got 6 rows within"),
     "ragged": ([[1.0], [1.0, 2.0]], r"must be rows of one length, got rows of different lengths\."),
 }
 
 
 @pytest.mark.parametrize(("features", "sentence"), BAD.values(), ids=BAD)
 def test_refusals(features, sentence):
-    with pytest.raises(NaysayError, match="^Owner: `features` " + sentence):
+    with pytest.raises(NaysayError, match="^`features` " + sentence):
         as_features(features, 6)
 
 

@@ -134,15 +134,13 @@ def test_parts_that_learn_are_taught_and_restored_together():
     both.observe(QUERY, NEGATIVES)
     both.restore(state)
     assert both.state() == state
-    with pytest.raises(NaysayError, match=r"^Learner: `seen` must be at least 0"):
+    with pytest.raises(NaysayError, match=r"^Combined\.restore: Learner: `seen` must be at least 0"):
         both.restore({"a/seen": 9, "c/seen": -1})
     assert both.state() == state  # the first was put back
     with pytest.raises(KeyError):
         both.restore({"a/seen": 9})  # whatever a part raises
     assert both.state() == state
-    rule = (
-        r"^Combined\.restore: `state` must be a dictionary with the states of \['a', 'c'\], as Combined.state gave, got"
-    )
+    rule = r"^Combined\.restore: `state` must be a dictionary with the states of \['a', 'c'\], as `state` returned, got"
     for bad, got in (({"a": {"seen": 1}}, "the key 'a'"), ({**state, "b/seen": 1}, "the key 'b/seen'"), (3, "int")):
         with pytest.raises(NaysayError, match=rf"{rule} {got}\.$"):
             both.restore(bad)
@@ -169,8 +167,8 @@ def test_a_state_that_the_last_part_refuses_leaves_the_first_alone():
     guide = Guide(lambda anchors, ids: 0.0 * ids, 1.0, first=0.5)
     both = Combined({"lines": LearnedQuantile(2), "guide": guide})
     other = {**both.state(), "lines/seen": np.array([7, 7])}
-    with pytest.raises(NaysayError, match=r"^Guide\.restore: `asked` must be a whole number, got array\(\[1, 2\]\)"):
-        both.restore({**other, "guide/asked": np.array([1, 2])})
+    with pytest.raises(NaysayError, match=r"^Guide\.restore: `n_scored` must be a whole number, got array\(\[1, 2\]\)"):
+        both.restore({**other, "guide/n_scored": np.array([1, 2])})
     assert both.state()["lines/seen"].tolist() == [0, 0]
     both.restore(other)
     assert both.state()["lines/seen"].tolist() == [7, 7]
@@ -193,7 +191,7 @@ def test_it_says_whether_a_part_learns():
         (
             {"a/b": Fixed([0])},
             "max",
-            r"`detectors` must be of names without a slash, which parts the keys of .* got 'a/b'",
+            r"`detectors` must be a dictionary of names without a slash, got 'a/b'",
         ),
         ({f"d{i}": Fixed([0]) for i in range(128)}, "max", r"`detectors` must be at most 127, got 128"),
         ({"a": Fixed([0])}, "noisy-or", r"`rule` must be one of .*, got 'noisy-or'\. Did you mean 'noisy_or'\?"),
@@ -217,12 +215,12 @@ class Wrong:
     [
         (np.zeros((2, 2)), r"shape \(2, 2\) float64"),
         (np.zeros((2, 3), bool), r"shape \(2, 3\) bool"),
-        (np.full((2, 3), 2.0), r"2\.0"),
-        (np.full((2, 3), np.nan), "nan"),
+        (np.full((2, 3), 2.0), r"2\.0 at row 0, slot 0 \(2 such rows\)"),
+        (np.full((2, 3), np.nan), r"nan at row 0, slot 0 \(2 such rows\)"),
     ],
 )
 def test_an_answer_that_is_no_suspicion_names_its_detector(answer, got):
     both = Combined({"good": Fixed([[0] * 3] * 2), "bad": Wrong(answer)})
-    rule = r"a detector that answers with numbers from 0 to 1 of shape \(2, 3\)"
-    with pytest.raises(NaysayError, match=rf"^Combined: `bad` must be {rule}, got {got}\.$"):
+    rule = r"a detector that returns numbers from 0 to 1 of shape \(2, 3\)"
+    with pytest.raises(NaysayError, match=rf"^Combined\.judge: `bad` must be {rule}, got {got}\.$"):
         both.suspicion(QUERY, NEGATIVES)

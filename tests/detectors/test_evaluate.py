@@ -100,10 +100,10 @@ def test_all_figures_agree_with_plain_loops(seed, rows, slots, line, bins):
     false = rng.random((rows, slots)) < 0.4
     known = negatives.ids >= 0
     if not known.any():
-        with pytest.raises(ns.NaysayError, match="at least one that was judged"):
+        with pytest.raises(ns.NaysayError, match="at least one of known truth"):
             evaluate(Says(suspicion), query, negatives, false)
         return
-    found = evaluate(Says(suspicion), query, negatives, false, line=line, bins=bins)
+    found = evaluate(Says(suspicion), query, negatives, false, threshold=line, bins=bins)
     check(found, plain(suspicion, false, known, line, bins))
     for name in ("mtpr", "mtnr", "precision", "recall"):
         low, high = getattr(found, f"{name}_interval")
@@ -153,8 +153,8 @@ def test_no_detection_is_0_and_1_and_the_truth_is_1_and_1():
 def test_batches_add_up_to_the_whole_in_sums_of_one_size():
     query = ns.Query(np.arange(300))
     drawn = ns.pools.Everything(WORLD.known).draw(query, 20, rng=ns.rng_for(0))
-    whole = evaluate(Close(), query, drawn, WORLD.is_false_negative, line=0.3)
-    board = Scoreboard(line=0.3)
+    whole = evaluate(Close(), query, drawn, WORLD.is_false_negative, threshold=0.3)
+    board = Scoreboard(threshold=0.3)
     for start, stop in ((0, 1), (1, 100), (100, 100), (100, 300)):  # a batch of one, and one of none
         part = ns.Query(np.arange(start, stop)), ns.Negatives(drawn.ids[start:stop])
         board.add(Close(), *part, WORLD.is_false_negative)
@@ -172,8 +172,8 @@ def test_batches_add_up_to_the_whole_in_sums_of_one_size():
 
 def test_torch_is_asked_in_torch():
     query, ids = ns.Query(torch.arange(50)), torch.randint(0, 200, (50, 8), generator=torch.Generator().manual_seed(0))
-    found = evaluate(Close(), query, ns.Negatives(ids), WORLD.is_false_negative, line=0.3)
-    same = evaluate(Close(), ns.Query(np.arange(50)), ns.Negatives(ids.numpy()), WORLD.is_false_negative, line=0.3)
+    found = evaluate(Close(), query, ns.Negatives(ids), WORLD.is_false_negative, threshold=0.3)
+    same = evaluate(Close(), ns.Query(np.arange(50)), ns.Negatives(ids.numpy()), WORLD.is_false_negative, threshold=0.3)
     assert (found.mtpr, found.mtnr, found.flagged) == (same.mtpr, same.mtnr, same.flagged)
 
 
@@ -241,7 +241,8 @@ def test_more_confidence_is_a_wider_interval():
     query, ids = ns.Query(np.arange(300)), ns.pools.Everything(WORLD.known)
     drawn = ids.draw(query, 20, rng=ns.rng_for(0))
     half, most = (
-        evaluate(Close(), query, drawn, WORLD.is_false_negative, line=0.3, confidence=level) for level in (0.5, 0.99)
+        evaluate(Close(), query, drawn, WORLD.is_false_negative, threshold=0.3, confidence=level)
+        for level in (0.5, 0.99)
     )
     for name in ("mtpr_interval", "mtnr_interval", "precision_interval", "recall_interval"):
         (low, high), (lower, higher) = getattr(half, name), getattr(most, name)
@@ -257,9 +258,9 @@ def test_it_says_all_of_it_in_one_paragraph():
         Says(suspicion), ns.Query([0, 1]), ns.Negatives(np.ones((2, 2), np.int64)), np.array([[1, 0], [0, 0]], bool)
     )
     assert str(found) == (
-        "4 candidates of 2 anchors, 1 of them false negatives; 2 flagged at a suspicion of 0.5 or more. MTPR 100.0 % "
+        "4 candidates of 2 anchors; false negatives: 1; flagged: 2 (suspicion >= 0.5). MTPR 100.0 % "
         "(0.0 to 100.0), MTNR 75.0 % (0.0 to 100.0); over all slots precision 50.0 % (0.0 to 100.0), recall 100.0 % "
-        "(0.0 to 100.0); intervals of 95%. As a probability, suspicion is off by 0.250 on average."
+        "(0.0 to 100.0); 95% CIs. Expected calibration error 0.250."
     )
     assert str(found.reliability).splitlines() == [
         "from   to     slots  suspicion  observed",
@@ -319,15 +320,15 @@ GOOD = Says(np.zeros((2, 2)))
         ),
         (
             (Says(FALSE), QUERY, SLOTS, FALSE),
-            "`detector` must be a detector that answers with (2, 2) floats, got (2, 2) bool.",
+            "`detector` must be a detector that returns numbers from 0 to 1 of shape (2, 2), got shape (2, 2) bool.",
         ),
         (
             (Says(np.zeros((2, 1))), QUERY, SLOTS, FALSE),
-            "`detector` must be a detector that answers with (2, 2) floats, got (2, 1) float64.",
+            "`detector` must be a detector that returns numbers from 0 to 1 of shape (2, 2), got shape (2, 1) float64.",
         ),
         (
             (Says(np.array([[0, 0.5], [1.5, np.nan]])), QUERY, SLOTS, FALSE),
-            "`detector` must be a detector that answers within 0 and 1, got [1.5, nan] at row 1 (1 such row).",
+            "`detector` must be a detector that returns numbers from 0 to 1 of shape (2, 2), got 1.5 at row 1, slot 0",
         ),
     ],
 )
@@ -336,16 +337,16 @@ def test_what_adding_refuses(arguments, message):
     with pytest.raises(ns.NaysayError) as caught:
         board.add(*arguments)
     assert str(caught.value).startswith(f"Scoreboard.add: {message}")
-    with pytest.raises(ns.NaysayError, match=r"at least one that was judged, got 0\. Add batches with filled slots"):
+    with pytest.raises(ns.NaysayError, match=r"at least one of known truth, got 0\. Add batches with filled slots"):
         board.result()  # nothing was counted
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"line": 0.0}, "`line` must be above 0 and at most 1, got 0.0."),
-        ({"line": 1.5}, "`line` must be above 0 and at most 1, got 1.5."),
-        ({"line": "x"}, "`line` must be one number, got 'x'."),
+        ({"threshold": 0.0}, "`threshold` must be a number above 0 and at most 1, got 0.0."),
+        ({"threshold": 1.5}, "`threshold` must be a number above 0 and at most 1, got 1.5."),
+        ({"threshold": "x"}, "`threshold` must be a number above 0 and at most 1, got 'x'."),
         ({"bins": 0}, "`bins` must be at least 1, got 0."),
         ({"confidence": 1.0}, "`confidence` must be a number above 0 and below 1, got 1.0."),
     ],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.arrays import to_numpy
-from naysay.detectors._answers import Answers
+from naysay.detectors._pairs import ScoreCache
 from naysay.detectors.guide import Guide
 from naysay.errors import NaysayError
 from naysay.testing import check_detector, planted_world
@@ -90,9 +90,9 @@ def test_it_asks_and_answers_as_loops_do(data):
         margin=margin,
         relative=relative,
         first=first,
-        near=near,
+        max_distance=near,
         budget=budget,
-        batch=batch,
+        batch_size=batch,
         scale=2.0,
     )
     query, negatives = ns.Query(anchors, positives=positives), ns.Negatives(ids, scores=scores)
@@ -117,7 +117,7 @@ def test_it_asks_and_answers_as_loops_do(data):
         spent += fresh
     assert teacher.pairs == spent
     assert [len(call) for call in teacher.calls] == [len(spent[i : i + batch]) for i in range(0, len(spent), batch)]
-    assert guide.asked == len(spent)
+    assert guide.n_scored == len(spent)
     changed = 0
     for b in range(rows):
         for j in range(3):
@@ -132,7 +132,7 @@ def test_it_asks_and_answers_as_loops_do(data):
             flagged = g >= line if margin is None else g > line
             assert (float(found[b, j]) >= 0.5) == flagged
             changed += first is not None and flagged != (scores[b, j] >= first)
-    assert guide.changed == changed
+    assert guide.n_changed == changed
 
 
 def test_the_nearest_to_the_line_are_asked_first():
@@ -147,7 +147,7 @@ def test_the_nearest_to_the_line_are_asked_first():
 def test_a_detector_may_be_the_first_opinion():
     teacher = Teacher()
     values = [[0.1, 0.45, 0.95, 0.7]]
-    guide = Guide(teacher, 0.0, first=Fixed(values), near=0.2, budget=9)
+    guide = Guide(teacher, 0.0, first=Fixed(values), max_distance=0.2, budget=9)
     found = guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[0, 1, 2, 3]])))
     assert teacher.pairs == [(0, 1), (0, 3)]
     assert found[0, [0, 2]].tolist() == [0.1, 0.95]
@@ -155,7 +155,7 @@ def test_a_detector_may_be_the_first_opinion():
 
 @given(st.floats(0, 1), st.floats(0.01, 0.99))
 def test_probabilities(chance, line):
-    guide = Guide(lambda anchors, ids: np.full(len(ids), chance), line, answers="probabilities")
+    guide = Guide(lambda anchors, ids: np.full(len(ids), chance), line, output="probabilities")
     found = float(guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[1]])))[0, 0])
     odds = chance * (1 - line)
     assert found == pytest.approx(odds / (odds + (1 - chance) * line), abs=1e-7)
@@ -163,7 +163,7 @@ def test_probabilities(chance, line):
 
 
 def test_a_probability_is_its_own_suspicion_at_one_half():
-    guide = Guide(lambda anchors, ids: np.array([0.2, 0.9]), 0.5, answers="probabilities")
+    guide = Guide(lambda anchors, ids: np.array([0.2, 0.9]), 0.5, output="probabilities")
     found = guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[1, 2]])))
     assert np.allclose(found, [[0.2, 0.9]])
 
@@ -221,28 +221,28 @@ def question(rows=5, slots=4, seed=0):
 
 def test_a_total_runs_out_and_says_what_is_left():
     teacher = Teacher()
-    guide = Guide(teacher, 0.0, first=0.5, budget=4, total=10)
-    assert guide.left == 10
+    guide = Guide(teacher, 0.0, first=0.5, budget=4, total_budget=10)
+    assert guide.remaining == 10
     for left in (6, 2, 0, 0):
         guide.suspicion(*question(seed=left + 3))
-        assert guide.left == left
-    assert guide.asked == len(teacher.pairs) == 10
+        assert guide.remaining == left
+    assert guide.n_scored == len(teacher.pairs) == 10
     query, negatives = question()
     untouched = np.where(negatives.ids >= 0, logistic(negatives.scores - 0.5), 0)
     assert np.allclose(guide.suspicion(query, negatives), untouched, rtol=0, atol=1e-7)
-    assert Guide(teacher, 0.0).left is None
+    assert Guide(teacher, 0.0).remaining is None
 
 
 def test_a_cache_answers_again_for_nothing():
     teacher = Teacher()
-    guide = Guide(teacher, 0.0, first=0.5, budget=5, cache=100)
+    guide = Guide(teacher, 0.0, first=0.5, budget=5, cache_size=100)
     query, negatives = question()
     guide.suspicion(query, negatives)
-    assert guide.asked == 5
+    assert guide.n_scored == 5
     guide.suspicion(query, negatives)  # the next five, and the first five for nothing
-    assert guide.asked == len(set(teacher.pairs)) == len(teacher.pairs) == 10
+    assert guide.n_scored == len(set(teacher.pairs)) == len(teacher.pairs) == 10
     without = Guide(Teacher(), 0.0)
-    while guide.asked < len(
+    while guide.n_scored < len(
         {(a, i) for a, row in zip(query.anchors, negatives.ids, strict=True) for i in row if i >= 0}
     ):
         found = guide.suspicion(query, negatives)
@@ -251,7 +251,7 @@ def test_a_cache_answers_again_for_nothing():
 
 def test_a_cache_is_bounded_and_keeps_the_newest():
     teacher = Teacher()
-    guide = Guide(teacher, 0.0, cache=2)
+    guide = Guide(teacher, 0.0, cache_size=2)
     guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[1, 2, 3, 4]])))
     guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[3, 4, 1]])))
     assert teacher.pairs == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 1)]
@@ -281,18 +281,18 @@ def test_answers_before_a_failure_are_not_lost():
             raise TimeoutError(message)
         return TABLE[anchors, ids]
 
-    guide = Guide(flaky, 0.0, batch=4)
+    guide = Guide(flaky, 0.0, batch_size=4)
     with pytest.raises(
         NaysayError,
-        match=r"^Guide\.suspicion: `score_pairs` must be a function that answers with 4 finite numbers for 4 pairs, "
+        match=r"^Guide\.suspicion: `score_pairs` must be a function that returns 4 finite numbers for 4 pairs, "
         r"got TimeoutError: rate limit, from anchor \d, id \d to anchor \d, id \d\.$",
     ) as caught:
         guide.suspicion(query, negatives)
     assert isinstance(caught.value.__cause__, TimeoutError)
-    assert guide.asked == 8
+    assert guide.n_scored == 8
     found = guide.suspicion(query, negatives)
     distinct = {(a, i) for a, row in zip(query.anchors, negatives.ids, strict=True) for i in row if i >= 0}
-    assert sum(calls) - 4 == guide.asked == len(distinct)
+    assert sum(calls) - 4 == guide.n_scored == len(distinct)
     assert np.array_equal(found, Guide(Teacher(), 0.0).suspicion(query, negatives))
     assert len(guide.state()["scores"]) == 0  # kept for the one call after, no longer
 
@@ -300,8 +300,8 @@ def test_answers_before_a_failure_are_not_lost():
 def test_answers_are_put_together_once_a_call(monkeypatch):
     """Joining them batch by batch would be quadratic in the pairs of a call."""
     added = []
-    monkeypatch.setattr(Answers, "add", lambda self, pairs, scores: added.append((len(pairs), len(scores))))
-    guide = Guide(lambda anchors, ids: 0.0 * ids, 1.0, batch=2)
+    monkeypatch.setattr(ScoreCache, "add", lambda self, pairs, scores: added.append((len(pairs), len(scores))))
+    guide = Guide(lambda anchors, ids: 0.0 * ids, 1.0, batch_size=2)
     guide.suspicion(ns.Query([0, 1]), ns.Negatives(np.arange(50).reshape(2, 25)))
     assert added == [(50, 50)]
 
@@ -315,17 +315,17 @@ def test_answers_before_an_interruption_are_kept_too():
             raise KeyboardInterrupt
         return TABLE[anchors, ids]
 
-    guide = Guide(interrupted, 0.0, batch=2)
+    guide = Guide(interrupted, 0.0, batch_size=2)
     asked = ns.Query([0]), ns.Negatives(np.array([[1, 2, 3, 4, 5, 6, 7]]))
     with pytest.raises(KeyboardInterrupt):
         guide.suspicion(*asked)
-    assert guide.asked == len(guide.state()["scores"]) == 4
+    assert guide.n_scored == len(guide.state()["scores"]) == 4
     guide.suspicion(*asked)
     assert calls == [2, 2, 2, 2, 1]
-    assert guide.asked == 7
+    assert guide.n_scored == 7
 
 
-@pytest.mark.parametrize("more", [{"cache": 100}, {"total": 7}])
+@pytest.mark.parametrize("more", [{"cache_size": 100}, {"total_budget": 7}])
 def test_with_a_budget_and_a_cache_or_with_a_total_asking_again_may_change_the_answer(more):
     query, negatives = question()
     guide, forgetful = (Guide(Teacher(), 0.0, first=0.5, budget=5, **given) for given in (more, {}))
@@ -349,17 +349,15 @@ def test_with_a_budget_and_a_cache_or_with_a_total_asking_again_may_change_the_a
 )
 def test_an_answer_that_is_none_is_refused_with_its_pair(answer, message):
     guide = Guide(lambda anchors, ids: answer(len(ids)), 0.0)
-    start = r"^Guide\.suspicion: `score_pairs` must be a function that answers with 2 finite numbers for 2 pairs, "
+    start = r"^Guide\.suspicion: `score_pairs` must be a function that returns 2 finite numbers for 2 pairs, "
     with pytest.raises(NaysayError, match=start + message):
         guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[4, -1, 7]])))
-    assert guide.asked == 0
+    assert guide.n_scored == 0
 
 
 def test_a_probability_beyond_one_is_refused():
-    guide = Guide(lambda anchors, ids: 2.0 * ids, 0.5, answers="probabilities")
-    with pytest.raises(
-        NaysayError, match=r"answers with 2 probabilities for 2 pairs, got 8\.0 for anchor 0, id 4 \(2 s"
-    ):
+    guide = Guide(lambda anchors, ids: 2.0 * ids, 0.5, output="probabilities")
+    with pytest.raises(NaysayError, match=r"returns 2 probabilities for 2 pairs, got 8\.0 for anchor 0, id 4 \(2 s"):
         guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[4, 7]])))
 
 
@@ -389,11 +387,11 @@ def test_it_runs_without_gradients_on_the_querys_arrays():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"line": 0.0},
+        {"threshold": 0.0},
         {"margin": 0.5},
-        {"line": 0.0, "first": 0.5, "budget": 3},
-        {"line": 0.0, "first": 0.5, "near": 0.2, "cache": 50},
-        {"line": 0.0, "first": Fixed(np.random.default_rng(0).random((5, 4)))},
+        {"threshold": 0.0, "first": 0.5, "budget": 3},
+        {"threshold": 0.0, "first": 0.5, "max_distance": 0.2, "cache_size": 50},
+        {"threshold": 0.0, "first": Fixed(np.random.default_rng(0).random((5, 4)))},
     ],
 )
 def test_it_is_a_detector(settings):
@@ -420,7 +418,7 @@ def test_a_guide_that_knows_the_truth_finds_what_the_first_opinion_misses():
         guide = Guide(oracle, 0.0, first=line, budget=budget)
         found = guide.suspicion(query, negatives) >= 0.5
         wrong.append(int((found != truth).sum()))
-        assert wrong[0] - wrong[-1] == guide.changed
+        assert wrong[0] - wrong[-1] == guide.n_changed
     assert wrong == sorted(wrong, reverse=True)
     assert wrong[-1] == 0
     # The nearest to the line are worth more than as many at random.
@@ -429,29 +427,29 @@ def test_a_guide_that_knows_the_truth_finds_what_the_first_opinion_misses():
 
 def test_state_is_all_of_it():
     query, negatives = question()
-    guide = Guide(Teacher(), 0.0, first=0.5, budget=4, total=9, cache=50)
+    guide = Guide(Teacher(), 0.0, first=0.5, budget=4, total_budget=9, cache_size=50)
     guide.suspicion(query, negatives)
     state = guide.state()
-    other = Guide(Teacher(), 0.0, first=0.5, budget=4, total=9, cache=50)
+    other = Guide(Teacher(), 0.0, first=0.5, budget=4, total_budget=9, cache_size=50)
     other.restore(state)
-    assert (other.asked, other.changed, other.left) == (guide.asked, guide.changed, guide.left)
+    assert (other.n_scored, other.n_changed, other.remaining) == (guide.n_scored, guide.n_changed, guide.remaining)
     assert np.array_equal(other.suspicion(query, negatives), guide.suspicion(query, negatives))
     assert np.array_equal(other.score_pairs.pairs, guide.score_pairs.pairs[4:])
 
 
 def test_a_state_that_does_not_fit_changes_nothing():
-    guide = Guide(Teacher(), 0.0, cache=5)
+    guide = Guide(Teacher(), 0.0, cache_size=5)
     guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[1, 2]])))
     good = guide.state()
     for bad, message in (
-        ([1], r"`state` must be \['asked', 'changed', 'pairs', 'scores'\], as Guide.state gave, got list"),
-        ({"asked": 1}, r"`state` must be .* got \['asked'\]"),
-        (good | {"asked": -1}, r"`asked` must be at least 0, got -1"),
-        (good | {"asked": np.array([1, 2])}, r"`asked` must be a whole number, got array\(\[1, 2\]\)"),
-        (good | {"asked": None}, r"`asked` must be a whole number, got None"),
+        ([1], r"`state` must be what `state` returned, got list"),
+        ({"n_scored": 1}, r"`state` must be .* got no 'n_changed' in \['n_scored'\]"),
+        (good | {"n_scored": -1}, r"`n_scored` must be at least 0, got -1"),
+        (good | {"n_scored": np.array([1, 2])}, r"`n_scored` must be a whole number, got array\(\[1, 2\]\)"),
+        (good | {"n_scored": None}, r"`n_scored` must be a whole number, got None"),
         (
             good | {"odd": 1},
-            r"`state` must be a dictionary with the states of \[\], as Guide.state gave, got the key 'odd'",
+            r"`state` must be a dictionary with the states of \[\], as `state` returned, got the key 'odd'",
         ),
         (good | {"first/values": 1}, r"`state` must be .* got the key 'first/values'"),
         (good | {"pairs": np.zeros((2, 3), np.int64)}, r"`pairs` must be of shape \(n, 2\), or \(n, 6\) for triples"),
@@ -461,7 +459,7 @@ def test_a_state_that_does_not_fit_changes_nothing():
     ):
         with pytest.raises(NaysayError, match=rf"^Guide\.restore: {message}"):
             guide.restore(bad)
-        assert guide.asked == 2
+        assert guide.n_scored == 2
         assert np.array_equal(guide.state()["pairs"], good["pairs"])
 
 
@@ -490,33 +488,33 @@ def test_the_state_of_the_first_opinion_goes_along():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"score_pairs": 3, "line": 0}, r"`score_pairs` must be a function score_pairs\(anchors, ids\), got int"),
-        ({}, r"`line` must be given, or margin in its place, got neither"),
-        ({"line": 0, "margin": 0}, r"`line` must be given, or margin in its place, got both"),
-        ({"line": np.nan}, r"`line` must be a finite number, got nan"),
+        ({"score_pairs": 3, "threshold": 0}, r"`score_pairs` must be a function score_pairs\(anchors, ids\), got int"),
+        ({}, r"`threshold` must be given, or `margin` in its place, got neither"),
+        ({"threshold": 0, "margin": 0}, r"`threshold` must be given, or `margin` in its place, got both"),
+        ({"threshold": np.nan}, r"`threshold` must be a finite number, got nan"),
         (
-            {"line": 1.0, "answers": "probabilities"},
-            r"`line` must be above 0 and below 1, like a probability, got 1\.0",
+            {"threshold": 1.0, "output": "probabilities"},
+            r"`threshold` must be a number above 0 and below 1, got 1\.0",
         ),
-        ({"line": 0.5, "answers": "logits"}, r"`answers` must be one of 'scores', 'probabilities', got 'logits'"),
-        ({"margin": -1}, r"`margin` must be a number of at least 0, got -1"),
-        ({"margin": 0.1, "answers": "probabilities"}, r"`answers` must be 'scores' with a margin, got probabilities"),
-        ({"line": 0, "relative": True}, r"`relative` must be False without a margin, got True"),
-        ({"line": 0, "relative": "no"}, r"`relative` must be True or False, got 'no'"),
-        ({"line": 0, "scale": 0}, r"`scale` must be a number above 0, got 0"),
-        ({"line": 0, "first": "0.5"}, r"`first` must be a finite number, or a detector, got '0\.5'"),
-        ({"line": 0, "first": Fixed}, r"`first` must be a finite number, or a detector, got <class"),
+        ({"threshold": 0.5, "output": "logits"}, r"`output` must be one of 'scores', 'probabilities', got 'logits'"),
+        ({"margin": -1}, r"`margin` must be a finite number at least 0, got -1"),
+        ({"margin": 0.1, "output": "probabilities"}, r"`output` must be 'scores' with a margin, got probabilities"),
+        ({"threshold": 0, "relative": True}, r"`relative` must be False without a margin, got True"),
+        ({"threshold": 0, "relative": "no"}, r"`relative` must be True or False, got 'no'"),
+        ({"threshold": 0, "scale": 0}, r"`scale` must be a finite number above 0, got 0"),
+        ({"threshold": 0, "first": "0.5"}, r"`first` must be a finite number, or a detector, got '0\.5'"),
+        ({"threshold": 0, "first": Fixed}, r"`first` must be a finite number, or a detector, got <class"),
         (
-            {"line": 0, "near": 0.1},
-            r"`first` must be given with near, for the slots that are not asked about, got None",
+            {"threshold": 0, "max_distance": 0.1},
+            r"`first` must be given with `max_distance`, for the slots that are not rescored, got None",
         ),
-        ({"line": 0, "budget": 3}, r"`first` must be given with budget, for the slots"),
-        ({"line": 0, "total": 3}, r"`first` must be given with total, for the slots"),
-        ({"line": 0, "first": 0, "near": -1}, r"`near` must be a number of at least 0, got -1"),
-        ({"line": 0, "first": 0, "budget": 1.5}, r"`budget` must be a whole number, got 1\.5"),
-        ({"line": 0, "first": 0, "total": -1}, r"`total` must be at least 0, got -1"),
-        ({"line": 0, "batch": 0}, r"`batch` must be at least 1, got 0"),
-        ({"line": 0, "cache": -1}, r"`cache` must be at least 0, got -1"),
+        ({"threshold": 0, "budget": 3}, r"`first` must be given with `budget`, for the slots"),
+        ({"threshold": 0, "total_budget": 3}, r"`first` must be given with `total_budget`, for the slots"),
+        ({"threshold": 0, "first": 0, "max_distance": -1}, r"`max_distance` must be a number at least 0, got -1"),
+        ({"threshold": 0, "first": 0, "budget": 1.5}, r"`budget` must be a whole number, got 1\.5"),
+        ({"threshold": 0, "first": 0, "total_budget": -1}, r"`total_budget` must be at least 0, got -1"),
+        ({"threshold": 0, "batch_size": 0}, r"`batch_size` must be at least 1, got 0"),
+        ({"threshold": 0, "cache_size": -1}, r"`cache_size` must be at least 0, got -1"),
     ],
 )
 def test_settings_that_are_refused(arguments, message):
@@ -528,7 +526,7 @@ def test_questions_that_are_refused():
     negatives = ns.Negatives(np.array([[1, 2]]))
     with pytest.raises(NaysayError, match=r"^Guide\.suspicion: `negatives.scores` must be given, got None\. Use a sam"):
         Guide(Teacher(), 0.0, first=0.5).suspicion(ns.Query([0]), negatives)
-    with pytest.raises(NaysayError, match=r"^Guide\.suspicion: `query.positives` must be given, got None\. Pass Query"):
+    with pytest.raises(NaysayError, match=r"`query.positives` must be given, got None\. Pass Query"):
         Guide(Teacher(), margin=0.5).suspicion(ns.Query([0]), negatives)
     with pytest.raises(NaysayError, match=r"^Guide\.suspicion: `negatives` must be of 2 rows, like the query, got 1 r"):
         Guide(Teacher(), 0.0).suspicion(ns.Query([0, 1]), negatives)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay import NaysayError
 from naysay.detectors import _clusters as clusters
-from naysay.detectors._confidence import of_clusters, of_samples
+from naysay.detectors._clusters import cluster_confidence, sample_confidence
 from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance
 from naysay.detectors.incremental import Incremental
 from naysay.detectors.truth import detection_rates, normalised_mutual_information
@@ -57,7 +57,7 @@ def test_the_confidence_of_samples_in_plain_loops(temperature, block, monkeypatc
     rng = np.random.default_rng(1)
     means, assigned = rng.standard_normal((7, 6)).astype(np.float32), rng.integers(0, 7, 60)
     means[3] = 0
-    found = of_samples(vectors, means, assigned, temperature)
+    found = sample_confidence(vectors, means, assigned, temperature)
     for vector, place, sure in zip(vectors.astype(float).tolist(), assigned, found, strict=True):
         logits = [cosine(vector, mean) / temperature for mean in means.astype(float).tolist()]
         total = math.log(sum(math.exp(value - max(logits)) for value in logits)) + max(logits)
@@ -69,12 +69,12 @@ def test_confidence_is_taken_at_the_assigned_centroid_not_at_the_most_similar():
     vectors, means = np.array([[1, 0]], np.float32), np.array([[10, 0], [1, 1]], np.float32)
     assert clusters.nearest(vectors, means).tolist() == [1]
     wanted = math.exp(math.sqrt(0.5)) / (math.exp(math.sqrt(0.5)) + math.e)
-    assert of_samples(vectors, means, np.array([1]), 1.0)[0] == pytest.approx(wanted, rel=1e-6)
+    assert sample_confidence(vectors, means, np.array([1]), 1.0)[0] == pytest.approx(wanted, rel=1e-6)
 
 
 def test_confidence_near_one_still_tells_samples_apart():
     vectors, means = np.array([[1, 0], [1, 0.01]], np.float32), np.array([[1, 0], [-1, 0]], np.float32)
-    found = of_samples(vectors, means, np.array([0, 0]), 0.1)
+    found = sample_confidence(vectors, means, np.array([0, 0]), 0.1)
     assert 1 - 1e-8 < found[1] < found[0] < 1
 
 
@@ -89,8 +89,8 @@ def test_the_confidence_of_clusters_in_plain_loops():
         phi[place] = sum(mine) / (len(mine) * math.log(len(mine) + 10))
     phi[3] = phi[4] = max(phi.values())
     wanted = [1 / (1 + phi[a]) for a in assigned.tolist()]
-    np.testing.assert_allclose(of_clusters(vectors, means, assigned), wanted, rtol=1e-6)
-    assert (of_clusters(vectors[:2], means, np.array([0, 1])) == 1).all()  # no cluster of two: nothing to go by
+    np.testing.assert_allclose(cluster_confidence(vectors, means, assigned), wanted, rtol=1e-6)
+    assert (cluster_confidence(vectors[:2], means, np.array([0, 1])) == 1).all()  # no cluster of two: nothing to go by
 
 
 # ---- labels ---------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def test_one_sample_is_a_cluster():
 def test_it_tells_how_far_it_is_and_an_interrupt_changes_nothing():
     told, found = [], updated(k=(5, 20, 7))
     before = found.state()
-    found.update(world(seed=1)[0], 0.6, tell=told.append)
+    found.update(world(seed=1)[0], 0.6, on_progress=told.append)
     assert told == [1, 1, 1]
     found.restore(before)
 
@@ -183,7 +183,7 @@ def test_it_tells_how_far_it_is_and_an_interrupt_changes_nothing():
         raise KeyboardInterrupt(more)
 
     with pytest.raises(KeyboardInterrupt):
-        found.update(world(seed=1)[0], 0.9, tell=interrupt)
+        found.update(world(seed=1)[0], 0.9, on_progress=interrupt)
     assert same(found, updated(k=(5, 20, 7)))
 
 
@@ -393,14 +393,14 @@ BAD_SETTINGS = {
     "clusters as text": ({"clusters": "many"}, r"`clusters` must be one whole number or several, got 'many'\."),
     "half a cluster": ({"clusters": [2.5]}, r"`clusters` must be a whole number, got 2\.5\."),
     "a cluster of none": ({"clusters": [0]}, r"`clusters` must be at least 1, got 0\."),
-    "cold": ({"temperature": 0}, r"`temperature` must be a number above 0, got 0\."),
-    "infinitely hot": ({"temperature": math.inf}, r"`temperature` must be a number above 0, got inf\."),
+    "cold": ({"temperature": 0}, r"`temperature` must be a finite number above 0, got 0\."),
+    "infinitely hot": ({"temperature": math.inf}, r"`temperature` must be a finite number above 0, got inf\."),
     "an unknown confidence": (
         {"confidence": "samples"},
         r"`confidence` must be one of 'sample', 'cluster', got 'samples'\. Did you mean 'sample'\?",
     ),
-    "more than all": ({"accept": 1.01}, r"`accept` must be a number between 0 and 1, got 1\.01\."),
-    "a schedule by name": ({"accept": "linear"}, r"`accept` must be a number between 0 and 1, got 'linear'\."),
+    "more than all": ({"accept": 1.01}, r"`accept` must be a number at least 0 and at most 1, got 1\.01\."),
+    "a schedule by name": ({"accept": "linear"}, r"`accept` must be a number at least 0 and at most 1, got 'linear'\."),
     "no iterations": ({"iterations": 0}, r"`iterations` must be at least 1, got 0\."),
     "no start": ({"restarts": 0}, r"`restarts` must be at least 1, got 0\."),
     "a seed": ({"seed": -1}, r"`seed` must be at least 0, got -1\."),
@@ -420,9 +420,12 @@ def nan_at(row):
 
 
 BAD_UPDATES = {
-    "too far": ((world()[0], 1.01), r"`progress` must be between 0 and 1, got 1\.01\. It is the share of training"),
-    "too early": ((world()[0], -0.1), r"`progress` must be between 0 and 1, got -0\.1\."),
-    "nowhere": ((world()[0], math.nan), r"`progress` must be one number, got nan\."),
+    "too far": (
+        (world()[0], 1.01),
+        r"`progress` must be a number at least 0 and at most 1, got 1\.01\. It is the share of training",
+    ),
+    "too early": ((world()[0], -0.1), r"`progress` must be a number at least 0 and at most 1, got -0\.1\."),
+    "nowhere": ((world()[0], math.nan), r"`progress` must be a number at least 0 and at most 1, got nan\."),
     "another length": (
         (world(299)[0], 0.5),
         r"`features` must be of shape \(300, d\), a row for each sample, got shape \(299, 6\)",
@@ -430,13 +433,13 @@ BAD_UPDATES = {
     "NaN": ((nan_at(7), 0.5), r"`features` must be finite, got nan at row 7 \(1 such row\)\."),
     "a collapsed encoder": (
         (np.ones((300, 6), np.float32), 1.0),
-        r"`features` must be in more than one place, got 300 rows within 1e-05 of their length\. Is the encoder tr",
+        r"`features` must be different vectors, got 300 rows within 1e-05 of their norm\. Is the encoder tr",
     ),
     "a collapsed encoder that rounds": (
         (1 + 1e-7 * world()[0], 1.0),
-        r"`features` must be in more than one place, got 300 rows within",
+        r"`features` must be different vectors, got 300 rows within",
     ),
-    "zero": ((0 * world()[0], 0.5), r"`features` must be of a length between .* got 0\.0 at row 0 \(300 such rows\)\."),
+    "zero": ((0 * world()[0], 0.5), r"`features` must be of a norm between .* got 0\.0 at row 0 \(300 such rows\)\."),
 }
 
 
@@ -450,15 +453,17 @@ def test_updates_that_are_refused_change_nothing(wrong, sentence):
 
 def test_nobody_to_tell_is_refused():
     found = updated()
-    with pytest.raises(NaysayError, match=r"^Incremental\.update: `tell` must be a function, or None, got True\.$"):
-        found.update(world()[0], 0.5, tell=True)
+    with pytest.raises(
+        NaysayError, match=r"^Incremental\.update: `on_progress` must be a function, or left out, got True\.$"
+    ):
+        found.update(world()[0], 0.5, on_progress=True)
     assert same(found, updated())
 
 
 def test_a_schedule_that_leaves_its_range_is_refused_before_any_work():
     found = updated(accept=lambda progress: 2 * progress, progress=0.5)
     with pytest.raises(
-        NaysayError, match=r"^Incremental\.update: `accept` must be a number between 0 and 1, got 1\.2\."
+        NaysayError, match=r"^Incremental\.update: `accept` must be a number at least 0 and at most 1, got 1\.2\."
     ):
         found.update(world()[0], 0.6)
     assert found.updates == 1
@@ -495,14 +500,14 @@ def moved(state):
 
 
 BAD_STATES = {
-    "no state": (lambda state: [], r"`state` must be what Incremental\.state gave, got list\."),
+    "no state": (lambda state: [], r"`state` must be what `state` returned, got list\."),
     "a part": (
         lambda state: {"seed": 0},
-        r"`state` must be what Incremental\.state gave, got no 'n_samples' in \['seed'\]",
+        r"`state` must be what `state` returned, got no 'n_samples' in \['seed'\]",
     ),
     "other samples": (
         lambda s: s | {"n_samples": 9},
-        r"`state` must be of n_samples 300, got 9\. Make an Incremental with",
+        r"`state` must be of n_samples 300, got 9\. Create an Incremental with",
     ),
     "other clusters": (lambda s: s | {"clusters": [5]}, r"`state` must be of clusters \(5, 20\), got \(5,\)\."),
     "another seed": (lambda s: s | {"seed": 1}, r"`state` must be of seed 0, got 1\."),
@@ -517,11 +522,11 @@ BAD_STATES = {
     ),
     "labels of others": (
         lambda s: s | {"labels": moved(s)},
-        r"`state` must be of labels that belong to their clusters",
+        r"`state` must be one whose labels match its clusters",
     ),
     "none assigned": (
         lambda s: s | {"assigned": moved(s) * 0 - 1, "labels": moved(s) * 0 - 1},
-        r"labels that belong to",
+        r"labels match its clusters",
     ),
     "too sure": (
         lambda s: s | {"confidence": s["confidence"] + 1},

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naysay._rows import frozen
-from naysay.detectors._minhash import most_alike, signatures
+from naysay.detectors._text_hash import signatures
+from naysay.kernels.duplicates import largest_jaccard
 from naysay.kernels.threads import set_threads
 
 WORD = (1 << 64) - 1
@@ -90,7 +91,7 @@ def test_the_nearest_reference_is_that_of_the_loops(data):
     flat = np.array([item for part in lists for item in part], np.int64)
     table, numbers = np.array(signed, np.uint32), np.array(keys, np.uint64)
     out = np.full((rows, slots), -1.0)
-    most_alike(0, rows, *map(frozen, (ids, own, indptr, flat, numbers, table)), out)
+    largest_jaccard(0, rows, *map(frozen, (ids, own, indptr, flat, numbers, table)), out)
     for b in range(rows):
         for j in range(slots):
             best = 0.0

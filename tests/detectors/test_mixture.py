@@ -34,11 +34,11 @@ def density(family, part, x):
     return math.exp((first - 1) * math.log(x) + (second - 1) * math.log(1 - x) - whole)
 
 
-def by_loops(family, scores, bounds, false_share, rounds):
+def by_loops(family, scores, bounds, false_share, iterations):
     """Expectation and maximisation, score by score: share, lower, higher."""
     xs = [(s - bounds[0]) / (bounds[1] - bounds[0]) for s in scores]
     chances = [x * false_share / (x * false_share + (1 - x) * (1 - false_share)) for x in xs]
-    for _ in range(rounds):
+    for _ in range(iterations):
         parts, shares = [], []
         for weights in ([1 - c for c in chances], chances):
             total = sum(weights)
@@ -58,25 +58,25 @@ def by_loops(family, scores, bounds, false_share, rounds):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("rounds", [1, 2, 7])
-def test_the_fit_is_what_loops_give(family, rounds):
+@pytest.mark.parametrize("iterations", [1, 2, 7])
+def test_the_fit_is_what_loops_give(family, iterations):
     scores = 2 * planted(120)[0] - 1
-    detector = Mixture(family, bounds=(-1, 1), false_share=0.1, rounds=rounds)
+    detector = Mixture(family, bounds=(-1, 1), false_share=0.1, iterations=iterations)
     detector.update(scores)
-    share, lower, higher = by_loops(family, scores.tolist(), (-1, 1), 0.1, rounds)
-    assert detector.found.share == pytest.approx(share, rel=1e-9)
-    assert detector.found.lower == pytest.approx(lower, rel=1e-9)
-    assert detector.found.higher == pytest.approx(higher, rel=1e-9)
-    assert detector.found.rounds == rounds
+    share, lower, higher = by_loops(family, scores.tolist(), (-1, 1), 0.1, iterations)
+    assert detector.components.share == pytest.approx(share, rel=1e-9)
+    assert detector.components.lower == pytest.approx(lower, rel=1e-9)
+    assert detector.components.higher == pytest.approx(higher, rel=1e-9)
+    assert detector.components.iterations == iterations
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_round_keeps_the_mean_and_the_variance_of_the_scores(family):
     scores, _ = planted()
-    for rounds in (1, 3, 50):
-        detector = Mixture(family, bounds=(0, 1), rounds=rounds)
+    for iterations in (1, 3, 50):
+        detector = Mixture(family, bounds=(0, 1), iterations=iterations)
         detector.update(scores)
-        found = detector.found
+        found = detector.components
         parts = [stats.beta(*p) if family == "beta" else stats.norm(*p) for p in (found.lower, found.higher)]
         weights = (1 - found.share, found.share)
         mean = sum(w * part.mean() for w, part in zip(weights, parts, strict=True))
@@ -85,12 +85,12 @@ def test_every_round_keeps_the_mean_and_the_variance_of_the_scores(family):
         assert square - mean**2 == pytest.approx(scores.var(), rel=1e-9)
 
 
-def likelihoods(family, scores, rounds, **settings):
+def likelihoods(family, scores, iterations, **settings):
     found = []
-    for count in range(1, rounds + 1):
-        detector = Mixture(family, rounds=count, tolerance=1e-300, **settings)
+    for count in range(1, iterations + 1):
+        detector = Mixture(family, iterations=count, tolerance=1e-300, **settings)
         detector.update(scores)
-        found.append(detector.found.log_likelihood)
+        found.append(detector.components.log_likelihood)
     return np.array(found)
 
 
@@ -109,9 +109,9 @@ def test_for_beta_it_may_fall_and_does():
 
 def test_the_likelihood_is_that_of_the_mixture():
     scores, _ = planted(500)
-    detector = Mixture(bounds=(0, 1), rounds=5)
+    detector = Mixture(bounds=(0, 1), iterations=5)
     detector.update(scores)
-    found = detector.found
+    found = detector.components
     both = (1 - found.share) * stats.beta.pdf(scores, *found.lower) + found.share * stats.beta.pdf(
         scores, *found.higher
     )
@@ -124,9 +124,9 @@ def test_the_likelihood_is_that_of_the_mixture():
 
 def test_planted_components_come_back():
     scores, false = planted(20_000, share=0.2)
-    detector = Mixture(bounds=(0, 1), rounds=500)
+    detector = Mixture(bounds=(0, 1), iterations=500)
     detector.update(scores)
-    found = detector.found
+    found = detector.components
     assert found.converged
     assert found.share == pytest.approx(0.2, abs=0.01)
     assert found.lower == pytest.approx((3, 12), rel=0.08)
@@ -139,9 +139,9 @@ def test_planted_components_come_back():
 def test_planted_normal_components_come_back():
     rng = ns.rng_for(1)
     scores = np.concatenate([rng.normal(-3, 1, 9000), rng.normal(2, 0.5, 1000)])
-    detector = Mixture("normal", rounds=500)
+    detector = Mixture("normal", iterations=500)
     detector.update(scores)
-    found = detector.found
+    found = detector.components
     width = found.high - found.low
     assert found.share == pytest.approx(0.1, abs=0.01)
     assert [found.low + width * found.lower[0], width * found.lower[1]] == pytest.approx([-3, 1], abs=0.05)
@@ -151,34 +151,34 @@ def test_planted_normal_components_come_back():
 def test_the_gain_tells_one_kind_from_two():
     one = ns.rng_for(2).beta(5, 7, 3000)
     for scores, two in ((one, False), (planted(3000)[0], True)):
-        detector = Mixture(bounds=(0, 1), rounds=300)
+        detector = Mixture(bounds=(0, 1), iterations=300)
         detector.update(scores)
-        assert (detector.found.gain > 0) == two
+        assert (detector.components.gain > 0) == two
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_higher_component_is_the_false_one_also_if_the_two_change_places(family):
     rng = np.random.default_rng(17)
     scores = np.concatenate([rng.normal(0.5, 0.02, 40), rng.normal(0.45, 0.2, 60)])  # one inside the other
-    detector = Mixture(family, bounds=(-0.5, 1.5), false_share=0.5, rounds=60, tolerance=1e-300)
+    detector = Mixture(family, bounds=(-0.5, 1.5), false_share=0.5, iterations=60, tolerance=1e-300)
     detector.update(scores)
     share, first, second = by_loops(family, scores.tolist(), (-0.5, 1.5), 0.5, 60)
     means = [p[0] if family == "normal" else p[0] / sum(p) for p in (first, second)]
     assert means[0] > means[1]
-    assert detector.found.share == pytest.approx(1 - share, rel=1e-9)
-    assert detector.found.higher == pytest.approx(first, rel=1e-9)
-    assert detector.found.lower == pytest.approx(second, rel=1e-9)
+    assert detector.components.share == pytest.approx(1 - share, rel=1e-9)
+    assert detector.components.higher == pytest.approx(first, rel=1e-9)
+    assert detector.components.lower == pytest.approx(second, rel=1e-9)
 
 
 def test_it_stops_where_nothing_changes():
     scores, _ = planted()
-    long, short = Mixture(rounds=1000), Mixture(rounds=3)
+    long, short = Mixture(iterations=1000), Mixture(iterations=3)
     long.update(scores)
     short.update(scores)
-    assert long.found.converged
-    assert long.found.rounds < 1000
-    assert not short.found.converged
-    assert short.found.rounds == 3
+    assert long.components.converged
+    assert long.components.iterations < 1000
+    assert not short.components.converged
+    assert short.components.iterations == 3
 
 
 # ---- the posterior --------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def test_it_stops_where_nothing_changes():
 
 def made(family, share, lower, higher, low=0.0, high=1.0):
     detector = Mixture(family, monotone=False)
-    detector.found = TwoComponentMixture(family, low, high, share, lower, higher, 0.0, 0.0, 1, converged=True)
+    detector.components = TwoComponentMixture(family, low, high, share, lower, higher, 0.0, 0.0, 1, converged=True)
     return detector
 
 
@@ -222,7 +222,7 @@ def test_the_turn_is_where_the_posterior_turns_and_monotone_levels_it(family, sh
     detector.monotone = True
     level = detector.posterior(scores)
     assert (np.diff(level) >= -1e-12).all()
-    low, high = detector.found.rising
+    low, high = detector.components.increasing_range
     inside = (scores >= low) & (scores <= high)
     np.testing.assert_allclose(level[inside], plain[inside])
     beyond = np.flatnonzero(~inside)
@@ -233,7 +233,7 @@ def test_the_turn_is_where_the_posterior_turns_and_monotone_levels_it(family, sh
 def test_the_plain_posterior_calls_the_easiest_negatives_false_and_monotone_does_not():
     detector = made("beta", 0.1, (6.66, 10.49), (1.59, 1.02))  # a wide component of false negatives, as fits give
     assert detector.posterior(0.005)[0] > 0.9
-    assert detector.found.rising == (pytest.approx(5.07 / (5.07 + 9.47)), math.inf)
+    assert detector.components.increasing_range == (pytest.approx(5.07 / (5.07 + 9.47)), math.inf)
     detector.monotone = True
     assert detector.posterior(0.005)[0] == detector.posterior(0.1)[0] < 0.05
     top = made("normal", 0.1, (0.3, 0.2), (0.6, 0.05))
@@ -241,7 +241,7 @@ def test_the_plain_posterior_calls_the_easiest_negatives_false_and_monotone_does
     top.monotone = True
     assert top.posterior(2.0)[0] > 0.5
     same = made("normal", 0.1, (0.3, 0.2), (0.6, 0.2))
-    assert same.found.rising == (-math.inf, math.inf)
+    assert same.components.increasing_range == (-math.inf, math.inf)
 
 
 def test_scores_beyond_the_fitted_range_are_answered():
@@ -323,7 +323,7 @@ def test_what_is_masked_has_no_say():
     one, other = Mixture(), Mixture()
     one.update(np.where(mask, scores, math.nan), mask=mask)
     other.update(torch.from_numpy(scores[mask].reshape(-1, 7)))
-    assert one.found == other.found
+    assert one.components == other.components
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -332,11 +332,11 @@ def test_the_state_is_all_of_it(family):
     assert first.state() == {}
     first.update(planted()[0])
     second.restore(first.state())
-    assert second.found == first.found
+    assert second.components == first.components
     assert repr(first).startswith(f"Mixture({family}, share=0.")
     assert first.state()["family"] == FAMILIES.index(family)
     second.restore({})
-    assert second.found is None
+    assert second.components is None
     assert repr(second) == f"Mixture({family}, not fitted)"
 
 
@@ -352,7 +352,7 @@ def test_in_a_planted_world_most_false_negatives_are_found(family, noise):
     detector = Mixture(family, bounds=(-1, 1))
     detector.update(negatives.scores)
     truth, flagged = world.is_false_negative(query.anchors, negatives.ids), detector.suspicion(query, negatives) >= 0.5
-    assert detector.found.gain > 0
+    assert detector.components.gain > 0
     assert flagged[truth].mean() > 0.9
     assert truth[flagged].mean() > 8 * truth.mean()  # of the anchor's cluster, which is a twelfth, a tenth is false
 
@@ -364,15 +364,15 @@ def test_in_a_planted_world_most_false_negatives_are_found(family, noise):
     ("settings", "message"),
     [
         ({"family": "gamma"}, r"Mixture: `family` must be one of 'beta', 'normal', got 'gamma'"),
-        ({"bounds": 1}, r"`bounds` must be a pair \(low, high\) of numbers, got 1"),
-        ({"bounds": (0, "one")}, r"`bounds` must be a pair \(low, high\) of numbers, got \(0, 'one'\)"),
-        ({"bounds": (1, 1)}, r"`bounds` must be a finite low below high, got \(1, 1\)"),
-        ({"bounds": (0, math.inf)}, r"`bounds` must be a finite low below high, got \(0, inf\)"),
-        ({"false_share": 0}, r"`false_share` must be above 0 and below 1, got 0"),
-        ({"false_share": 1.0}, r"`false_share` must be above 0 and below 1, got 1.0"),
-        ({"tolerance": 0}, r"`tolerance` must be above 0, got 0"),
-        ({"tolerance": math.nan}, r"`tolerance` must be above 0, got nan"),
-        ({"rounds": 0}, r"`rounds` must be at least 1, got 0"),
+        ({"bounds": 1}, r"`bounds` must be finite numbers \(low, high\), low below high, got 1"),
+        ({"bounds": (0, "one")}, r"`bounds` must be finite numbers \(low, high\), low below high, got \(0, 'one'\)"),
+        ({"bounds": (1, 1)}, r"`bounds` must be finite numbers \(low, high\), low below high, got \(1, 1\)"),
+        ({"bounds": (0, math.inf)}, r"`bounds` must be finite numbers \(low, high\), low below high, got \(0, inf\)"),
+        ({"false_share": 0}, r"`false_share` must be a number above 0 and below 1, got 0"),
+        ({"false_share": 1.0}, r"`false_share` must be a number above 0 and below 1, got 1.0"),
+        ({"tolerance": 0}, r"`tolerance` must be a finite number above 0, got 0"),
+        ({"tolerance": math.nan}, r"`tolerance` must be a finite number above 0, got nan"),
+        ({"iterations": 0}, r"`iterations` must be at least 1, got 0"),
         ({"monotone": "yes"}, r"`monotone` must be True or False, got 'yes'"),
     ],
 )
@@ -387,7 +387,7 @@ GOOD = np.linspace(0, 1, 20) ** 2
 @pytest.mark.parametrize(
     ("settings", "scores", "mask", "message"),
     [
-        ({}, GOOD[:9], None, r"Mixture.update: `scores` must be at least 10, got 9. Take those of more anchors"),
+        ({}, GOOD[:9], None, r"Mixture.update: `scores` must be at least 10, got 9. Use those of more anchors"),
         ({}, [], None, r"`scores` must be at least 10, got 0"),
         ({}, np.full(20, 0.3), None, r"`scores` must be of more than one value, got 20 of 0.3"),
         ({}, [*GOOD, math.nan], None, r"`scores` must be finite, got nan at row 20 \(1 such row\)"),
@@ -406,19 +406,19 @@ GOOD = np.linspace(0, 1, 20) ** 2
             {"family": "normal"},
             [0.0] * 30 + [1.0],
             None,
-            r"`scores` must be of two kinds, got a component of less than on",
+            r"`scores` must be of two components, got a component of less than on",
         ),
         (
             {},
             [0.0] * 20 + [1.0] * 10,
             None,
-            r"`scores` must be of two kinds that spread, got a component at 1 of the ran",
+            r"`scores` must be of two components with a variance, got one component at 1 of the ran",
         ),
         (
-            {"rounds": 99},
+            {"iterations": 99},
             [*np.linspace(0, 0.3, 40), *[0.9] * 10],
             None,
-            r"`scores` must be of two kinds, got a component Beta\(2",
+            r"`scores` must be of two components, got a component Beta\(2",
         ),
     ],
 )
@@ -426,13 +426,13 @@ def test_scores_that_cannot_be_fitted(settings, scores, mask, message):
     detector = Mixture(**settings)
     with pytest.raises(ns.NaysayError, match=message):
         detector.update(scores, mask=mask)
-    assert detector.found is None
+    assert detector.components is None
 
 
 def test_a_rounded_cosine_is_within_its_bounds():
     detector = Mixture(bounds=(0, 1))
     detector.update([*GOOD, 1 + 1e-6])
-    assert detector.found.high == 1
+    assert detector.components.high == 1
 
 
 def test_nothing_is_answered_before_a_fit():
@@ -470,16 +470,19 @@ def test_questions_that_cannot_be_answered():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (None, r"Mixture.restore: `state` must be what state\(\) gave, got NoneType"),
-        ({"rounds": -1}, r"`rounds` must be at least 1, got -1"),
-        ({"rounds": np.array([1, 2])}, r"`rounds` must be a whole number, got array\(\[1, 2\]\)"),
-        ({"family": 1}, r"`family` must be 0, for beta, got 1. 0 is beta and 1 normal: make a Mixture of that family"),
+        (None, r"Mixture.restore: `state` must be what `state` returned, got NoneType"),
+        ({"iterations": -1}, r"`iterations` must be at least 1, got -1"),
+        ({"iterations": np.array([1, 2])}, r"`iterations` must be a whole number, got array\(\[1, 2\]\)"),
+        (
+            {"family": 1},
+            r"`family` must be 0, for beta, got 1. 0 is beta and 1 normal: create a Mixture of that family",
+        ),
         ({"family": "normal"}, r"`family` must be a whole number, got 'normal'"),
         ({"converged": np.array([True, False])}, r"`converged` must be True or False, got array"),
         ({"converged": 1}, r"`converged` must be True or False, got 1"),
-        ({"share": 1.0}, r"`share` must be above 0 and below 1, got 1.0"),
-        ({"share": math.nan}, r"`share` must be a finite number, got nan"),
-        ({"low": 2.0}, r"`low` must be below high \(1\), got 2.0"),
+        ({"share": 1.0}, r"`share` must be a number above 0 and below 1, got 1.0"),
+        ({"share": math.nan}, r"`share` must be a number above 0 and below 1, got nan"),
+        ({"low": 2.0}, r"`low` must be a finite number below 1, got 2.0"),
         ({"lower": (0.0, 1.0)}, r"`lower` must be a component of numbers above 0, got \(0.0, 1.0\)"),
         (
             {"lower": (12.0, 4.0), "higher": (3.0, 12.0)},
@@ -491,16 +494,20 @@ def test_questions_that_cannot_be_answered():
 def test_states_that_do_not_fit(change, message):
     detector = Mixture()
     detector.restore(detector_state())
-    before = detector.found
+    before = detector.components
     with pytest.raises(ns.NaysayError, match=message):
         detector.restore(None if change is None else {**detector_state(), **change})
-    assert detector.found is before
+    assert detector.components is before
 
 
 def test_a_state_that_is_not_whole():
     state = detector_state()
     del state["gain"]
-    with pytest.raises(ns.NaysayError, match=r"Mixture.restore: `state` must be what state\(\) gave, got no 'gain' in"):
+    with pytest.raises(
+        ns.NaysayError, match=r"Mixture.restore: `state` must be what `state` returned, got no 'gain' in"
+    ):
         Mixture().restore(state)
-    with pytest.raises(ns.NaysayError, match=r"`state` must be what state\(\) gave, got no 'family' in \['centres'\]"):
+    with pytest.raises(
+        ns.NaysayError, match=r"`state` must be what `state` returned, got no 'family' in \['centres'\]"
+    ):
         Mixture().restore({"centres": None})

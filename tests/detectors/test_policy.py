@@ -60,7 +60,7 @@ def test_torch_and_numpy_agree_and_nothing_given_is_changed(policy, data):
 @given(asked(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 def test_drop_as_in_loops(given_, line):
     negatives, suspicion = given_
-    found = drop(negatives, suspicion, line=line, name="guide")
+    found = drop(negatives, suspicion, threshold=line, name="guide")
     lost = 0
     for row in range(negatives.shape[0]):
         for slot in range(negatives.shape[1]):
@@ -136,7 +136,7 @@ def test_a_relation_leaves_ids_and_log_q_and_the_mask_shrinks(policy, given_):
 @given(asked(), st.sampled_from([None, 0.0, 0.25, 0.5, 1.0]))
 def test_reweight_as_in_loops(given_, line):
     negatives, suspicion = given_
-    found = reweight(negatives, suspicion, line=line)
+    found = reweight(negatives, suspicion, threshold=line)
     for row in range(negatives.shape[0]):
         for slot in range(negatives.shape[1]):
             weight = float(negatives.ids[row, slot] >= 0) if negatives.weights is None else negatives.weights[row, slot]
@@ -219,25 +219,25 @@ def test_losses_leave_out_what_a_policy_flags():
 def test_refusals_that_all_share(policy):
     act, negatives = POLICIES[policy], ns.Negatives(np.array([[1, -1]]))
     for arguments, line, message in (
-        ((negatives.ids, [[0, 0]]), 0.5, "`negatives` must be Negatives, got ndarray. Pass what a sampler answered."),
+        ((negatives.ids, [[0, 0]]), 0.5, "`negatives` must be Negatives, got ndarray. Pass what a sampler returned."),
         ((negatives, [0, 0]), 0.5, r"`suspicion` must be of shape \(1, 2\), like the negatives, got shape \(2,\)"),
         ((negatives, [["a", "b"]]), 0.5, r"`suspicion` must be numbers from 0 to 1, got dtype <U1"),
         ((negatives, [[1.5, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got 1\.5 at row 0 \(1 such row\)"),
         ((negatives, [[np.nan, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got nan at row 0"),
         ((negatives, [[-0.1, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got -0\.1 at row 0"),
-        ((negatives, [[0, 0]]), 1.5, r"`line` must be a number from 0 to 1, got 1\.5"),
-        ((negatives, [[0, 0]]), np.nan, r"`line` must be a number from 0 to 1, got nan"),
+        ((negatives, [[0, 0]]), 1.5, r"`threshold` must be a number at least 0 and at most 1, got 1\.5"),
+        ((negatives, [[0, 0]]), np.nan, r"`threshold` must be a number at least 0 and at most 1, got nan"),
     ):
         with pytest.raises(NaysayError, match=f"^{policy}: {message}"):
-            act(*arguments, line=line)
+            act(*arguments, threshold=line)
     assert to_numpy(act(negatives, [[0, np.nan]]).suspicion).tolist() == [[0, 0]]  # an empty slot may hold anything
 
 
 def test_refusals_of_names_and_blame():
     negatives = ns.Negatives(np.array([[1, 2]]))
     for settings, message in (
-        ({"name": ()}, r"`name` must be one name, or several with blame, got \(\)"),
-        ({"name": ("a", "b")}, r"`name` must be one name, or several with blame, got \('a', 'b'\)"),
+        ({"name": ()}, r"`name` must be one name, or several with `blame`, got \(\)"),
+        ({"name": ("a", "b")}, r"`name` must be one name, or several with `blame`, got \('a', 'b'\)"),
         ({"name": ("a", 3), "blame": [[0, 0]]}, r"`name` must be one name"),
         ({"name": ("a", "b"), "blame": [0, 0]}, r"`blame` must be whole numbers of shape \(1, 2\), like the neg"),
         ({"name": ("a", "b"), "blame": [[0.0, 0.0]]}, r"`blame` must be whole numbers of shape"),

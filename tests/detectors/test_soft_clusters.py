@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naysay as ns
-from naysay.detectors._kmeans_plus_plus import k_means
+from naysay.detectors._clusters import spread_centroids
 from naysay.detectors.soft_clusters import SoftClusters
 from naysay.testing import check_detector, planted_world
 
@@ -184,7 +184,7 @@ def test_in_a_planted_world_false_negatives_are_concentrated():
 
 def test_k_means_takes_the_mean_of_all_that_is_nearest():
     points, _ = blobs(4000)  # more than the 256 a cluster that faiss would look at
-    centres = k_means(points, 6, 100, 1, 1)
+    centres = spread_centroids(points, 6, iterations=100, restarts=1, key=1)
     nearest = ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
     for cluster in range(6):
         np.testing.assert_allclose(centres[cluster], points[nearest == cluster].mean(axis=0), atol=1e-4)
@@ -194,17 +194,19 @@ def test_the_starting_points_lie_apart():
     rng = np.random.default_rng(5)
     points = (np.repeat(np.arange(8.0), 50)[:, None] * [1e3, 0.0] + rng.standard_normal((400, 2))).astype(np.float32)
     for key in range(20):  # from anywhere else, some would lie in one heap, and stay there
-        assert sorted(np.rint(k_means(points, 8, 2, 1, key)[:, 0] / 1e3)) == list(range(8))
+        assert sorted(np.rint(spread_centroids(points, 8, iterations=2, restarts=1, key=key)[:, 0] / 1e3)) == list(
+            range(8)
+        )
 
 
 def test_the_best_of_several_starts_is_kept():
     points = np.random.default_rng(8).standard_normal((200, 3)).astype(np.float32)
 
-    def spread(starts):
-        centres = k_means(points, 9, 25, starts, 2)
+    def spread(restarts):
+        centres = spread_centroids(points, 9, iterations=25, restarts=restarts, key=2)
         return ((points[:, None] - centres) ** 2).sum(axis=2).min(axis=1).sum()
 
-    sums = [spread(starts) for starts in (1, 4, 12)]
+    sums = [spread(restarts) for restarts in (1, 4, 12)]
     assert sums[0] > sums[1] >= sums[2]
 
 
@@ -225,7 +227,7 @@ def test_it_runs_on_one_thread_and_leaves_the_number_of_threads_alone(monkeypatc
     monkeypatch.setattr(faiss, "Kmeans", spy)
     faiss.omp_set_num_threads(2)
     try:
-        k_means(POINTS, 3, 2, 2, 0)
+        spread_centroids(POINTS, 3, iterations=2, restarts=2, key=0)
         assert (seen, faiss.omp_get_max_threads()) == ([1, 1], 2)
     finally:
         faiss.omp_set_num_threads(before)
@@ -299,19 +301,22 @@ def test_the_state_is_all_of_it():
     ("settings", "message"),
     [
         ({"n_clusters": 1}, r"SoftClusters: `n_clusters` must be at least 2, got 1"),
-        ({"embed": POINTS}, r"`embed` must be a function of ids that answers with vectors, got ndarray"),
-        ({"embed_anchors": 3}, r"`embed_anchors` must be a function of ids that answers with vectors, got int"),
+        ({"embed": POINTS}, r"`embed` must be a function from ids to vectors, got ndarray"),
+        ({"embed_anchors": 3}, r"`embed_anchors` must be a function from ids to vectors, got int"),
         (
             {"rule": "clusters"},
             r"`rule` must be one of 'cluster', 'probability', got 'clusters'. Did you mean 'cluster'",
         ),
-        ({"freedom": 0}, r"`freedom` must be finite and above 0, got 0"),
-        ({"freedom": math.inf}, r"`freedom` must be finite and above 0, got inf"),
-        ({"freedom": "one"}, r"`freedom` must be a number, got 'one'"),
-        ({"confidence": 1.5}, r"`confidence` must be between 0 and 1, got 1.5"),
-        ({"confidence": 0.5, "rule": "probability"}, r"`confidence` must be left out with rule=\"probability\", which"),
-        ({"rounds": 0}, r"`rounds` must be at least 1, got 0"),
-        ({"starts": 0}, r"`starts` must be at least 1, got 0"),
+        ({"freedom": 0}, r"`freedom` must be a finite number above 0, got 0"),
+        ({"freedom": math.inf}, r"`freedom` must be a finite number above 0, got inf"),
+        ({"freedom": "one"}, r"`freedom` must be a finite number above 0, got 'one'"),
+        ({"confidence": 1.5}, r"`confidence` must be a number at least 0 and at most 1, got 1.5"),
+        (
+            {"confidence": 0.5, "rule": "probability"},
+            r"`confidence` must be left out with rule=\"probability\", got 0.5",
+        ),
+        ({"iterations": 0}, r"`iterations` must be at least 1, got 0"),
+        ({"restarts": 0}, r"`restarts` must be at least 1, got 0"),
     ],
 )
 def test_settings_that_cannot_be(settings, message):
@@ -324,8 +329,8 @@ def test_settings_that_cannot_be(settings, message):
     [
         (POINTS[:2], r"SoftClusters.update: `vectors` must be at least 3, one for each cluster, got 2"),
         (POINTS[0], r"`vectors` must be vectors of shape \(n, d\), got shape \(3,\)"),
-        (np.ones((5, 2)), r"`vectors` must be of more than one place, got 5 equal ones"),
-        (np.ones((5, 2), int), r"`vectors` must be vectors of floating numbers, got dtype int64"),
+        (np.ones((5, 2)), r"`vectors` must be different vectors, got 5 equal ones"),
+        (np.ones((5, 2), int), r"`vectors` must be vectors of floating-point numbers, got dtype int64"),
         ([[1.0]], r"`vectors` must be vectors of shape \(n, d\), got a list"),
         (np.where(POINTS > 1, np.nan, POINTS), r"`vectors` must be finite, got nan at row"),
     ],
@@ -380,8 +385,8 @@ def test_questions_that_cannot_be_answered():
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (None, r"SoftClusters.restore: `state` must be what SoftClusters.state gave, with 'centres', got NoneType"),
-        ({"labels": 1}, r"`state` must be what SoftClusters.state gave, with 'centres', got \['labels'\]"),
+        (None, r"SoftClusters.restore: `state` must be what `state` returned, got NoneType"),
+        ({"labels": 1}, r"`state` must be what `state` returned, got no 'centres' in \['labels'\]"),
         ({"centres": None}, r"`centres` must be vectors of shape \(4, d\), got shape \(\)"),
         ({"centres": [[1.0], [1.0, 2.0]]}, r"`centres` must be rows of one length, got rows of different lengths"),
         ({"centres": CENTRES[:3]}, r"`centres` must be vectors of shape \(4, d\), got shape \(3, 3\)"),

@@ -185,7 +185,7 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     query, negatives = question()
     wide = np.random.default_rng(3).integers(0, 9, (6, 2))
     whole = [SupportViews(VIEWS, embed).suspicion(query, n) for n in (negatives, ns.Negatives(wide))]
-    monkeypatch.setattr("naysay.detectors._asked_vectors._BLOCK", 30)
+    monkeypatch.setattr("naysay.detectors._vectors._BLOCK", 30)
     parts = [SupportViews(VIEWS, embed).suspicion(query, n) for n in (negatives, ns.Negatives(wide))]
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-14)
@@ -248,15 +248,15 @@ def test_more_views_find_more_false_negatives():
     ("settings", "message"),
     [
         ({"top": 0}, r"SupportViews: `top` must be at least 1, got 0"),
-        ({"threshold": 1.0}, r"`threshold` must be from -1 to below 1, a cosine, got 1.0"),
-        ({"threshold": float("nan")}, r"`threshold` must be from -1 to below 1, a cosine, got nan"),
-        ({"threshold": "high"}, r"`threshold` must be a number, got 'high'"),
+        ({"threshold": 1.0}, r"`threshold` must be a number at least -1 and below 1, got 1.0"),
+        ({"threshold": float("nan")}, r"`threshold` must be a number at least -1 and below 1, got nan"),
+        ({"threshold": "high"}, r"`threshold` must be a number at least -1 and below 1, got 'high'"),
         ({"aggregate": "median"}, r"`aggregate` must be one of 'max', 'mean', got 'median'"),
         ({"with_anchor": 1}, r"`with_anchor` must be True or False, got 1"),
-        ({"embed": ITEMS}, r"`embed` must be a function of ids that answers with vectors, got ndarray"),
+        ({"embed": ITEMS}, r"`embed` must be a function from ids to vectors, got ndarray"),
         ({"views": VIEWS[0]}, r"`views` must be vectors of shape \(n, S, d\), got shape \(3, 4\)"),
         ({"views": None}, r"`views` must be vectors of shape \(n, S, d\), got a NoneType"),
-        ({"views": np.ones((2, 1, 2), int)}, r"`views` must be vectors of floating numbers, got dtype int64"),
+        ({"views": np.ones((2, 1, 2), int)}, r"`views` must be vectors of floating-point numbers, got dtype int64"),
         ({"views": VIEWS[:, :0]}, r"`views` must be vectors of shape \(n, S, d\), got shape \(6, 0, 4\)"),
         ({"views": np.full((2, 1, 2), np.inf)}, r"`views` must be finite, got inf at row 0 \(2 such rows\)"),
     ],
@@ -277,7 +277,7 @@ def test_settings_that_cannot_be(settings, message):
         (VIEWS, lambda i: ITEMS[i] * (i != 3)[:, None], r"`embed` must be vectors other than 0, got 0.0 at row 3 \(1"),
         (VIEWS * 0, embed, r"`views` must be vectors other than 0, got 0.0 at row 0 \(6 such rows\)"),
         (VIEWS, lambda i: ITEMS[i] / (i != 2)[:, None], r"`embed` must be finite, got -?inf at row 2 \(1 such row\)"),
-        (VIEWS, None, r"`negatives.vectors` must be given where there is no embed, got None. Pass embed to the"),
+        (VIEWS, None, r"`negatives.vectors` must be given without `embed`, got None. Pass `embed` to the"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero")
@@ -290,12 +290,12 @@ def test_questions_that_cannot_be_answered(views, by, message):
 
 def test_other_questions_that_cannot_be_answered():
     query, negatives = question()
-    with pytest.raises(ns.NaysayError, match=r"`query.vectors` must be given with with_anchor, got None. Pass Query"):
+    with pytest.raises(ns.NaysayError, match=r"`query.vectors` must be given with `with_anchor`, got None. Pass Query"):
         SupportViews(VIEWS, embed, with_anchor=True).suspicion(query, negatives)
     narrow = ns.Query(np.arange(6), vectors=np.ones((6, 2)))
     with pytest.raises(ns.NaysayError, match=r"`query.vectors` must be vectors of dimension 4, like the views', got 2"):
         SupportViews(VIEWS, embed, with_anchor=True).suspicion(narrow, negatives)
-    with pytest.raises(ns.NaysayError, match=r"`anchors` must be of shape \(B,\) where views is an array, got shape"):
+    with pytest.raises(ns.NaysayError, match=r"`anchors` must be of shape \(B,\) where `views` is an array, got shape"):
         SupportViews(VIEWS, embed).suspicion(ns.Query(np.zeros((6, 3), int)), negatives)
     with pytest.raises(ns.NaysayError, match=r"SupportViews.scores: `query` must be a Query, got list"):
         SupportViews(VIEWS, embed).scores([0], negatives)

@@ -204,7 +204,7 @@ def test_any_detector_judges():
     assert set(mined.dropped) >= {"suspicious: margin", "suspicious: high"}
     assert np.isnan(mined.thresholds).all()
     asked = []
-    guide = Guide(lambda anchors, ids: asked.extend(ids) or np.zeros(len(ids)), line=0.5)
+    guide = Guide(lambda anchors, ids: asked.extend(ids) or np.zeros(len(ids)), threshold=0.5)
     assert mine(QUERIES, CORPUS, WORLD.known, 4, judge=guide, depth=6).mask.all()
     assert len(asked) == 120 * 6
     own = Margin(0.0, lambda query: (query.vectors * CORPUS[query.positives]).sum(axis=1))

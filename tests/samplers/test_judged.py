@@ -84,7 +84,7 @@ def test_drop_as_in_loops(data):
     k = data.draw(st.integers(0, 4) | st.lists(st.integers(0, 4), min_size=len(rows), max_size=len(rows)))
     refill, line = data.draw(st.sampled_from([1, 1.5, 2])), data.draw(st.sampled_from([0.25, 0.5, 1.0]))
     sampler = Judged(
-        Listed(lists), {"a": ByTable(tables[0]), "b": ByTable(tables[1])}, refill=refill, line=line, rule="mean"
+        Listed(lists), {"a": ByTable(tables[0]), "b": ByTable(tables[1])}, refill=refill, threshold=line, rule="mean"
     )
     query = ns.Query(np.array(rows, np.int64))
     counts = np.broadcast_to(np.array(k, np.int64), len(rows))
@@ -124,7 +124,7 @@ def _table(rows, columns):
 
 
 def test_what_is_handed_out_is_below_the_line():
-    judged = Judged(SAMPLER, ByTable(TABLE), line=0.75, refill=4)
+    judged = Judged(SAMPLER, ByTable(TABLE), threshold=0.75, refill=4)
     query = ns.Query(np.arange(5), positives=np.zeros(5, np.int64))
     found = judged.sample(query, 4, rng=ns.rng_for(0))
     assert (found.ids >= 0).all()
@@ -135,13 +135,15 @@ def test_what_is_handed_out_is_below_the_line():
 
 
 def test_the_reasons_of_the_sampler_stay():
-    found = Judged(Listed([[1]]), ByTable(TABLE), line=1.0).sample(ns.Query([0]), 2, rng=ns.rng_for(0))
+    found = Judged(Listed([[1]]), ByTable(TABLE), threshold=1.0).sample(ns.Query([0]), 2, rng=ns.rng_for(0))
     assert found.dropped == {"odd": 1, "exhausted": 1}
 
 
 def test_a_fractional_k_is_realised_row_by_row():
     query = ns.Query(np.zeros(2000, np.int64))
-    found = Judged(Listed([list(range(20))]), ByTable(TABLE), line=1.0, refill=3).sample(query, 2.5, rng=ns.rng_for(0))
+    found = Judged(Listed([list(range(20))]), ByTable(TABLE), threshold=1.0, refill=3).sample(
+        query, 2.5, rng=ns.rng_for(0)
+    )
     assert found.shape == (2000, 3)
     assert abs((found.ids >= 0).sum() / 2000 - 2.5) < 0.07
     assert Judged(SAMPLER, ByTable(TABLE)).sample(ns.Query(USERS[:0]), 2.5, rng=ns.rng_for(0)).shape == (0, 3)
@@ -158,7 +160,7 @@ def test_the_other_policies_change_the_samplers_own_answer(policy):
     assert np.array_equal(found.suspicion, suspicion)
     if policy == "reweight":
         assert np.array_equal(found.weights, 1 - suspicion)
-        only = Judged(SAMPLER, ByTable(TABLE), policy, line=0.75).sample(query, 6, rng=ns.rng_for(1))
+        only = Judged(SAMPLER, ByTable(TABLE), policy, threshold=0.75).sample(query, 6, rng=ns.rng_for(1))
         assert np.array_equal(only.weights, np.where(suspicion >= 0.75, 1 - suspicion, 1.0))
     else:
         assert np.array_equal(found.relation, (suspicion >= 0.5) * {"attract": 1, "ignore": 2}[policy])
@@ -227,10 +229,10 @@ def test_both_parts_learn_and_are_restored():
     judged.observe(query, judged.sample(query, 2, rng=ns.rng_for(0)))
     judged.restore(state)
     assert judged.state() == state
-    with pytest.raises(NaysayError, match=r"^Moving: `seen` must be at least 0"):
+    with pytest.raises(NaysayError, match=r"^Judged\.restore: Moving: `seen` must be at least 0"):
         judged.restore({"sampler/seen": -1, "detector/m/seen": 7})
     assert judged.state() == state
-    rule = r"a dictionary with the states of \['detector', 'sampler'\], as Judged\.state gave, got the key 'detector'"
+    rule = r"a dictionary with the states of \['detector', 'sampler'\], as `state` returned, got the key 'detector'"
     with pytest.raises(NaysayError, match=rf"^Judged\.restore: `state` must be {rule}\.$"):
         judged.restore({"detector": {}})
     assert Judged(SAMPLER, ByTable(TABLE)).state() == {}
@@ -317,8 +319,8 @@ def test_what_was_judged_but_not_last_is_refused_by_a_detector_that_learns():
     judged = Judged(Listed([[0, 1, 2, 3], [4, 5, 6, 7], [3, 5, 7, 9]]), {"even": detector})
     earlier = judged.sample(query, 2, rng=ns.rng_for(0))
     judged.sample(ns.Query([2, 1]), 2, rng=ns.rng_for(0))
-    rule = r"what the last sample handed out for these anchors, or candidates that nobody has judged"
-    got = r"got others, without what was dropped\. Observe each step before the next sample"
+    rule = r"what the last `sample` returned for these anchors, or candidates without suspicion"
+    got = r"got others, without the dropped candidates\. Call observe before the next sample"
     with pytest.raises(NaysayError, match=rf"^Judged\.observe: `negatives` must be {rule}, {got}"):
         judged.observe(query, earlier)
     latest = judged.sample(query, 2, rng=ns.rng_for(0))
@@ -329,7 +331,7 @@ def test_what_was_judged_but_not_last_is_refused_by_a_detector_that_learns():
     judged.observe(query, raw)  # candidates that the caller drew
     assert detector.told[0] is raw
     elsewhere = pickle.loads(pickle.dumps(Judged(judged.sampler, {"even": Told()})))  # as in a worker
-    with pytest.raises(NaysayError, match=r"^Judged\.observe: `negatives` must be what the last sample handed out"):
+    with pytest.raises(NaysayError, match=r"^Judged\.observe: `negatives` must be what the last `sample` returned"):
         elsewhere.observe(query, earlier)
 
 
@@ -396,15 +398,19 @@ def test_what_is_combined_already_is_taken_as_it_is():
             {},
             r"`policy` must be one of 'drop', 'reweight', 'attract', 'ignore', got",
         ),
-        ((SAMPLER, ByTable(TABLE)), {"line": 2}, r"`line` must be a number from 0 to 1, got 2"),
-        ((SAMPLER, ByTable(TABLE)), {"rule": "max"}, r"`rule` must be None unless detector is a dictionary, got 'max'"),
-        ((SAMPLER, ByTable(TABLE)), {"refill": 0.5}, r"`refill` must be a number of at least 1, got 0\.5"),
+        ((SAMPLER, ByTable(TABLE)), {"threshold": 2}, r"`threshold` must be a number at least 0 and at most 1, got 2"),
+        (
+            (SAMPLER, ByTable(TABLE)),
+            {"rule": "max"},
+            r"`rule` must be left out unless detector is a dictionary, got 'max'",
+        ),
+        ((SAMPLER, ByTable(TABLE)), {"refill": 0.5}, r"`refill` must be a finite number at least 1, got 0\.5"),
         (
             (SAMPLER, ByTable(TABLE), "ignore"),
             {"refill": 2},
-            r"`refill` must be None with policy='ignore', which empti",
+            r"`refill` must be left out with policy='ignore', which empti",
         ),
-        ((SAMPLER, ByTable(TABLE), "ignore"), {"on_short": "pad"}, r"`on_short` must be None with policy='ignore'"),
+        ((SAMPLER, ByTable(TABLE), "ignore"), {"on_short": "pad"}, r"`on_short` must be left out with policy='ignore'"),
         ((SAMPLER, ByTable(TABLE)), {"on_short": "pda"}, r"`on_short` must be one of 'pad', 'raise', got 'pda'"),
     ],
 )

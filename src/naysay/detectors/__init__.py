@@ -1,4 +1,4 @@
-"""DISTRUST: which negatives may be unlabelled positives, how sure that is, and what to do about it."""
+"""DISTRUST: detectors of false negatives, policies that act on them, and measures of both."""
 
 from naysay.detectors.absolute import Absolute
 from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance
@@ -10,9 +10,8 @@ from naysay.detectors.ecdf import Ecdf
 from naysay.detectors.evaluate import Evaluation, Scoreboard, evaluate
 from naysay.detectors.guide import Guide
 from naysay.detectors.hidden import hidden_positives
-from naysay.detectors.hold_out import one_per_anchor
+from naysay.detectors.hold_out import Split, one_per_anchor, split_known
 from naysay.detectors.incremental import Incremental
-from naysay.detectors.judge_some import Verdicts, judge_some
 from naysay.detectors.labelled import Labelled
 from naysay.detectors.learned_quantile import LearnedQuantile
 from naysay.detectors.margin import Margin, ShareOfPositive
@@ -25,8 +24,7 @@ from naysay.detectors.reliability import Reliability
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.share import Share
 from naysay.detectors.soft_clusters import SoftClusters
-from naysay.detectors.split_known import Split, split_known
-from naysay.detectors.spot_check import spot_check
+from naysay.detectors.spot_check import PairLabels, judge_some, spot_check
 from naysay.detectors.support_views import SupportViews
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
 from naysay.detectors.truth import DetectionRates, detection_rates, normalised_mutual_information
@@ -49,6 +47,7 @@ __all__ = [
     "LinearAcceptance",
     "Margin",
     "Mixture",
+    "PairLabels",
     "RankWindow",
     "Reliability",
     "ScoreSketch",
@@ -61,7 +60,6 @@ __all__ = [
     "SupportViews",
     "Thresholds",
     "TwoComponentMixture",
-    "Verdicts",
     "attract",
     "choose_thresholds",
     "compact",

@@ -1,4 +1,4 @@
-"""Logistic regression whose groups have weights of their own, pulled towards those of all."""
+"""Logistic regression with partial pooling: weights of each group, shrunk towards shared weights."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from naysay.quantity.separation import Floats
 
 Whole = NDArray[np.int64]
-_ROUNDS, _HALVINGS = 100, 40
-_TOLERANCE = 1e-12  # of the objective, by which the next step would still lower it
-_FLAT = 1e-12  # of its largest value: a feature that moves by less than that is all one value
+_ITERATIONS, _HALVINGS = 100, 40
+_TOLERANCE = 1e-12  # stop where the next step would lower the objective by less than this share
+_FLAT = 1e-12  # a feature that varies by less than this share of its largest value is constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,11 +20,11 @@ class GroupedLogistic:
     """log-odds = (w + u_g) . (1, z), z = (x - centre) / spread; u_g is 0 for a group without labels.
 
     Args:
-        centre: (f,) mean and deviation of each feature over the labels; a feature that is all one value has 1.
-        spread: (f,) mean and deviation of each feature over the labels; a feature that is all one value has 1.
+        centre: (f,) the mean of each feature over the labels.
+        spread: (f,) the standard deviation of each feature over the labels, 1 for a constant feature.
         pooled: (f + 1,) w, the constant first.
         groups: (G,) the groups that have labels, ascending.
-        apart: (G, f + 1) u_g, how far each of them is from the rest.
+        apart: (G, f + 1) u_g, the difference of each group's weights from w.
     """
 
     centre: Floats
@@ -40,18 +40,18 @@ class GroupedLogistic:
             place = np.minimum(np.searchsorted(self.groups, groups), len(self.groups) - 1)
             known = self.groups[place] == groups
             weights[known] += self.apart[place[known]]
-        # A sum over each row alone: no row's answer depends on the others.
+        # Sum each row by itself, so that no row's result depends on the others.
         return np.asarray((weights * _design(features, self.centre, self.spread)).sum(axis=1))
 
 
-def fit_grouped(features: Floats, true: NDArray[np.bool_], groups: Whole, pull: float) -> GroupedLogistic:
-    """The weights that make the labels likeliest, less a price for their size.
+def fit_grouped(features: Floats, true: NDArray[np.bool_], groups: Whole, l2: float) -> GroupedLogistic:
+    """Fit the weights by penalised maximum likelihood.
 
-        minimise  - sum of log P(label) + pull / 2 (|w without its constant|^2 + sum over groups of |u_g|^2)
+        minimise  - sum of log P(label) + l2 / 2 (|w without its constant|^2 + sum over groups of |u_g|^2)
 
-    features (n, f), true (n,), groups (n,), -1 for none. The objective is strictly convex, so there is one answer.
-    Newton's step with the groups eliminated: its matrix has a block for w, a block A_g + pull for each group, and A_g
-    between them, A_g = sum over the group's labels of P (1 - P) z z'. A round is O(n f^2 + G f^3), G groups in all.
+    features (n, f), true (n,), groups (n,), -1 for none. The objective is strictly convex, so the minimum is unique.
+    Newton's method with the groups eliminated: the Hessian has a block for w, a block A_g + l2 for each group, and A_g
+    between them, A_g = sum over the group's labels of P (1 - P) z z'. An iteration is O(n f^2 + G f^3) for G groups.
     """
     centre, spread = _scales(features)
     named, groups = np.unique(groups, return_inverse=True)
@@ -61,29 +61,27 @@ def fit_grouped(features: Floats, true: NDArray[np.bool_], groups: Whole, pull: 
     n_groups = len(named)
     design = _design(features, centre, spread)
     width = design.shape[1]
-    pulls = np.full(width, pull)
-    pulls[0] = 0.0
-    pooled, apart = np.zeros(width), np.zeros((n_groups + 1, width))  # the last row is that of group -1, and stays 0
+    penalties = np.full(width, l2)
+    penalties[0] = 0.0
+    pooled, apart = np.zeros(width), np.zeros((n_groups + 1, width))  # the last row is group -1, and stays 0
     signs = np.where(true, 1.0, -1.0)
 
     def objective(pooled: Floats, apart: Floats) -> float:
         odds = (design * (pooled + apart[groups])).sum(axis=1)
         return float(
-            np.logaddexp(0.0, -signs * odds).sum() + (pulls * pooled**2).sum() / 2 + pull * (apart**2).sum() / 2
+            np.logaddexp(0.0, -signs * odds).sum() + (penalties * pooled**2).sum() / 2 + l2 * (apart**2).sum() / 2
         )
 
     value = objective(pooled, apart)
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         odds = (design * (pooled + apart[groups])).sum(axis=1)
         chance = 0.5 + 0.5 * np.tanh(0.5 * odds)
         slopes = _sums(design * (true - chance)[:, None], groups, n_groups)
         bends = _squares(design, chance * (1 - chance), groups, n_groups)
-        down = slopes.sum(axis=0) - pulls * pooled
-        own = slopes[:-1] - pull * apart[:-1]
-        solved = np.linalg.solve(
-            bends[:-1] + pull * np.eye(width), np.concatenate([bends[:-1], own[:, :, None]], axis=2)
-        )
-        matrix = bends.sum(axis=0) + np.diag(pulls) - (bends[:-1] @ solved[:, :, :-1]).sum(axis=0)
+        down = slopes.sum(axis=0) - penalties * pooled
+        own = slopes[:-1] - l2 * apart[:-1]
+        solved = np.linalg.solve(bends[:-1] + l2 * np.eye(width), np.concatenate([bends[:-1], own[:, :, None]], axis=2))
+        matrix = bends.sum(axis=0) + np.diag(penalties) - (bends[:-1] @ solved[:, :, :-1]).sum(axis=0)
         step = np.linalg.solve(matrix, down - (bends[:-1] @ solved[:, :, -1:]).sum(axis=0)[:, 0])
         steps = np.zeros_like(apart)
         steps[:-1] = solved[:, :, -1] - solved[:, :, :-1] @ step
@@ -96,22 +94,22 @@ def fit_grouped(features: Floats, true: NDArray[np.bool_], groups: Whole, pull: 
             if after <= value - 1e-4 * share * promised:
                 break
         else:
-            break  # rounding alone is left
+            break  # only rounding error is left
         pooled, apart, value = pooled + share * step, apart + share * steps, after
     return GroupedLogistic(centre, spread, pooled, named, apart[:-1])
 
 
 def _scales(features: Floats) -> tuple[Floats, Floats]:
-    """Mean and deviation of each feature; 1 for one that is all one value, whose deviation may be a rounding error."""
+    """Mean and standard deviation of each feature; 1 for a constant one, whose deviation may be rounding error."""
     largest = np.abs(features).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)  # squares of very large or small features would not fit
+    unit = np.where(largest > 0, largest, 1.0)  # avoids overflow in the squares of very large or small features
     shares = features / unit
     spread = shares.std(axis=0)
     return unit * shares.mean(axis=0), np.where(spread > _FLAT, unit * spread, 1.0)
 
 
 def _design(features: Floats, centre: Floats, spread: Floats) -> Floats:
-    """(n, f + 1): a one, and the features in deviations from their mean."""
+    """(n, f + 1): a one, and the standardised features."""
     return np.concatenate([np.ones((len(features), 1)), (features - centre) / spread], axis=1)
 
 

@@ -1,36 +1,35 @@
-"""Which pseudo-labels are accepted: the most confident, more of them as training goes on."""
+"""Schedules of acceptance: which share of pseudo-labels to accept, as training progresses."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import public, raise_invalid, shown
+from naysay.checks import check_number, public
 
 Accept = float | Callable[[float], float]
-_ROUNDING = 1e-14  # of a rate: 0.29 * 100 is 29, not 28.999..., and a third of 300 is 100
-
-
-def as_rate(parameter: str, value: Any) -> float:
-    """A number in [0, 1] as a float, or a refusal."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0 <= value <= 1:
-        raise_invalid(parameter, "a number between 0 and 1", shown(value))
-    return float(value)
+_ROUNDING = 1e-14  # 0.29 * 100 counts as 29, not 28.999..., and a third of 300 as 100
 
 
 @final
 @public
 @dataclass(frozen=True, slots=True)
 class LinearAcceptance:
-    """From `initial` at the start of training to `final` at its end, in a straight line: the paper's own.
+    """A share that grows linearly from `initial` to `final` over training: the schedule of the paper.
 
-    The paper's Table 6 has finals of 0.25, 0.5, 0.75 and 1, of which 1 was the best.
+    The paper's Table 6 compares finals of 0.25, 0.5, 0.75 and 1, of which 1 was best.
+
+    Args:
+        final: The share at the end of training, from 0 to 1.
+        initial: The share at its start, from 0 to 1.
+
+    Raises:
+        NaysayError: If a share is outside 0 to 1.
 
     Example:
         >>> accept = LinearAcceptance(final=0.5)
@@ -42,12 +41,12 @@ class LinearAcceptance:
     initial: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no share."""
+        """Check the shares."""
         for name in ("final", "initial"):
-            object.__setattr__(self, name, as_rate(name, getattr(self, name)))
+            object.__setattr__(self, name, check_number(name, getattr(self, name), at_least=0, at_most=1))
 
     def __call__(self, progress: float) -> float:
-        """The share at a progress in [0, 1]."""
+        """Return the share at a progress in [0, 1]."""
         return (1.0 - progress) * self.initial + progress * self.final  # exact at both ends
 
 
@@ -55,7 +54,14 @@ class LinearAcceptance:
 @public
 @dataclass(frozen=True, slots=True)
 class StepAcceptance:
-    """Nothing before `start`, a share `rate` from there on: a warm-up, then all labels, as PCL does.
+    """No labels before `start`, then a constant share `rate`: a warm-up, then all labels, as in PCL.
+
+    Args:
+        start: The progress from which labels are accepted, from 0 to 1.
+        rate: The share from there on, from 0 to 1.
+
+    Raises:
+        NaysayError: If a number is outside 0 to 1.
 
     Example:
         >>> accept = StepAcceptance()
@@ -67,20 +73,17 @@ class StepAcceptance:
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no share."""
+        """Check the numbers."""
         for name in ("start", "rate"):
-            object.__setattr__(self, name, as_rate(name, getattr(self, name)))
+            object.__setattr__(self, name, check_number(name, getattr(self, name), at_least=0, at_most=1))
 
     def __call__(self, progress: float) -> float:
-        """The share at a progress in [0, 1]."""
+        """Return the share at a progress in [0, 1]."""
         return self.rate if progress >= self.start else 0.0
 
 
 def accepted(confidence: NDArray[np.float64], rate: float) -> NDArray[np.bool_]:
-    """(n,) True for the floor(rate n) most confident, of equal ones those of the lower id.
-
-    A higher rate accepts the same ones and more. What is missing to a whole number by rounding is not missed.
-    """
+    """(n,) True for the floor(rate n) most confident; ties go to the lower id. A higher rate accepts a superset."""
     chosen = np.zeros(len(confidence), np.bool_)
     count = math.floor((rate + _ROUNDING) * len(confidence))
     chosen[np.argsort(-confidence, kind="stable")[:count]] = True

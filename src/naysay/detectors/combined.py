@@ -1,4 +1,4 @@
-"""Combined: one detector of several, by a rule that is stated."""
+"""Several detectors as one."""
 
 from __future__ import annotations
 
@@ -10,26 +10,32 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, public, raise_invalid, shown
-from naysay.detectors._part_states import all_or_none, joined_states, parted_states
+from naysay.detectors._slot_truth import suspicion_of
 from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked, filled_slots
+from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 RULES = ("max", "all", "mean", "noisy_or")
-_MOST = 127  # detectors that an int8 can number
+_MAX_DETECTORS = 127  # int8 indices
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgement:
-    """What several detectors said of the same slots, in NumPy.
+    """The suspicion of several detectors for the same slots, in NumPy.
 
     Args:
-        suspicion: (B, K) of all together, by the rule.
-        parts: {name: (B, K)} of each.
-        blame: (B, K) int8: the detector, by its place, whose suspicion is the largest; of equal ones the first
-            named.
+        suspicion: (B, K) of all detectors together, by the rule.
+        parts: {name: (B, K)} of each detector.
+        blame: (B, K) int8: the index of the detector with the largest suspicion. Ties go to the first.
+
+    Example:
+        >>> import numpy as np
+        >>> parts = {"a": np.array([[0.2, 0.9]]), "b": np.array([[0.6, 0.7]])}
+        >>> Judgement(np.maximum(parts["a"], parts["b"]), parts, np.array([[1, 0]], np.int8)).flags()
+        {'a': 1, 'b': 2}
     """
 
     suspicion: NDArray[np.float64]
@@ -38,33 +44,35 @@ class Judgement:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The detectors, in order."""
+        """The names of the detectors, in order."""
         return tuple(self.parts)
 
-    def flags(self, line: float = SUSPICION_THRESHOLD) -> dict[str, int]:
-        """How many slots each detector flags by itself. A slot that two flag counts for both."""
-        return {name: int(np.count_nonzero(part >= line)) for name, part in self.parts.items()}
+    def flags(self, threshold: float = SUSPICION_THRESHOLD) -> dict[str, int]:
+        """Count the slots that each detector flags by itself. A slot that two detectors flag counts for both."""
+        return {name: int(np.count_nonzero(part >= threshold)) for name, part in self.parts.items()}
 
 
 @final
 @public
 class Combined:
-    """Ask several detectors about the same slots, and make one suspicion of theirs.
+    """Combine the suspicion of several detectors.
 
-    A slot is counted under one name: the detector with the largest suspicion, of equal ones the first named. So counts
-    add up to the slots. `judge` gives the parts, and `Judgement.flags` counts every detector that flagged.
+    Reports count a slot under one name only, the detector with the largest suspicion (ties: the first), so counts add
+    up to the number of slots. `judge` returns the parts; `Judgement.flags` counts every detector that flags.
 
-    Parts that learn are taught together (`observe`), and `state` holds the states of those that have one, under
-    "name/key". Cost: the parts'; each is asked once. Where several learn, teaching them copies the states of all but
-    the last, to put them back if one refuses.
+    `observe` updates all detectors that learn. `state` holds their states under "name/key". Cost: that of the
+    detectors, each called once. `observe` and `restore` copy the states of all but the last learning detector, so that
+    an error in one leaves all unchanged.
 
     Args:
-        detectors: {name: detector}; reports, `dropped` and states use the names, which have no slash.
-        rule: "max"       the largest: flagged if any of them flags
-            "all"       the smallest: flagged if all of them flag
-            "mean"      the mean
-            "noisy_or"  1 - product of (1 - s): each is a chance of its own to be a false negative, so that two
-                        weak hints add up. Detectors that look at the same scores are not independent: take "max"
+        detectors: {name: detector}. Reports, `dropped` and states use the names, which must not contain a slash.
+        rule: How to combine. "max": the largest, so a slot is flagged if any detector flags it. "all": the smallest,
+            so a slot is flagged if all do. "mean": the mean. "noisy_or": 1 - product of (1 - s), which treats the
+            detectors as independent chances, so that two weak hints add up. Detectors that use the same scores are
+            not independent: use "max" for those.
+
+    Raises:
+        NaysayError: If there is no detector, a name contains a slash, or the rule is unknown.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -79,74 +87,70 @@ class Combined:
     """
 
     def __init__(self, detectors: Mapping[str, Detector], rule: str = "max") -> None:
-        """Keep the detectors."""
+        """Store the detectors."""
         if not isinstance(detectors, Mapping) or not detectors:
             raise_invalid("detectors", "a dictionary {name: detector} of at least one", shown(detectors))
-        if len(detectors) > _MOST:
-            raise_invalid("detectors", f"at most {_MOST}", len(detectors))
+        if len(detectors) > _MAX_DETECTORS:
+            raise_invalid("detectors", f"at most {_MAX_DETECTORS}", len(detectors))
         for name, detector in detectors.items():
             if not isinstance(name, str) or isinstance(detector, type) or not isinstance(detector, Detector):
-                wanted = "a dictionary {name: detector}, each with a method suspicion(query, negatives)"
-                raise_invalid("detectors", wanted, f"{shown(name)}: {type(detector).__name__}")
+                expected = "a dictionary {name: detector}, each with a method suspicion(query, negatives)"
+                raise_invalid("detectors", expected, f"{shown(name)}: {type(detector).__name__}")
             if "/" in name:
-                raise_invalid("detectors", "of names without a slash, which parts the keys of a state", shown(name))
+                raise_invalid("detectors", "a dictionary of names without a slash", shown(name))
         check_one_of("rule", rule, RULES)
         self.detectors, self.rule = dict(detectors), rule
-        self._keeping = {name: part for name, part in detectors.items() if isinstance(part, Stateful)}
+        self._stateful = {name: part for name, part in detectors.items() if isinstance(part, Stateful)}
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K) in [0, 1], by the rule."""
+        """Return the combined suspicion, (B, K) in [0, 1]."""
         return as_suspicion(self.judge(query, negatives).suspicion, negatives)
 
     def judge(self, query: Query, negatives: Negatives) -> Judgement:
-        """What each detector says and what follows; `drop(..., name=found.names, blame=found.blame)` counts by it."""
-        check_asked(query, negatives)
-        parts = {name: self._asked(name, query, negatives) for name in self.detectors}
-        given = list(parts.values())
-        if self.rule == "max":
-            found = reduce(np.maximum, given)
-        elif self.rule == "all":
-            found = reduce(np.minimum, given)
-        elif self.rule == "mean":
-            found = sum(given[1:], given[0]) / len(given)
-        else:
-            found = 1 - reduce(np.multiply, [1 - part for part in given])
-        blame = np.stack(given).argmax(axis=0).astype(np.int8)
-        return Judgement(np.where(filled_slots(negatives), found, 0.0), parts, blame)
+        """Return the suspicion of each detector and of all together.
 
-    def _asked(self, name: str, query: Query, negatives: Negatives) -> NDArray[np.float64]:
-        """The suspicion of one detector, refused unless it is one."""
-        found = np.asarray(to_numpy(self.detectors[name].suspicion(query, negatives)))
-        if found.shape != negatives.shape or found.dtype.kind not in "iuf" or not ((found >= 0) & (found <= 1)).all():
-            seen = f"shape {found.shape} {found.dtype}"
-            if found.shape == negatives.shape and found.dtype.kind in "iuf":
-                seen = f"{found[~((found >= 0) & (found <= 1))][0]}"
-            rule = f"a detector that answers with numbers from 0 to 1 of shape {negatives.shape}"
-            raise_invalid(name, rule, seen)
-        return found.astype(np.float64)
+        `drop(negatives, found.suspicion, name=found.names, blame=found.blame)` counts by detector.
+
+        Raises:
+            NaysayError: If a detector returns anything but (B, K) numbers from 0 to 1; the error names the detector.
+        """
+        check_asked(query, negatives)
+        parts = {name: suspicion_of(name, part, query, negatives) for name, part in self.detectors.items()}
+        values = list(parts.values())
+        if self.rule == "max":
+            combined = reduce(np.maximum, values)
+        elif self.rule == "all":
+            combined = reduce(np.minimum, values)
+        elif self.rule == "mean":
+            combined = sum(values[1:], values[0]) / len(values)
+        else:
+            combined = 1 - reduce(np.multiply, [1 - part for part in values])
+        blame = np.stack(values).argmax(axis=0).astype(np.int8)
+        return Judgement(np.where(filled_slots(negatives), combined, 0.0), parts, blame)
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
-        """Teach the parts that learn from a step; if one refuses, those that have a state stay as they were."""
-        told = {"positive_scores": positive_scores, "vectors": vectors}
-        all_or_none(self._learning(), lambda _, part: part.observe(query, negatives, **told))
+        """Update the detectors that learn from a step. If one raises, those with a state stay unchanged."""
+        all_or_none(
+            self._learning(),
+            lambda _, part: part.observe(query, negatives, positive_scores=positive_scores, vectors=vectors),
+        )
 
     @property
     def learns(self) -> bool:
-        """Whether any part learns from a step."""
+        """Whether any detector learns from a step."""
         return bool(self._learning())
 
     def _learning(self) -> dict[str, Any]:
-        """The parts that learn from a step; those that hold others say so themselves."""
         return {name: part for name, part in self.detectors.items() if learns(part)}
 
     def state(self) -> dict[str, Any]:
-        """{"name/key": value} of the parts that have a state: flat, so that np.savez(file, **state) keeps it."""
-        return joined_states(self._keeping)
+        """Return {"name/key": value} of the detectors that have a state, to save with np.savez(file, **state)."""
+        return joined_states(self._stateful)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` gave; if one part refuses its own, all stay as they were."""
-        found = parted_states(state, self._keeping)
-        all_or_none(self._keeping, lambda name, part: part.restore(found[name]))
+        """Restore what `state` returned. If one detector raises, all stay unchanged."""
+        states = split_states(state, self._stateful)
+        all_or_none(self._stateful, lambda name, part: part.restore(states[name]))
 
     def __repr__(self) -> str:
         """The detectors and the rule."""
@@ -154,5 +158,5 @@ class Combined:
 
 
 def learns(part: object) -> bool:
-    """Whether a part learns from a step: it has `observe`, and if it holds others, so has one of them."""
+    """Whether a part learns from a step: it has `observe`, and a `Combined` contains a part that learns."""
     return part.learns if isinstance(part, Combined) else hasattr(part, "observe")

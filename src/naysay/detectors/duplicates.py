@@ -1,4 +1,4 @@
-"""Duplicates: candidates that are the positive, or the anchor, under another id."""
+"""Duplicates: candidates that are the positive or the anchor under another id."""
 
 from __future__ import annotations
 
@@ -9,58 +9,59 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import check_whole, public, raise_invalid, shown
-from naysay.detectors import _minhash as minhash
-from naysay.detectors import _text_hash as text_hash
+from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
+from naysay.detectors._duplicate_tables import KnownRows, Table, references, text_table, vector_table
 from naysay.detectors._slots import as_suspicion, check_asked, on_its_side
-from naysay.detectors._text_tables import KnownRows, Table, references, text_table, vector_table
-from naysay.kernels import duplicates as duplicates
+from naysay.detectors._text_hash import read_texts
+from naysay.kernels import duplicates as kernels
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import check_ids
 from naysay.positives import Positives
-from naysay.samplers._numbers import check_number
 from naysay.types import Array, Negatives, Query, anchor_ids, positive_ids
 
 REASONS = ("none", "positive", "anchor", "same text", "near text", "near vector", "transitive")
-Found = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 @final
 @public
 class Duplicates:
-    """Exact and near duplicates of a row's positives, of its anchor, and the positives of its neighbours.
+    """Exact and near duplicates of a row's positives and anchor, and positives of related anchors.
 
-    Any part may be left out; what is given is looked at. Suspicion is the largest of
+    Pass any of texts, vectors and positives. Suspicion is the largest of
 
-        1         the id is that of a positive or the anchor; or their text, once folded: Unicode NFKC, case, spaces,
-                  invisible marks, punctuation ("Paris." is "paris") but what makes another number (-5 or .5 is not 5)
-                  or name (# % & * / @ and backslash: C# is not C)
-        s(v, l)   logit s = 2 (logit v - logit l), v the estimated Jaccard similarity of runs of words, or the cosine,
-                  to the nearest positive or the anchor, l its line: 0.5 at v = l, 1 at v = 1, 0 at v = 0 and below
-        transitive   where that holds
+        1         the id is a positive or the anchor; or the folded text is equal: Unicode NFKC, case, whitespace,
+                  invisible marks and punctuation ("Paris." is "paris"), except punctuation that changes a number
+                  (-5 or .5 is not 5) or a name (# % & * / @ and backslash: C# is not C)
+        s(v, t)   logit s = 2 (logit v - logit t), v the estimated Jaccard similarity of word n-grams, or the cosine,
+                  to the nearest positive or the anchor, t its threshold: 0.5 at v = t, 1 at v = 1, 0 at v <= 0
+        transitive   for a positive of another anchor that shares a positive
 
-    An empty text, and one of spaces or invisible marks, is like nothing, not even like another. `reasons` says which of
-    `reason_names` a slot's suspicion came from. Texts are not kept: 8 bytes and 4 * signature for each are.
+    A text that is empty, or has only whitespace or invisible marks, has no duplicates. Texts are not kept, only 8 + 4 *
+    signature bytes each.
 
-    Cost: making one, a pass over the texts and `signature` hashes for each word. Asking, for each slot and each
-    positive of its row: `signature` comparisons, and d products; transitive: the positives of the candidate's anchors.
+    Cost: construction, a pass over the texts and `signature` hashes for each word. suspicion, for each slot and each
+    positive of its row: `signature` comparisons and d products; transitive: the positives of the candidate's anchors.
 
     Args:
-        item_texts: Texts of the items, by id.
-        anchor_texts: Texts of the anchors, by id: strings or bytes.
-        item_vectors: (n_items, d) any encoder's.
+        item_texts: Texts of the items, by id: strings or bytes.
+        anchor_texts: Texts of the anchors, by id.
+        item_vectors: (n_items, d) vectors of any encoder.
         anchor_vectors: (n_anchors, d) in the same space.
-        positives: Positives: all that is known of an anchor. Without it a row has the one of the query.
-        shared_ids: Whether anchors and items are one set, as in a graph or in pairs of sentences: then the anchor
-            is a candidate of itself, and its text and vector are the item's.
-        jaccard: The line of near texts, in (0, 1); None: only equal texts are looked for.
-        cosine: The line of near vectors, in (0, 1).
-        transitive: None, or the suspicion, in [0, 1], of a positive of another anchor that shares a positive (q - p
-            - q' - item). In questions and answers such an item is nearly always right; in clicks, where every item
-            has many users, it says little: leave it None there.
-        punctuation: Whether punctuation is folded; pass False for code.
-        shingle: Words in a run, for near texts.
-        signature: Hash functions.
+        positives: The known positives of each anchor. None: only the positive of the query.
+        shared_ids: Whether anchors and items are one set, as in a graph or in pairs of sentences. The anchor is then
+            a candidate of itself, and has the item's text and vector.
+        jaccard: The threshold for near texts, in (0, 1). None: equal texts only.
+        cosine: The threshold for near vectors, in (0, 1).
+        transitive: The suspicion, in [0, 1], of a positive of another anchor that shares a positive (q - p - q' -
+            item). In question answering such an item is nearly always correct; in clicks, where every item has many
+            users, it means little. None: not used.
+        punctuation: Whether to fold punctuation; use False for code.
+        shingle: Words per n-gram, for near texts.
+        signature: The number of MinHash functions.
+
+    Raises:
+        NaysayError: If nothing to compare by is given, or parts are of different sizes.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -88,43 +89,37 @@ class Duplicates:
         shingle: int = 3,
         signature: int = 128,
     ) -> None:
-        """Fold and hash the texts, scale the vectors, and turn the positives round."""
-        for name, flag in (("shared_ids", shared_ids), ("punctuation", punctuation)):
-            if not isinstance(flag, bool | np.bool_):
-                raise_invalid(name, "True or False", shown(flag))
+        """Fold and hash the texts, normalise the vectors, and index the positives."""
+        self.shared_ids, fold_punctuation = check_bool("shared_ids", shared_ids), check_bool("punctuation", punctuation)
         if positives is not None and not isinstance(positives, Positives):
             raise_invalid("positives", "Positives", type(positives).__name__)
         if item_texts is None and item_vectors is None and positives is None and not shared_ids:
-            advice = "Or pass item_vectors, positives, or shared_ids=True."
-            raise_invalid("item_texts", "given, or something else to tell duplicates by", None, advice)
+            advice = "Or pass `item_vectors`, `positives`, or `shared_ids`."
+            raise_invalid("item_texts", "given, or something else to compare by", None, advice)
         for name, given, items in (("texts", anchor_texts, item_texts), ("vectors", anchor_vectors, item_vectors)):
             if given is not None and (items is None or shared_ids):
-                rule = f"given beside item_{name}, and without shared_ids"
+                rule = f"given with `item_{name}`, and without `shared_ids`"
                 raise_invalid(f"anchor_{name}", rule, "shared_ids=True" if shared_ids else f"no item_{name}")
-        between = "a number above 0 and below 1"
-        self.jaccard = jaccard
-        if jaccard is not None:
-            check_number("jaccard", jaccard, f"{between}, or None", lambda line: 0 < line < 1)
-        self.cosine = check_number("cosine", cosine, between, lambda line: 0 < line < 1)
-        self.transitive = transitive
+        self.jaccard = None if jaccard is None else check_number("jaccard", jaccard, above=0, below=1)
+        self.cosine = check_number("cosine", cosine, above=0, below=1)
+        self.transitive = None
         if transitive is not None:
-            check_number("transitive", transitive, "a number from 0 to 1, or None", lambda share: 0 <= share <= 1)
+            self.transitive = check_number("transitive", transitive, at_least=0, at_most=1)
             if positives is None:
-                raise_invalid("positives", "given, to find transitive ones", None)
+                raise_invalid("positives", "given with `transitive`", None)
         check_whole("shingle", shingle, 1)
         check_whole("signature", signature, 1)
-        self.shared_ids = bool(shared_ids)
         self._texts: Table | None = None
         self._vectors: Table | None = None
         if item_vectors is not None:
             self._vectors = vector_table(item_vectors, anchor_vectors, shared=self.shared_ids)
         if item_texts is not None:
-            texts = text_hash.read_texts("item_texts", item_texts)
-            others = [] if anchor_texts is None else text_hash.read_texts("anchor_texts", anchor_texts)
+            texts = read_texts("item_texts", item_texts)
+            others = [] if anchor_texts is None else read_texts("anchor_texts", anchor_texts)
             self._check_sizes(len(texts), len(others), positives)
             size = None if jaccard is None else signature
             self._texts = text_table(
-                texts, others, shared=self.shared_ids, punctuation=bool(punctuation), shingle=shingle, size=size
+                texts, others, shared=self.shared_ids, punctuation=fold_punctuation, shingle=shingle, size=size
             )
         self.n_items, self.n_anchors = self._check_sizes(0, 0, positives)
         self._known = None
@@ -133,8 +128,8 @@ class Duplicates:
             self.n_anchors = self._known.n_anchors
 
     def _check_sizes(self, n_texts: int, n_anchor_texts: int, positives: Positives | None) -> tuple[int | None, ...]:
-        """How many items and anchors there are, None if nobody says; parts that disagree are refused."""
-        found: list[int | None] = []
+        """The number of items and anchors, None if unknown. Raises if parts are of different sizes."""
+        totals: list[int | None] = []
         tables = (self._texts, self._vectors)
         for what, sizes in (
             ("item", [n_texts, *(table.n_items for table in tables if table is not None)]),
@@ -142,29 +137,36 @@ class Duplicates:
         ):
             given = sorted({size for size in sizes if size})
             if len(given) > 1:
-                raise_invalid(f"{what}_texts", f"as many as {what}_vectors", f"{given[0]} and {given[1]}")
-            found.append(given[0] if given else None)
+                raise_invalid(f"{what}_texts", f"as many as `{what}_vectors`", f"{given[0]} and {given[1]}")
+            totals.append(given[0] if given else None)
         if self.shared_ids:
-            found[1] = found[0]
+            totals[1] = totals[0]
         if positives is not None:
-            for what, size, known in (("item", found[0], positives.n_items), ("anchor", found[1], positives.n_anchors)):
+            for what, size, known in (
+                ("item", totals[0], positives.n_items),
+                ("anchor", totals[1], positives.n_anchors),
+            ):
                 if size is not None and known > size:
                     raise_invalid("positives", f"of at most {size} {what}s, like the texts or vectors", known)
-        return tuple(found)
+        return tuple(totals)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K) in [0, 1], as the class says."""
+        """Return (B, K) in [0, 1].
+
+        Raises:
+            NaysayError: If an id is out of range, or the query has no positives and there is nothing else to compare.
+        """
         return as_suspicion(self._judge(query, negatives)[0], negatives)
 
     def reasons(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K) int8: which of `reason_names` the suspicion of a slot comes from, 0 where there is none of it.
+        """Return (B, K) int8: the index in `reason_names` of each slot's suspicion, 0 without suspicion.
 
-        Of two reasons for an equal suspicion it is the one that is named earlier.
+        Ties go to the first name.
         """
-        found = self._judge(query, negatives)[1]
-        return to_torch(found, negatives.ids.device) if is_torch(negatives.ids) else found
+        reasons = self._judge(query, negatives)[1]
+        return to_torch(reasons, negatives.ids.device) if is_torch(negatives.ids) else reasons
 
-    def _judge(self, query: Query, negatives: Negatives) -> tuple[Found, NDArray[np.int8]]:
+    def _judge(self, query: Query, negatives: Negatives) -> tuple[Floats, NDArray[np.int8]]:
         """Suspicion and reason of each slot."""
         check_asked(query, negatives)
         anchors = anchor_ids(query)
@@ -177,7 +179,7 @@ class Duplicates:
         if positives is not None:
             check_ids("query.positives", positives, self.n_items, "items")
         elif self._known is None and not self.shared_ids and not any(t and t.n_anchors for t in self._tables):
-            positive_ids(query)  # there is nothing to be a duplicate of: it refuses
+            positive_ids(query)  # raises: there is nothing to compare with
         best, reason = np.zeros(ids.shape), np.zeros(ids.shape, np.int8)
         for name, values in self._parts(frozen(anchors), frozen(ids), positives):
             better = (values > best) & (ids >= 0)
@@ -190,47 +192,47 @@ class Duplicates:
 
     def _parts(
         self, anchors: NDArray[np.int64], ids: NDArray[np.int64], positives: NDArray[np.int64] | None
-    ) -> list[tuple[str, Found]]:
-        """What each part says of the slots, in the order of `reason_names`."""
+    ) -> list[tuple[str, Floats]]:
+        """The suspicion by each part, in the order of `reason_names`."""
         indptr, others = references(self._known, anchors, positives)
         rows, pairs = len(ids), (len(ids) + len(others)) * ids.shape[1]
         keys = frozen(np.empty(0, np.uint64)) if self._texts is None else self._texts.values
         same = np.empty(ids.shape, np.int8)
-        in_rows(duplicates.same, rows, 2 * pairs, ids, indptr, others, keys, same)
-        found = [("positive", 1.0 * (same == duplicates.ITSELF)), ("same text", 1.0 * (same == duplicates.SAME_KEY))]
+        in_rows(kernels.same, rows, 2 * pairs, ids, indptr, others, keys, same)
+        parts = [("positive", 1.0 * (same == kernels.ITSELF)), ("same text", 1.0 * (same == kernels.SAME_KEY))]
         its_own = (ids == anchors[:, None]) & self.shared_ids
         if self._texts is not None:
             own = frozen(self._texts.own(anchors))
             key = np.where(own >= 0, keys[own], 0)[:, None]
             its_own |= (keys[ids] == key) & (key != 0)
             if self._texts.signed is not None and self.jaccard is not None:
-                alike, signed = np.empty(ids.shape), self._texts.signed
+                largest, signed = np.empty(ids.shape), self._texts.signed
                 steps = pairs * signed.shape[1] // 4
-                in_rows(minhash.most_alike, rows, steps, ids, own, indptr, others, keys, signed, alike)
-                found.append(("near text", by_similarity(alike, self.jaccard)))
-        found.insert(1, ("anchor", 1.0 * its_own))
+                in_rows(kernels.largest_jaccard, rows, steps, ids, own, indptr, others, keys, signed, largest)
+                parts.append(("near text", by_similarity(largest, self.jaccard)))
+        parts.insert(1, ("anchor", 1.0 * its_own))
         if self._vectors is not None:
             own, vectors = frozen(self._vectors.own(anchors)), self._vectors.values
-            alike = np.empty(ids.shape)
-            in_rows(duplicates.closest, rows, pairs * vectors.shape[1], ids, own, indptr, others, vectors, alike)
-            found.append(("near vector", by_similarity(alike, self.cosine)))
+            largest, steps = np.empty(ids.shape), pairs * vectors.shape[1]
+            in_rows(kernels.largest_product, rows, steps, ids, own, indptr, others, vectors, largest)
+            parts.append(("near vector", by_similarity(largest, self.cosine)))
         if self.transitive is not None and self._known is not None:
-            known, met = self._known, np.empty(ids.shape, np.bool_)
+            known, related = self._known, np.empty(ids.shape, np.bool_)
             arrays = (known.indptr, known.indices, known.filter, known.item_indptr, known.item_anchors)
-            in_rows(duplicates.vouched, rows, 16 * ids.size, anchors, ids, *arrays, met)
-            found.append(("transitive", self.transitive * met))
-        return found
+            in_rows(kernels.transitive, rows, 16 * ids.size, anchors, ids, *arrays, related)
+            parts.append(("transitive", self.transitive * related))
+        return parts
 
     def __repr__(self) -> str:
-        """What duplicates are told by, and the lines."""
-        told = [name for name, table in zip(("texts", "vectors"), self._tables, strict=True) if table is not None]
-        by = [*told, *(["positives"] if self._known else []), *(["shared ids"] if self.shared_ids else [])]
+        """What duplicates are compared by, and the thresholds."""
+        tables = [name for name, table in zip(("texts", "vectors"), self._tables, strict=True) if table is not None]
+        by = [*tables, *(["positives"] if self._known else []), *(["shared ids"] if self.shared_ids else [])]
         return (
             f"Duplicates({', '.join(by)}; jaccard={self.jaccard}, cosine={self.cosine}, transitive={self.transitive})"
         )
 
 
-def by_similarity(values: Found, line: float) -> Found:
-    """Suspicion s with logit s = 2 (logit v - logit line), for v in [0, 1]: 0.5 at the line, 0 at 0, 1 at 1."""
-    ahead, behind = (values * (1 - line)) ** 2, (line * (1 - values)) ** 2
-    return on_its_side(ahead / (ahead + behind), values >= line)
+def by_similarity(values: Floats, threshold: float) -> Floats:
+    """Suspicion s with logit s = 2 (logit v - logit threshold), for v in [0, 1]: 0.5 at the threshold."""
+    above, below = (values * (1 - threshold)) ** 2, (threshold * (1 - values)) ** 2
+    return on_its_side(above / (above + below), values >= threshold)

@@ -1,4 +1,4 @@
-"""How good a detector is, where it is known which candidates are false negatives."""
+"""Measure a detector where it is known which candidates are false negatives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from naysay.detectors._intervals import (
     exact_interval,
     moments,
 )
-from naysay.detectors._slot_truth import Truth, answered, slot_truth
+from naysay.detectors._slot_truth import Truth, slot_truth, suspicion_of
 from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked
 from naysay.detectors.reliability import Reliability, bin_sums, reliability
 from naysay.types import Detector, Negatives, Query
@@ -25,31 +25,35 @@ Interval = tuple[float, float]
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """How often a detector is right. NaN where nothing could be counted, then with the interval (0, 1).
+    """How often a detector is right. Rates are NaN, with the interval (0, 1), where nothing could be counted.
 
-    NAME_interval   (low, high) of each: that of Clopper and Pearson, at the number of independent looks that the
-                    anchors are worth (`intervals.effective_size`): slots of an anchor are right or wrong together. It
-                    is too short where a few anchors in many, of a kind that may be missing here, decide:
-                    representative_anchors=False
-
-    A detector that flags nothing has an mtpr of 0 and an mtnr of 1.
+    Slots of one anchor tend to be right or wrong together, so the intervals are Clopper and Pearson's at the effective
+    number of independent observations of the anchors (`_intervals.effective_size`). They are too short if a few anchors
+    of a kind that may be missing in this sample decide: use representative_anchors=False then. A detector that flags
+    nothing has an mtpr of 0 and an mtnr of 1.
 
     Args:
-        mtpr: Mean true positive rate: the mean over anchors of P(flagged | false negative), over those that have
-            one.
-        mtnr: Mean true negative rate: the mean over anchors of P(kept | true negative), over those that have one.
-        precision: The share of false negatives among all that were flagged.
-        recall: The share of flagged among all false negatives: like mtpr, but an anchor with many counts for more.
-        representative_anchors: Whether the anchors at hand were taken for a picture of all, or each for one look.
+        mtpr: Mean true positive rate: the mean of P(flagged | false negative) over anchors that have a false negative.
+        mtnr: Mean true negative rate: the mean of P(kept | true negative) over anchors that have a true negative.
+        precision: The share of false negatives among the flagged slots.
+        recall: The share of flagged slots among the false negatives: like mtpr, but weighted by their number.
+        mtpr_interval: (low, high) of mtpr.
+        mtnr_interval: (low, high) of mtnr.
+        precision_interval: (low, high) of precision.
+        recall_interval: (low, high) of recall.
+        confidence: The confidence of the intervals.
+        representative_anchors: Whether these anchors were taken as representative of all.
         reliability: Suspicion against the observed share of false negatives, and the expected calibration error.
-        line: A slot is flagged where its suspicion is at least this.
-        anchors: Rows with a slot that could be judged; `anchors_with_false` and `anchors_with_true` of them count
-            for mtpr and mtnr. A row is an anchor: one that comes twice counts twice.
-        slots: Slots that could be judged, how many of them are what.
-        false_negatives: Slots that could be judged, how many of them are what.
-        flagged: Slots that could be judged, how many of them are what.
+        threshold: A slot is flagged if its suspicion is at least this.
+        anchors: The number of rows with a slot of known truth. An anchor that occurs in two rows counts twice.
+        anchors_with_false: The number of those with a false negative, for mtpr.
+        anchors_with_true: The number of those with a true negative, for mtnr.
+        slots: The number of slots of known truth.
+        false_negatives: How many of the slots are false negatives.
+        flagged: How many of the slots are flagged.
     """
 
     mtpr: float
@@ -63,7 +67,7 @@ class Evaluation:
     confidence: float
     representative_anchors: bool
     reliability: Reliability
-    line: float
+    threshold: float
     anchors: int
     anchors_with_false: int
     anchors_with_true: int
@@ -72,34 +76,34 @@ class Evaluation:
     flagged: int
 
     def __str__(self) -> str:
-        """All of it in one paragraph."""
-        counts = (
-            f"{self.slots:,} candidates of {self.anchors:,} anchors, {self.false_negatives:,} of them false negatives"
-        )
-        rate = _said("MTPR", self.mtpr, self.mtpr_interval, "no anchor has a false negative")
-        kept = _said("MTNR", self.mtnr, self.mtnr_interval, "no anchor has a true negative")
-        precise = _said("precision", self.precision, self.precision_interval, "nothing is flagged")
-        recall = _said("recall", self.recall, self.recall_interval, "there is no false negative")
-        looks = "" if self.representative_anchors else ", a look for each anchor"
+        """All rates and counts in one paragraph."""
+        mtpr = _percent("MTPR", self.mtpr, self.mtpr_interval, "no anchor has a false negative")
+        mtnr = _percent("MTNR", self.mtnr, self.mtnr_interval, "no anchor has a true negative")
+        precision = _percent("precision", self.precision, self.precision_interval, "nothing is flagged")
+        recall = _percent("recall", self.recall, self.recall_interval, "there is no false negative")
+        counted = "" if self.representative_anchors else ", one observation per anchor"
         return (
-            f"{counts}; {self.flagged:,} flagged at a suspicion of {self.line:g} or more. {rate}, {kept}; over all "
-            f"slots {precise}, {recall}; intervals of {self.confidence:.0%}{looks}. As a probability, suspicion is off "
-            f"by {self.reliability.error:.3f} on average."
+            f"{self.slots:,} candidates of {self.anchors:,} anchors; false negatives: {self.false_negatives:,}; "
+            f"flagged: {self.flagged:,} (suspicion >= {self.threshold:g}). {mtpr}, {mtnr}; over all slots {precision}, "
+            f"{recall}; {self.confidence:.0%} CIs{counted}. Expected calibration error {self.reliability.error:.3f}."
         )
 
 
 @final
 @public
 class Scoreboard:
-    """An evaluation over many batches. What is kept is a few dozen sums, however many there are.
+    """Evaluate a detector over many batches. Memory does not grow with their number.
 
     Args:
-        line: A slot is flagged where its suspicion is at least this.
-        bins: Of the reliability curve.
-        confidence: Of the intervals.
-        representative_anchors: Whether the anchors at hand show how much anchors differ; False treats each as one
-            observation: wider intervals. Those of mtpr and mtnr, where all anchors count alike, then hold for
-            any anchors; for recall and precision an anchor with very many slots may still be missing.
+        threshold: A slot is flagged if its suspicion is at least this.
+        bins: The number of bins of the reliability curve.
+        confidence: The confidence of the intervals.
+        representative_anchors: Whether the spread among these anchors is that among all anchors. False treats each
+            anchor as one observation: wider intervals, which for mtpr and mtnr, where all anchors have equal weight,
+            hold for any anchors. For recall and precision an anchor with very many slots may still be missing.
+
+    Raises:
+        NaysayError: If an option is out of range.
 
     Example:
         >>> import naysay as ns
@@ -107,26 +111,26 @@ class Scoreboard:
         >>> class Close:
         ...     def suspicion(self, query, negatives):
         ...         return np.clip(world.scores(query.anchors, negatives.ids), 0, 1).astype(float)
-        >>> board = Scoreboard(line=0.3)
+        >>> board = Scoreboard(threshold=0.3)
         >>> for step in range(4):
         ...     query = ns.Query(np.arange(50 * step, 50 * step + 50))
         ...     drawn = ns.pools.Everything(world.known).draw(query, 20, rng=ns.rng_for(0, step))
         ...     board.add(Close(), query, drawn, world.is_false_negative)
-        >>> found = board.result()
-        >>> found.slots, found.anchors, round(found.mtpr, 2), round(found.mtnr, 2)
+        >>> result = board.result()
+        >>> result.slots, result.anchors, round(result.mtpr, 2), round(result.mtnr, 2)
         (4000, 200, 0.64, 0.74)
     """
 
     def __init__(
         self,
         *,
-        line: float = SUSPICION_THRESHOLD,
+        threshold: float = SUSPICION_THRESHOLD,
         bins: int = 10,
         confidence: float = CONFIDENCE,
         representative_anchors: bool = True,
     ) -> None:
-        """Nothing counted yet."""
-        self.line = check_line(line)
+        """Start with nothing counted."""
+        self.threshold = check_threshold(threshold)
         self.bins = check_whole("bins", bins, 1)
         self.confidence = check_confidence(confidence)
         self.representative_anchors = check_representative(representative_anchors)
@@ -135,21 +139,26 @@ class Scoreboard:
         self._bins = np.zeros((3, self.bins))
 
     def add(self, detector: Detector, query: Query, negatives: Negatives, truth: Truth) -> None:
-        """Ask the detector about one batch, and count where it is right.
+        """Score one batch with the detector and count where it is right. O(B K).
 
-        All filled slots count, whatever their relation. O(B K).
+        All filled slots count, whatever their relation.
 
         Args:
-            truth: What is known of the candidates, one of (B, K) bool: whether a slot holds a false negative a
-                function truth(anchors (B,), ids (B, K)) -> (B, K) bool, asked in NumPy and never about -1; it is
-                not told which side of a triple was replaced, so give a table for those (n_samples,) whole numbers,
-                the class of each sample: a candidate of the anchor's class is a false negative. Anchors and
-                candidates are then the same samples; -1 is no class, and not judged.
+            detector: The detector.
+            query: The query of the batch.
+            negatives: The candidates of the batch.
+            truth: One of: (B, K) bool, whether a slot holds a false negative; a function truth(anchors (B,), ids (B,
+                K)) -> (B, K) bool, called in NumPy and never with -1 (for triples pass a table, because the function
+                does not get the side); (n_samples,) whole numbers, the class of each sample, where a candidate of the
+                anchor's class is a false negative and -1 is an unknown class.
+
+        Raises:
+            NaysayError: If the truth does not fit, or the detector returns anything but numbers from 0 to 1.
         """
         check_asked(query, negatives)
         known = slot_truth(query, negatives, truth)
-        suspicion = answered(detector, query, negatives)
-        flagged = (suspicion >= self.line) & known.known
+        suspicion = suspicion_of("detector", detector, query, negatives)
+        flagged = (suspicion >= self.threshold) & known.known
         slots, false, suspects = (part.sum(axis=1) for part in (known.known, known.false, flagged))
         hits = (flagged & known.false).sum(axis=1)
         true = slots - false
@@ -161,13 +170,17 @@ class Scoreboard:
         self._bins += bin_sums(suspicion[known.known], known.false[known.known], self.bins)
 
     def result(self) -> Evaluation:
-        """What was counted so far; refused if that is nothing."""
+        """Return the evaluation of all batches so far.
+
+        Raises:
+            NaysayError: If no slot of known truth was added.
+        """
         anchors, slots, false, flagged = self._counts.tolist()
         if not slots:
             advice = "Add batches with filled slots of known truth."
-            raise_invalid("slots", "at least one that was judged", 0, advice)
-        behind = (false, slots - false, flagged, false)
-        mtpr, mtnr, precision, recall = (self._share(place, most) for place, most in enumerate(behind))
+            raise_invalid("slots", "at least one of known truth", 0, advice)
+        sizes = (false, slots - false, flagged, false)
+        mtpr, mtnr, precision, recall = (self._share(place, size) for place, size in enumerate(sizes))
         return Evaluation(
             mtpr=mtpr[0],
             mtnr=mtnr[0],
@@ -180,7 +193,7 @@ class Scoreboard:
             confidence=self.confidence,
             representative_anchors=self.representative_anchors,
             reliability=reliability(self._bins),
-            line=self.line,
+            threshold=self.threshold,
             anchors=anchors,
             anchors_with_false=int(self._shares[0, 0]),
             anchors_with_true=int(self._shares[1, 0]),
@@ -190,7 +203,7 @@ class Scoreboard:
         )
 
     def _share(self, place: int, slots: int) -> tuple[float, Interval]:
-        """One of the four shares, which rests on so many slots, and its interval."""
+        """One of the four shares, of so many slots, and its interval."""
         sums = self._shares[place]
         share = float(sums[2] / sums[1]) if sums[1] else np.nan
         size = effective_size(
@@ -199,46 +212,62 @@ class Scoreboard:
         return share, exact_interval(share * size, size, self.confidence) if size else (0.0, 1.0)
 
 
+@public
 def evaluate(
     detector: Detector,
     query: Query,
     negatives: Negatives,
     truth: Truth,
     *,
-    line: float = SUSPICION_THRESHOLD,
+    threshold: float = SUSPICION_THRESHOLD,
     bins: int = 10,
     confidence: float = CONFIDENCE,
     representative_anchors: bool = True,
 ) -> Evaluation:
-    """How good a detector is on one batch; the arguments are those of `Scoreboard` and its `add`.
+    """Evaluate a detector on one batch. See `Scoreboard` and `Scoreboard.add` for the arguments.
 
     The mean rates over anchors are those of Chen et al. Incremental False Negative Detection for Contrastive Learning.
     ICLR 2022.
+
+    Args:
+        detector: The detector.
+        query: The query of the batch.
+        negatives: The candidates of the batch.
+        truth: (B, K) bool, a function, or the class of each sample.
+        threshold: A slot is flagged if its suspicion is at least this.
+        bins: The number of bins of the reliability curve.
+        confidence: The confidence of the intervals.
+        representative_anchors: False: each anchor is one observation.
+
+    Returns:
+        The rates, with intervals.
+
+    Raises:
+        NaysayError: If no slot has a known truth, or an argument does not fit.
 
     Example:
         >>> import naysay as ns
         >>> class Nobody:
         ...     def suspicion(self, query, negatives):
         ...         return np.zeros(negatives.shape)
-        >>> found = evaluate(Nobody(), ns.Query([0, 1]), ns.Negatives(np.array([[1, 2], [2, 0]])), np.array([0, 0, 1]))
-        >>> found.mtpr, found.mtnr
+        >>> rates = evaluate(Nobody(), ns.Query([0, 1]), ns.Negatives(np.array([[1, 2], [2, 0]])), np.array([0, 0, 1]))
+        >>> rates.mtpr, rates.mtnr
         (0.0, 1.0)
     """
-    board = Scoreboard(line=line, bins=bins, confidence=confidence, representative_anchors=representative_anchors)
+    board = Scoreboard(
+        threshold=threshold, bins=bins, confidence=confidence, representative_anchors=representative_anchors
+    )
     board.add(detector, query, negatives, truth)
     return board.result()
 
 
-def check_line(line: Any) -> float:
-    """A suspicion above 0: at 0 everything would be flagged, empty slots too."""
-    given = check_number("line", line)
-    if not 0 < given <= 1:
-        raise_invalid("line", "above 0 and at most 1", given)
-    return given
+def check_threshold(threshold: Any) -> float:
+    """Check a suspicion above 0: at 0 everything would be flagged, empty slots too."""
+    return check_number("threshold", threshold, above=0, at_most=1)
 
 
-def _said(name: str, share: float, interval: Interval, missing: str) -> str:
-    """'MTPR 58.0 % (51.2 to 64.6)', or why there is none."""
+def _percent(name: str, share: float, interval: Interval, missing: str) -> str:
+    """'MTPR 58.0 % (51.2 to 64.6)', or why it is not defined."""
     if np.isnan(share):
         return f"{name} is not defined ({missing})"
     return f"{name} {100 * share:.1f} % ({100 * interval[0]:.1f} to {100 * interval[1]:.1f})"

@@ -1,29 +1,38 @@
-"""Which labelled positives to set aside, one of an anchor."""
+"""Hold out known positives: one per anchor to calibrate with, or a share to hide among the candidates."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._rows import offsets
 from naysay.arrays import to_numpy
 from naysay.checks import check_generator, check_number, public, raise_invalid, whole_numbers
+from naysay.positives import POSITIVE, Positives
+from naysay.rng import key_from, rng_for
 
 
 @public
 def one_per_anchor(anchors: Any, *, rng: np.random.Generator, share: float = 1.0) -> NDArray[np.int64]:
-    """Places (m,), ascending, of one positive for each anchor, chosen at random: what to keep out of training.
+    """Choose one labelled positive of each anchor at random, to hold out of training.
 
-    An encoder scores the pairs that it was trained on higher than others. So those that set a threshold must be held
-    out of training, or the line comes out too high and the promise does not hold. Every positive of an anchor is as
-    likely as its others to be the one. An anchor with one positive may lose it to the held-out part.
-
-    Cost: a sort, O(n log n).
+    An encoder scores its training pairs higher than others. So positives that set a threshold must be held out of
+    training, or the threshold is too high. All positives of an anchor are equally likely. An anchor with one positive
+    may lose it to the held-out part. O(n log n).
 
     Args:
         anchors: (n,) the anchor of each labelled positive.
-        share: Of how many anchors; these are chosen at random too. At least one is.
+        rng: The generator of the choice.
+        share: The share of anchors to choose from, at random; at least one anchor.
+
+    Returns:
+        (m,) the positions of the chosen positives, ascending.
+
+    Raises:
+        NaysayError: If there are no anchors, or the share is not above 0 and at most 1.
 
     Example:
         >>> anchors = np.array([4, 4, 4, 7, 9, 9])
@@ -33,9 +42,7 @@ def one_per_anchor(anchors: Any, *, rng: np.random.Generator, share: float = 1.0
     """
     ids = whole_numbers("anchors", to_numpy(anchors))
     check_generator(rng)
-    part = check_number("share", share)
-    if not 0 < part <= 1:
-        raise_invalid("share", "above 0 and at most 1", part)
+    part = check_number("share", share, above=0, at_most=1)
     if len(ids) == 0:
         raise_invalid("anchors", "at least one", "none")
     order = rng.permutation(len(ids))
@@ -44,3 +51,88 @@ def one_per_anchor(anchors: Any, *, rng: np.random.Generator, share: float = 1.0
     if part < 1:
         chosen = rng.permutation(chosen)[: max(1, round(part * len(chosen)))]
     return np.sort(chosen)
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Known pairs in two parts, with the same sizes and names. `split_known` makes it.
+
+    Args:
+        kept: The pairs that stay known, ignored pairs included: fit, train and exclude with these.
+        hidden: The positives to treat as unknown.
+
+    Example:
+        >>> known = Positives.from_pairs([0, 0, 1], [3, 5, 3])
+        >>> len(Split(known, known).hidden)
+        3
+    """
+
+    kept: Positives
+    hidden: Positives
+
+
+@public
+def split_known(positives: Positives, share: float = 0.1, *, rng: np.random.Generator) -> Split:
+    """Hide a share of the positives of each anchor that has several. Every anchor keeps at least one.
+
+    Of c positives floor(c share + u) are hidden, u uniform in [0, 1) for each anchor, at most c - 1: c share on
+    average, all equally likely. An anchor with one positive keeps it, so hidden positives represent anchors with
+    several. O(pairs log pairs).
+
+    Args:
+        positives: The known positives.
+        share: The share to hide, above 0 and below 1.
+        rng: The generator of the choice.
+
+    Returns:
+        The two parts.
+
+    Raises:
+        NaysayError: If positives is not a `Positives`, or the share is out of range.
+
+    Example:
+        >>> known = Positives.from_pairs([0, 0, 0, 0, 1], [3, 5, 6, 8, 3])
+        >>> split = split_known(known, 0.5, rng=np.random.default_rng(0))
+        >>> len(split.kept), len(split.hidden), split.hidden.count().tolist()
+        (3, 2, [2, 0])
+    """
+    if not isinstance(positives, Positives):
+        raise_invalid("positives", "a Positives", type(positives).__name__)
+    part = check_number("share", share, above=0, below=1)
+    generator = rng_for(int(key_from(rng)))
+    counts = positives.count()
+    wanted = np.minimum(np.floor(counts * part + generator.random(len(counts))), np.maximum(counts - 1, 0))
+    order = generator.random(len(positives))
+    if positives.relation is not None:
+        order[positives.relation != POSITIVE] = 1.0  # above any random number: ignored pairs come last, and are kept
+    anchors = np.repeat(np.arange(positives.n_anchors), np.diff(positives.indptr))
+    ranked = np.lexsort((order, anchors))
+    hidden = np.zeros(len(positives), bool)
+    hidden[ranked] = np.arange(len(positives)) - positives.indptr[anchors] < wanted[anchors]
+    return Split(_part(positives, ~hidden, anchors), _part(positives, hidden, anchors))
+
+
+def _part(positives: Positives, chosen: NDArray[np.bool_], anchors: NDArray[np.int64]) -> Positives:
+    """The chosen pairs, as `Positives` of the same sizes and names."""
+    relation = None if positives.relation is None else positives.relation[chosen]
+    mixed = relation is not None and bool((relation != POSITIVE).any())
+    return Positives(
+        offsets(np.bincount(anchors[chosen], minlength=positives.n_anchors)),
+        positives.indices[chosen],
+        positives.n_items,
+        relation=relation if mixed else None,
+        anchor_names=positives.anchor_names,
+        item_names=positives.item_names,
+    )
+
+
+def one_of_each(positives: Positives, anchors: NDArray[np.int64], generator: np.random.Generator) -> NDArray[Any]:
+    """(B,) one positive of each anchor, all equally likely. Every anchor must have one."""
+    items = positives.indices
+    starts, counts = positives.indptr[:-1], positives.count()
+    if positives.relation is not None:
+        items, starts = items[positives.relation == POSITIVE], offsets(counts)[:-1]
+    place = (generator.random(len(anchors)) * counts[anchors]).astype(np.int64)
+    return np.asarray(items[starts[anchors] + place])

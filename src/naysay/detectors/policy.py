@@ -1,8 +1,8 @@
-"""Policies: what is done with suspicious negatives. A detector scores, a policy acts.
+"""Policies: what to do with suspicious negatives. A detector scores, a policy acts.
 
-Each is a pure function: negatives and suspicion in, a changed copy of the negatives out, in their array type. Only
-slots that are negatives are acted on (`Negatives.mask`): what an earlier policy made attract or ignore stays so. The
-copy's `suspicion` is the largest that a policy was given for a slot, for reports, and to draw another line later.
+Each policy is a pure function from negatives and suspicion to a changed copy of the negatives, in the same array type.
+Policies act on slots of `Negatives.mask` only, so slots that an earlier policy set to attract or ignore keep that
+relation. `suspicion` of the copy is the largest that any policy was given for a slot, to apply another threshold later.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._slots import blanked, gather, of_kind
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import first_bad, public, raise_invalid, shown
+from naysay.checks import check_number, first_bad, public, raise_invalid, shown
 from naysay.detectors._slots import SUSPICION_THRESHOLD, filled_slots
-from naysay.samplers._numbers import check_number
+from naysay.samplers._choose import gather
+from naysay.samplers._joined import blanked
+from naysay.samplers._vectors import of_kind
 from naysay.types import Array, Negatives
 
 ATTRACT, IGNORE = 1, 2
@@ -29,22 +30,28 @@ def drop(
     negatives: Negatives,
     suspicion: Any,
     *,
-    line: float = SUSPICION_THRESHOLD,
+    threshold: float = SUSPICION_THRESHOLD,
     name: str | Sequence[str] = "detector",
     blame: Any = None,
 ) -> Negatives:
-    """Empty the slots whose suspicion is at least `line`, and count them in `dropped`.
+    """Empty the slots whose suspicion is at least `threshold`, and count them in `dropped`.
 
-    Slots are emptied where they stand (-1, and 0 or -1 in every other field), so that arrays which are held beside the
-    negatives, their scores among them, still fit; `compact` moves what is left to the front. Filled slots before are
-    filled slots after and those counted. log_q becomes None: what is left was drawn on condition of not being suspect,
-    and the share of all items that are is not known from those drawn. Where log_q is needed use `ignore`.
+    Emptied slots keep their place (id -1, and 0 or -1 in the other fields), so that arrays kept beside the negatives
+    still fit; `compact` moves the filled slots to the front. `log_q` becomes None: the remaining ids were drawn on the
+    condition that they are not suspicious, and that probability is unknown. Use `ignore` where log_q is needed.
 
     Args:
-        suspicion: (B, K) in [0, 1], of any detector.
-        line: From which suspicion on to act.
-        name: The reason that they are counted under; with `blame`, one for each detector.
-        blame: None, or (B, K) whole numbers: which of the names a slot is counted under (`Combined.judge` says).
+        negatives: The negatives that a sampler returned.
+        suspicion: (B, K) in [0, 1], from any detector.
+        threshold: Slots of at least this suspicion are dropped.
+        name: The reason to count them under; with `blame`, one reason per detector.
+        blame: (B, K) indices into the names, as in `Judgement.blame`. None: one name for all.
+
+    Returns:
+        The changed copy.
+
+    Raises:
+        NaysayError: If suspicion is not (B, K) numbers from 0 to 1, or names and blame do not fit.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -52,74 +59,103 @@ def drop(
         >>> kept.ids.tolist(), kept.dropped
         ([[4, -1, 2]], {'duplicates': 1})
     """
-    given, flagged = _flagged(negatives, suspicion, line)
+    recorded, flagged = _flagged(negatives, suspicion, threshold)
     names = (name,) if isinstance(name, str) else tuple(name)
     if not names or not all(isinstance(one, str) for one in names) or (blame is None and len(names) > 1):
-        raise_invalid("name", "one name, or several with blame", shown(name))
+        raise_invalid("name", "one name, or several with `blame`", shown(name))
     lost = np.asarray(to_numpy(flagged))
     counts = _counts(names, np.zeros(lost.shape, np.int64) if blame is None else blame, lost)
     ids = negatives.ids.masked_fill(flagged, -1) if is_torch(flagged) else np.where(flagged, -1, negatives.ids)
     dropped = dict(negatives.dropped)
     for reason, count in counts.items():
         dropped[reason] = dropped.get(reason, 0) + count
-    return blanked(replace(negatives, ids=ids, suspicion=given, log_q=None, dropped=dropped))
+    return blanked(replace(negatives, ids=ids, suspicion=recorded, log_q=None, dropped=dropped))
 
 
 @public
-def reweight(negatives: Negatives, suspicion: Any, *, line: float | None = None) -> Negatives:
-    """Multiply the weights by 1 - suspicion: a negative counts as far as it is trusted.
+def reweight(negatives: Negatives, suspicion: Any, *, threshold: float | None = None) -> Negatives:
+    """Multiply the weights by 1 - suspicion.
 
-    Weights that were None count as 1, and as 0 where a slot is empty. log_q stays: it is that of the draw.
+    Missing weights count as 1, and as 0 in empty slots. log_q stays that of the draw.
 
     Args:
-        line: None: all negatives; else only those whose suspicion is at least that.
+        negatives: The negatives that a sampler returned.
+        suspicion: (B, K) in [0, 1], from any detector.
+        threshold: Reweight only slots of at least this suspicion. None: all slots.
+
+    Returns:
+        The changed copy.
+
+    Raises:
+        NaysayError: If suspicion is not (B, K) numbers from 0 to 1.
 
     Example:
         >>> import numpy as np, naysay as ns
         >>> reweight(ns.Negatives(np.array([[4, 7]])), [[0.25, 1.0]]).weights
         array([[0.75, 0.  ]])
     """
-    given, flagged = _flagged(negatives, suspicion, 0.0 if line is None else line)
-    trusted = 1 - _read(negatives, suspicion) * flagged
+    recorded, flagged = _flagged(negatives, suspicion, 0.0 if threshold is None else threshold)
+    factors = 1 - _read(negatives, suspicion) * flagged
     if negatives.weights is None:
-        weights = trusted * (negatives.ids >= 0)
+        weights = factors * (negatives.ids >= 0)
     else:
-        weights = of_kind(negatives.weights * trusted, negatives.weights)
-    return replace(negatives, suspicion=given, weights=weights)
+        weights = of_kind(negatives.weights * factors, negatives.weights)
+    return replace(negatives, suspicion=recorded, weights=weights)
 
 
 @public
-def attract(negatives: Negatives, suspicion: Any, *, line: float = SUSPICION_THRESHOLD) -> Negatives:
-    """Set `relation` to 1, attract, where suspicion is at least `line`: such slots join the positives.
+def attract(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICION_THRESHOLD) -> Negatives:
+    """Set `relation` to 1 (attract) where suspicion is at least `threshold`: these slots count as positives.
 
-    The ids and log_q stay; `mask` leaves the slots out.
+    Ids and log_q stay; `mask` excludes the slots.
+
+    Args:
+        negatives: The negatives that a sampler returned.
+        suspicion: (B, K) in [0, 1], from any detector.
+        threshold: Slots of at least this suspicion are changed.
+
+    Returns:
+        The changed copy.
+
+    Raises:
+        NaysayError: If suspicion is not (B, K) numbers from 0 to 1.
 
     Example:
         >>> import numpy as np, naysay as ns
         >>> attract(ns.Negatives(np.array([[4, 7]])), [[0.2, 0.5]]).relation
         array([[0, 1]], dtype=int8)
     """
-    return _related(negatives, suspicion, line, ATTRACT)
+    return _with_relation(negatives, suspicion, threshold, ATTRACT)
 
 
 @public
-def ignore(negatives: Negatives, suspicion: Any, *, line: float = SUSPICION_THRESHOLD) -> Negatives:
-    """Set `relation` to 2, ignore, where suspicion is at least `line`: such slots are neither positive nor negative.
+def ignore(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICION_THRESHOLD) -> Negatives:
+    """Set `relation` to 2 (ignore) where suspicion is at least `threshold`: neither positive nor negative.
 
-    The ids, with what is known of them, and log_q stay; `mask` leaves the slots out. Nothing is lost, so this is the
-    policy to look at afterwards.
+    Ids, scores and log_q stay; `mask` excludes the slots.
+
+    Args:
+        negatives: The negatives that a sampler returned.
+        suspicion: (B, K) in [0, 1], from any detector.
+        threshold: Slots of at least this suspicion are changed.
+
+    Returns:
+        The changed copy.
+
+    Raises:
+        NaysayError: If suspicion is not (B, K) numbers from 0 to 1.
 
     Example:
         >>> import numpy as np, naysay as ns
         >>> ignore(ns.Negatives(np.array([[4, 7]])), [[0.2, 0.5]]).mask
         array([[ True, False]])
     """
-    return _related(negatives, suspicion, line, IGNORE)
+    return _with_relation(negatives, suspicion, threshold, IGNORE)
 
 
 @public
 def compact(negatives: Negatives) -> Negatives:
-    """The same with the filled slots of each row first, in their order; K stays.
+    """Move the filled slots of each row to the front, in their order. K stays.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -131,25 +167,24 @@ def compact(negatives: Negatives) -> Negatives:
     order: Any = np.argsort(~filled_slots(negatives), axis=1, kind="stable")
     if is_torch(negatives.ids):
         order = to_torch(order, negatives.ids.device)
-    per_slot = (field.name for field in fields(Negatives) if field.name not in ("source_names", "dropped"))
-    held = {name: getattr(negatives, name) for name in per_slot}
-    return replace(negatives, **{name: gather(value, order) for name, value in held.items() if value is not None})
+    names = (field.name for field in fields(Negatives) if field.name not in ("source_names", "dropped"))
+    values = {name: getattr(negatives, name) for name in names}
+    return replace(negatives, **{name: gather(value, order) for name, value in values.items() if value is not None})
 
 
-def _related(negatives: Negatives, suspicion: Any, line: float, relation: int) -> Negatives:
-    """The negatives with a relation for what is suspicious."""
-    given, flagged = _flagged(negatives, suspicion, line)
-    marks = flagged.to(need_torch().int8) if is_torch(flagged) else flagged.astype(np.int8)
+def _with_relation(negatives: Negatives, suspicion: Any, threshold: float, relation: int) -> Negatives:
+    """Set the relation of flagged slots."""
+    recorded, flagged = _flagged(negatives, suspicion, threshold)
+    marks = (flagged.to(need_torch().int8) if is_torch(flagged) else flagged.astype(np.int8)) * relation
     before = negatives.relation  # 0 wherever a slot is flagged
-    marks = marks * relation
-    return replace(negatives, suspicion=given, relation=marks if before is None else before + marks)
+    return replace(negatives, suspicion=recorded, relation=marks if before is None else before + marks)
 
 
-def _flagged(negatives: Negatives, suspicion: Any, line: float) -> tuple[Array, Array]:
-    """The suspicion to keep, and which slots to act on: negatives with a suspicion of at least `line`."""
-    check_number("line", line, "a number from 0 to 1", lambda number: 0 <= number <= 1)
+def _flagged(negatives: Negatives, suspicion: Any, threshold: float) -> tuple[Array, Array]:
+    """The suspicion to record, and (B, K) the negatives whose suspicion is at least the threshold."""
+    check_number("threshold", threshold, at_least=0, at_most=1)
     given = _read(negatives, suspicion)
-    flagged = negatives.mask & (given >= line)
+    flagged = negatives.mask & (given >= threshold)
     if negatives.suspicion is not None:
         larger = need_torch().maximum if is_torch(given) else np.maximum
         given = larger(given, negatives.suspicion.to(given.dtype) if is_torch(given) else negatives.suspicion)
@@ -157,9 +192,9 @@ def _flagged(negatives: Negatives, suspicion: Any, line: float) -> tuple[Array, 
 
 
 def _read(negatives: Negatives, suspicion: Any) -> Array:
-    """Suspicion in the array type of the negatives, 0 in empty slots; refused unless it is one."""
+    """Check suspicion, and return it in the array type of the negatives, with 0 in empty slots."""
     if not isinstance(negatives, Negatives):
-        raise_invalid("negatives", "Negatives", type(negatives).__name__, "Pass what a sampler answered.")
+        raise_invalid("negatives", "Negatives", type(negatives).__name__, "Pass what a sampler returned.")
     given = np.asarray(to_numpy(suspicion))
     if given.shape != negatives.shape:
         raise_invalid("suspicion", f"of shape {negatives.shape}, like the negatives", f"shape {given.shape}")
@@ -174,16 +209,13 @@ def _read(negatives: Negatives, suspicion: Any) -> Array:
 
 
 def _counts(names: tuple[str, ...], blame: Any, lost: NDArray[np.bool_]) -> dict[str, int]:
-    """How many lost slots each name is blamed for; names with none are left out."""
-    places = np.asarray(to_numpy(blame))
-    if places.shape != lost.shape or places.dtype.kind not in "iu":
+    """How many lost slots count under each name, without names that have none."""
+    indices = np.asarray(to_numpy(blame))
+    if indices.shape != lost.shape or indices.dtype.kind not in "iu":
         rule = f"whole numbers of shape {lost.shape}, like the negatives"
-        raise_invalid("blame", rule, f"shape {places.shape} {places.dtype}")
-    found = places[lost]
-    if found.size and not (found.min() >= 0 and found.max() < len(names)):
-        raise_invalid("blame", f"from 0 to {len(names) - 1} where a slot is dropped", f"{found.min()} to {found.max()}")
-    return {
-        name: count
-        for name, count in zip(names, np.bincount(found, minlength=len(names)).tolist(), strict=True)
-        if count
-    }
+        raise_invalid("blame", rule, f"shape {indices.shape} {indices.dtype}")
+    used = indices[lost]
+    if used.size and not (used.min() >= 0 and used.max() < len(names)):
+        raise_invalid("blame", f"from 0 to {len(names) - 1} where a slot is dropped", f"{used.min()} to {used.max()}")
+    counts = np.bincount(used, minlength=len(names)).tolist()
+    return {name: count for name, count in zip(names, counts, strict=True) if count}

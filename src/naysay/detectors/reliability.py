@@ -1,30 +1,40 @@
-"""Whether suspicion means what it says: that 80 % of the slots suspected at 0.8 are false negatives."""
+"""Reliability: whether suspicion can be read as a probability."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from naysay.checks import public
+from naysay.detectors._intervals import Floats
 
 
+@final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
-    """Slots by suspicion, in bins of equal width from 0 to 1; an edge belongs to the bin above it, 1 to the last.
+    """Suspicion against the observed share of false negatives, in bins of equal width from 0 to 1.
 
-    A detector whose suspicion is a rank or a flag has a large error and may still be a good detector: the line is what
-    counts. The error says whether its numbers may be read as probabilities, as a policy that reweights by them does.
+    An edge belongs to the bin above it, 1 to the last bin. A detector whose suspicion is a rank or a flag has a large
+    calibration error and may still be good at its threshold. The error tells whether suspicion can be used as a
+    probability, as `reweight` does.
 
     Naeini, Cooper and Hauskrecht. Obtaining Well Calibrated Probabilities Using Bayesian Binning. AAAI 2015.
 
     Args:
-        count: (bins,) slots in each bin.
+        count: (bins,) the number of slots in each bin.
         suspicion: (bins,) their mean suspicion; NaN in an empty bin.
         observed: (bins,) the share of them that are false negatives; NaN in an empty bin.
         error: The expected calibration error: the mean over slots of |observed - suspicion| of their bin.
+
+    Example:
+        >>> print(Reliability(np.array([3, 1]), np.array([0.1, 0.9]), np.array([0.0, 1.0]), 0.1))
+        from   to     slots  suspicion  observed
+        0.00 0.50         3     0.100     0.000
+        0.50 1.00         1     0.900     1.000
     """
 
     count: NDArray[np.int64]
@@ -33,7 +43,7 @@ class Reliability:
     error: float
 
     def __str__(self) -> str:
-        """A line for each bin that holds slots."""
+        """A table of the bins that hold slots."""
         edges = np.linspace(0, 1, len(self.count) + 1)
         lines = ["from   to     slots  suspicion  observed"]
         for place in np.flatnonzero(self.count):
@@ -43,14 +53,14 @@ class Reliability:
 
 
 def bin_sums(suspicion: Floats, false: NDArray[Any], bins: int) -> Floats:
-    """(3, bins) slots, suspicion and false negatives summed by bin, of slots (n,); sums of batches add up."""
+    """(3, bins) slots, suspicion and false negatives summed by bin; sums of batches add up."""
     place = np.minimum((suspicion * bins).astype(np.int64), bins - 1)
     kinds = (None, suspicion, false.astype(np.float64))
     return np.stack([np.bincount(place, weights=kind, minlength=bins) for kind in kinds]).astype(np.float64)
 
 
 def reliability(sums: Floats) -> Reliability:
-    """The curve of summed bins."""
+    """The curve from the sums of bins."""
     count, suspicion, false = sums
     with np.errstate(invalid="ignore"):
         means, observed = suspicion / count, false / count

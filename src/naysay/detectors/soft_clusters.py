@@ -1,8 +1,7 @@
-"""SoftClusters: negatives of the anchor's own cluster, by how surely both belong to it."""
+"""SoftClusters: negatives in the anchor's own cluster, by the probability that both belong to it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, final
 
@@ -10,18 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_generator, check_one_of, check_whole, public, raise_invalid, shown
-from naysay.detectors._asked_vectors import (
+from naysay.checks import as_array, check_generator, check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.detectors._clusters import spread_centroids
+from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked
+from naysay.detectors._states import check_state
+from naysay.detectors._vectors import (
     Embed,
     as_vectors,
     best_products,
-    called,
     check_function,
     check_width,
+    embedded,
     slot_vectors,
 )
-from naysay.detectors._kmeans_plus_plus import k_means
-from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked
 from naysay.rng import key_from
 from naysay.types import Array, Negatives, Query
 
@@ -32,44 +32,48 @@ _BLOCK = 1 << 22  # numbers at a time
 @final
 @public
 class SoftClusters:
-    """Suspect the negatives that lie in the anchor's cluster.
+    """Suspect the negatives in the anchor's cluster.
 
-    Anchors and candidates are points of one space, e.g. nodes of a graph. `update` once an epoch finds the centres mu_u
-    by k-means; the chance that point z is of cluster u is Student's t kernel, and a pair is of one cluster by chance a:
+    Anchors and candidates are points of one space, e.g. nodes of a graph. `update`, once an epoch, finds the centres
+    mu_u by k-means. q_u is the probability that point z is in cluster u, by a Student's t kernel, and a that of a pair
+    to be in one cluster:
 
         q_u(z) = (1 + |z - mu_u|^2 / nu)^(-(nu + 1) / 2) / sum over clusters,      a = sum_u q_u(anchor) q_u(j)
 
-        suspicion = (1 + a) / 2 if both have the same nearest centre and pass the gate, else a / 2     ("cluster")
-        suspicion = a                                                                              ("probability")
+        suspicion = (1 + a) / 2 if both have the same nearest centre and reach `confidence`, else a / 2   ("cluster")
+        suspicion = a                                                                                 ("probability")
 
-    The nearest centre has the largest q, whatever nu. Under "cluster" a flagged slot is always above one that is not,
-    and within either kind suspicion rises with a. "probability" reaches 1/2 only where q is sharp: with nu = 1 and
-    vectors of length 1, whose squared distances are at most 4, all chances are much alike and a is near 1 / n_clusters.
-    A very small nu makes q proportional to 1 / distance at any scale, which is sharp next to a centre only.
+    The nearest centre has the largest q for any nu. With "cluster", a flagged slot has more suspicion than one that is
+    not flagged, and suspicion rises with a. "probability" reaches 1/2 only where q is sharp: with nu = 1 and vectors of
+    norm 1, whose squared distances are at most 4, all q are similar and a is near 1 / n_clusters. A very small nu makes
+    q proportional to 1 / distance at any scale, which is sharp only close to a centre.
 
-    A cluster is coarser than a positive: with as many clusters as classes all of the class is flagged, hard true
-    negatives with it. More, smaller clusters flag fewer.
+    With as many clusters as classes, all of the anchor's class is flagged, hard true negatives included. More, smaller
+    clusters flag fewer.
 
-    Cost: k-means, O(n n_clusters d) a round of a start; asking, O((B + m) n_clusters d) for the m different ids of the
-    batch, each embedded once, and O(B K n_clusters). The state is the centres; restore({"centres": ...}) takes centres
-    that were trained elsewhere.
+    Cost: k-means, O(n n_clusters d) an iteration and restart. suspicion: O((B + m) n_clusters d) for the m distinct ids
+    of the batch, each embedded once, and O(B K n_clusters). The state is the centres; restore({"centres": ...}) accepts
+    centres that were trained elsewhere.
 
     Zhao, Yang, Wang, Yang, Deng. Graph Debiased Contrastive Learning with Joint Representation Clustering. IJCAI 2021
-    (GDCL), as its abstract and published code say: k-means, then the kernel, with nu = 0.0001; negatives are drawn from
-    the clusters other than the anchor's, which is what is left if a policy drops all that "cluster" flags. There the
-    centres are also trained, by the divergence to a sharpened q, and some of the own cluster join the positives: that
-    is a loss's and a policy's. The chance a, its place in the suspicion, and the gate are our reading.
+    (GDCL), by its abstract and published code: k-means, then the kernel, with nu = 0.0001; negatives are drawn from
+    clusters other than the anchor's, as if a policy dropped all that "cluster" flags. There the centres are also
+    trained, by the divergence to a sharpened q, and some of the own cluster become positives; those are tasks of a loss
+    and a policy. The probability a, its use in the suspicion, and `confidence` are ours.
 
     Args:
-        n_clusters: How many clusters, at least 2: the number of classes, where it is known.
-        embed: Embed(ids) -> (..., d): the candidates' vectors; None: those that the negatives carry.
-        embed_anchors: Embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
-        rule: "cluster": a slot is flagged if its nearest centre is the anchor's, which is the paper's rule;
-            "probability": suspicion is the chance itself that both are of one cluster.
-        freedom: Nu of the kernel, above 0.
-        confidence: Both must have at least this chance of their own cluster to be flagged; 0: no such gate.
-        rounds: Iterations of k-means.
-        starts: How often it is begun anew; the best is kept.
+        n_clusters: The number of clusters, at least 2: the number of classes, if it is known.
+        embed: embed(ids) -> (..., d), the candidates' vectors. None: `negatives.vectors`.
+        embed_anchors: embed_anchors(anchors (B,)) -> (B, d), for queries without vectors.
+        rule: "cluster": a slot is flagged if its nearest centre is the anchor's, the rule of the paper.
+            "probability": suspicion is a.
+        freedom: nu of the kernel, the degrees of freedom, above 0.
+        confidence: A slot is flagged only if the largest q of slot and anchor are at least this. With "cluster" only.
+        iterations: Iterations of k-means.
+        restarts: Restarts of k-means, of which the best is kept.
+
+    Raises:
+        NaysayError: If an option is out of range, or `confidence` is given with "probability".
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -90,50 +94,56 @@ class SoftClusters:
         rule: str = "cluster",
         freedom: float = 1.0,
         confidence: float = 0.0,
-        rounds: int = 25,
-        starts: int = 3,
+        iterations: int = 25,
+        restarts: int = 3,
     ) -> None:
-        """No centres yet."""
+        """Start without centres."""
         self.n_clusters = check_whole("n_clusters", n_clusters, 2)
         check_function("embed", embed)
         check_function("embed_anchors", embed_anchors)
         check_one_of("rule", rule, RULES)
-        for name, value in (("freedom", freedom), ("confidence", confidence)):
-            if isinstance(value, bool) or not isinstance(value, int | float | np.floating):
-                raise_invalid(name, "a number", shown(value))
-        if not 0 < freedom < math.inf:
-            raise_invalid("freedom", "finite and above 0", freedom)
-        if not 0 <= confidence <= 1:
-            raise_invalid("confidence", "between 0 and 1", confidence)
+        self.freedom = check_number("freedom", freedom, above=0, finite=True)
+        self.confidence = check_number("confidence", confidence, at_least=0, at_most=1)
         if confidence and rule == "probability":
             advice = 'Leave it out, or use rule="cluster".'
-            raise_invalid("confidence", 'left out with rule="probability", which has no gate', confidence, advice)
+            raise_invalid("confidence", 'left out with rule="probability"', confidence, advice)
         self.embed, self.embed_anchors, self.rule = embed, embed_anchors, rule
-        self.freedom, self.confidence = float(freedom), float(confidence)
-        self.rounds = check_whole("rounds", rounds, 1)
-        self.starts = check_whole("starts", starts, 1)
+        self.iterations = check_whole("iterations", iterations, 1)
+        self.restarts = check_whole("restarts", restarts, 1)
         self.centres: NDArray[np.float32] | None = None
 
     def update(self, vectors: Any, *, rng: np.random.Generator) -> None:
-        """Find the centres of (n, d) vectors of all points, as they are now; the generator chooses where it starts."""
+        """Find the centres.
+
+        Args:
+            vectors: (n, d) the current vectors of all points.
+            rng: The generator for the starting points.
+
+        Raises:
+            NaysayError: If there are fewer vectors than clusters, or all are equal; rng has not moved then.
+        """
         check_generator(rng)
         points = as_vectors("vectors", to_numpy(vectors), ("n", "d"))
         if len(points) < self.n_clusters:
             raise_invalid("vectors", f"at least {self.n_clusters}, one for each cluster", len(points))
         if (points == points[0]).all():
-            raise_invalid("vectors", "of more than one place", f"{len(points)} equal ones")
-        key = int(key_from(rng))  # last: a refusal leaves the generator where it was
-        self.centres = k_means(points, self.n_clusters, self.rounds, self.starts, key)
+            raise_invalid("vectors", "different vectors", f"{len(points)} equal ones")
+        settings = {"iterations": self.iterations, "restarts": self.restarts, "key": int(key_from(rng))}
+        self.centres = spread_centroids(points, self.n_clusters, **settings)
 
     def assign(self, vectors: Any) -> NDArray[np.float64]:
-        """(n, n_clusters) the chance of each cluster, q, for (n, d) vectors."""
-        found = np.asarray(to_numpy(vectors))
-        return self._assigned("vectors", as_vectors("vectors", found, (len(np.atleast_1d(found)), "d")))
+        """Return (n, n_clusters) q, the probability of each cluster, for (n, d) vectors."""
+        given = np.asarray(to_numpy(vectors))
+        return self._assigned("vectors", as_vectors("vectors", given, (len(np.atleast_1d(given)), "d")))
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K) in [0, 1], by the rule."""
+        """Return (B, K) in [0, 1], by the rule.
+
+        Raises:
+            NaysayError: Before `update`, or if vectors are missing or of another dimension.
+        """
         check_asked(query, negatives)
-        self._found()
+        self._fitted()
         vectors, places = slot_vectors(negatives, self.embed)
         if not len(vectors):
             return as_suspicion(np.zeros(negatives.shape), negatives)
@@ -147,37 +157,39 @@ class SoftClusters:
         return as_suspicion(np.where(same, SUSPICION_THRESHOLD, 0.0) + SUSPICION_THRESHOLD * together, negatives)
 
     def state(self) -> dict[str, Any]:
-        """The centres (n_clusters, d); empty before the first update."""
+        """Return the centres (n_clusters, d); empty before the first update."""
         return {} if self.centres is None else {"centres": self.centres.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` gave, or centres from elsewhere; refused, with nothing changed, if they do not fit."""
+        """Restore what `state` returned, or centres from elsewhere.
+
+        Raises:
+            NaysayError: If the centres do not fit; nothing changes then.
+        """
         if isinstance(state, Mapping) and not state:
             self.centres = None
             return
-        if not isinstance(state, Mapping) or "centres" not in state:
-            got = shown(list(state)) if isinstance(state, Mapping) else type(state).__name__
-            raise_invalid("state", "what SoftClusters.state gave, with 'centres'", got)
+        check_state(state, ["centres"])
         centres = as_array("centres", to_numpy(state["centres"]))
         self.centres = as_vectors("centres", centres, (self.n_clusters, "d")).astype(np.float32)
 
-    def _found(self) -> NDArray[np.float32]:
+    def _fitted(self) -> NDArray[np.float32]:
         if self.centres is None:
             raise_invalid("centres", "found before", "no update", "Call update(vectors, rng=...) with all vectors.")
         return self.centres
 
     def _anchors(self, query: Query) -> NDArray[Any]:
-        """(B, d) the anchors' vectors: the query's own, or what `embed_anchors` makes of them."""
+        """(B, d) the anchors' vectors: `query.vectors`, or from `embed_anchors`."""
         if query.vectors is not None:
             return as_vectors("query.vectors", np.asarray(to_numpy(query.vectors)), (len(query), "d"))
         if self.embed_anchors is None:
-            advice = "Pass Query(anchors, vectors=...), or embed_anchors to the detector."
+            advice = "Pass Query(anchors, vectors=...), or `embed_anchors` to the detector."
             raise_invalid("query.vectors", "given", None, advice)
-        return as_vectors("embed_anchors", called(self.embed_anchors, query.anchors), (len(query), "d"))
+        return as_vectors("embed_anchors", embedded(self.embed_anchors, query.anchors), (len(query), "d"))
 
     def _assigned(self, parameter: str, vectors: NDArray[Any]) -> NDArray[np.float64]:
         """(n, n_clusters) q, in blocks of points."""
-        centres = self._found().astype(np.float64)
+        centres = self._fitted().astype(np.float64)
         check_width(parameter, vectors, centres.shape[1], "the centres'")
         chances = np.empty((len(vectors), self.n_clusters))
         size = max(1, _BLOCK // centres.size)

@@ -1,4 +1,4 @@
-"""SupportViews: a negative that looks like one of many views of the anchor."""
+"""SupportViews: negatives that are similar to one of several views of the anchor."""
 
 from __future__ import annotations
 
@@ -8,57 +8,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import check_one_of, check_range, check_whole, public, raise_invalid, shown
-from naysay.detectors._asked_vectors import (
+from naysay.checks import check_bool, check_number, check_one_of, check_range, check_whole, public, raise_invalid
+from naysay.detectors._slots import as_suspicion, check_asked, filled_slots
+from naysay.detectors._vectors import (
     Embed,
     as_vectors,
     best_products,
-    called,
     check_function,
     check_width,
+    embedded,
     slot_vectors,
     unit,
 )
-from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked, filled_slots
 from naysay.types import Array, Negatives, Query, anchor_ids
 
 AGGREGATES = ("max", "mean")
-_OUTSIDE = 0.49  # the most that a slot outside the row's top can have: below the line, whatever its score
+_OUTSIDE = 0.49  # the largest suspicion of a slot outside the row's top
 
 
 @final
 @public
 class SupportViews:
-    """Suspect the row's `top` negatives by similarity to any view of the anchor, if it is above `threshold`.
+    """Suspect the negatives of a row that are most similar to the views of the anchor, above a threshold.
 
         score_j    = max (or mean) over v of cos(view_v(anchor), j)
         g(s)       = (s + 1) / (2 (t + 1)) below the threshold t,   1/2 + (s - t) / (2 (1 - t)) from it on
         suspicion  = g(score_j) for the row's top,   min(g(score_j), 0.49) for the others
 
-    so that suspicion is 1/2 where both conditions begin to hold, and never falls as the score rises within a row. Of
-    equal scores the earlier slot is nearer the top. Lengths of vectors do not matter; a zero vector is refused.
+    so suspicion is 1/2 where a slot is in the top and at the threshold, and never falls as the score rises within a
+    row. Of equal scores the earlier slot ranks higher. Norms do not matter; a zero vector raises an error.
 
-    One view is a poor witness, because augmentation hides half of what it shows; several that agree, or one that
-    does, say more. The threshold is a cosine of *this* encoder: where unrelated pairs lie near 0.9, 0.7 flags the
-    whole top. Look at `scores` of known positives before you trust it, or use a calibrated line.
+    The threshold is a cosine of *this* encoder: if unrelated pairs have cosines near 0.9, then 0.7 flags the whole top.
+    Check `scores` of known positives first, or use a calibrated threshold.
 
-    `embed` is asked once for each id in the batch. Cost: O(B S n d) for the n different ids if rows share them, as in
-    a batch, else O(B K S d); memory in blocks; a sort of each row.
+    Cost: `embed` is called once for each id in the batch. O(B S n d) for n distinct ids if rows share them, as in a
+    batch, else O(B K S d); memory in blocks; a sort of each row.
 
     Huynh, Kornblith, Walter, Maire, Khademi. Boosting Contrastive Self-Supervised Learning with False Negative
     Cancellation. WACV 2022 (FNC). Top 10, threshold 0.7, 8 support views and the maximum are the published code's
-    settings; it counts the anchor's own two views too (`with_anchor`, or hand them in with the views), wants the score
-    strictly above the threshold, and looks in a memory of 16 batches of a slowly moving encoder. The paper itself was
-    read as far as its abstract. What to do with what is found, eliminate or attract, is a policy's.
+    settings. That code also counts the anchor's own two views (`with_anchor`, or pass them with the views), requires a
+    score strictly above the threshold, and searches a memory of 16 batches of a momentum encoder. Of the paper itself
+    only the abstract was read. Whether to eliminate or attract is up to a policy.
 
     Args:
-        views: Views(anchors (B,)) -> (B, S, d): vectors of S more views of each anchor, e.g. other crops of the
-            image; or an array (n_anchors, S, d) of them.
-        embed: Embed(ids) -> (..., d): the candidates' vectors; None: those that the negatives carry.
-        top: How many slots of a row can be flagged; None: any number.
-        threshold: The least cosine of a flagged slot, from -1 (the top alone decides) to below 1.
-        aggregate: "max": the best view counts; "mean": the mean over the views.
+        views: views(anchors (B,)) -> (B, S, d), vectors of S views of each anchor, e.g. other crops of the image; or
+            an array (n_anchors, S, d) of them.
+        embed: embed(ids) -> (..., d), the candidates' vectors. None: `negatives.vectors`.
+        top: The largest number of flagged slots in a row. None: any number.
+        threshold: The smallest cosine of a flagged slot, from -1 (only `top` decides) to below 1.
+        aggregate: "max" or "mean" over the views.
         with_anchor: Whether query.vectors (B, d) count as one more view.
+
+    Raises:
+        NaysayError: If an option is out of range, or views are not (n, S, d) finite numbers.
 
     Example:
         >>> import numpy as np, naysay as ns
@@ -81,36 +83,34 @@ class SupportViews:
         aggregate: str = "max",
         with_anchor: bool = False,
     ) -> None:
-        """Keep the parts."""
+        """Store the views and the settings."""
         check_function("embed", embed)
         check_one_of("aggregate", aggregate, AGGREGATES)
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.floating):
-            raise_invalid("threshold", "a number", shown(threshold))
-        if not -1 <= threshold < 1:
-            raise_invalid("threshold", "from -1 to below 1, a cosine", threshold)
-        if not isinstance(with_anchor, bool | np.bool_):
-            raise_invalid("with_anchor", "True or False", shown(with_anchor))
+        self.threshold = check_number("threshold", threshold, at_least=-1, below=1, advice="It is a cosine.")
         if not callable(views):
             views = as_vectors("views", views, ("n", "S", "d"))
         self.views, self.embed = views, embed
         self.top = None if top is None else check_whole("top", top, 1)
-        self.threshold, self.aggregate, self.with_anchor = float(threshold), aggregate, bool(with_anchor)
+        self.aggregate, self.with_anchor = aggregate, check_bool("with_anchor", with_anchor)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K) in [0, 1]: at least 1/2 where a slot is in its row's top and reaches the threshold."""
-        scores = self._scores(query, negatives)
-        line = self.threshold
-        below = SUSPICION_THRESHOLD * (scores + 1) / (line + 1) if line > -1 else np.zeros_like(scores)
-        found = np.where(scores < line, below, SUSPICION_THRESHOLD + SUSPICION_THRESHOLD * (scores - line) / (1 - line))
+        """Return (B, K) in [0, 1]: at least 1/2 where a slot is in its row's top and reaches the threshold.
+
+        Raises:
+            NaysayError: If vectors are missing, not finite, zero, or of another dimension than the views.
+        """
+        scores, threshold = self._scores(query, negatives), self.threshold
+        below = 0.5 * (scores + 1) / (threshold + 1) if threshold > -1 else np.zeros_like(scores)
+        suspicion = np.where(scores < threshold, below, 0.5 + 0.5 * (scores - threshold) / (1 - threshold))
         if self.top is not None and self.top < scores.shape[1]:
             order = np.argsort(np.where(filled_slots(negatives), -scores, np.inf), axis=1, kind="stable")
             others = order[:, self.top :]
-            held = np.minimum(np.take_along_axis(found, others, axis=1), _OUTSIDE)
-            np.put_along_axis(found, others, held, axis=1)
-        return as_suspicion(found, negatives)
+            limited = np.minimum(np.take_along_axis(suspicion, others, axis=1), _OUTSIDE)
+            np.put_along_axis(suspicion, others, limited, axis=1)
+        return as_suspicion(suspicion, negatives)
 
     def scores(self, query: Query, negatives: Negatives) -> Array:
-        """(B, K) the cosine of each slot with the anchor's views, from -1 to 1; 0 where the slot is empty."""
+        """Return (B, K) the cosine of each slot with the anchor's views, from -1 to 1; 0 in empty slots."""
         scores = self._scores(query, negatives)
         return to_torch(scores, negatives.ids.device) if is_torch(negatives.ids) else scores
 
@@ -131,22 +131,22 @@ class SupportViews:
     def _views(self, query: Query) -> NDArray[Any]:
         """(B, S, d) the views of the query's anchors."""
         if callable(self.views):
-            found = as_vectors("views", called(self.views, query.anchors), (len(query), "S", "d"))
+            found = as_vectors("views", embedded(self.views, query.anchors), (len(query), "S", "d"))
         else:
             anchors = anchor_ids(query)
             if anchors.ndim != 1:
-                raise_invalid("anchors", "of shape (B,) where views is an array", f"shape {anchors.shape}")
+                raise_invalid("anchors", "of shape (B,) where `views` is an array", f"shape {anchors.shape}")
             check_range("anchors", anchors, len(self.views), "rows of views")
             found = self.views[anchors]
         if not self.with_anchor:
             return found
         if query.vectors is None:
-            raise_invalid("query.vectors", "given with with_anchor", None, "Pass Query(anchors, vectors=...).")
+            raise_invalid("query.vectors", "given with `with_anchor`", None, "Pass Query(anchors, vectors=...).")
         own = as_vectors("query.vectors", np.asarray(to_numpy(query.vectors)), (len(query), "d"))
         check_width("query.vectors", own, found.shape[2], "the views'")
         return np.concatenate([found, own[:, None]], axis=1)
 
     def __repr__(self) -> str:
-        """The two conditions."""
+        """The settings."""
         top = "any number" if self.top is None else f"top {self.top}"
         return f"SupportViews({top}, threshold={self.threshold:g}, {self.aggregate})"

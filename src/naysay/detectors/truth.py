@@ -1,4 +1,4 @@
-"""Pseudo-labels against true classes: how much they tell about them, and which false negatives they would find."""
+"""Compare pseudo-labels with true classes: mutual information, and the false negatives that they find."""
 
 from __future__ import annotations
 
@@ -16,18 +16,23 @@ AVERAGES = ("geometric", "arithmetic")
 
 @public
 def normalised_mutual_information(labels: ArrayLike, classes: ArrayLike, *, average: str = "geometric") -> Any:
-    """I(labels; classes) / mean(H(labels), H(classes)): 0 where one says nothing of the other, 1 where it says all.
+    """Compute I(labels; classes) / mean(H(labels), H(classes)): 0 for independent labels, 1 for equal partitions.
 
-    Samples that have -1 on either side are left out; 0 where none is left. 1 if both have one value only. For the
-    quality of whole clusterings, as in the paper's Fig. 6, pass `Incremental.assigned` in place of its labels.
-
-    Cost: O(n log n) a granularity.
+    Samples with -1 on either side are left out; the result is 0 if none remain, and 1 if both sides have one value. For
+    the quality of whole clusterings, as in the paper's Fig. 6, pass `Incremental.assigned` in place of its labels.
+    O(n log n) a granularity.
 
     Args:
-        labels: (n,) or (G, n) whole numbers from 0 up: a float for the one, (G,) for the other.
-        classes: (n,), the true classes; or (G, n), an earlier clustering.
+        labels: (n,) or (G, n) whole numbers from 0.
+        classes: (n,) the true classes; or (G, n), an earlier clustering.
         average: The mean of the entropies: "geometric", sqrt(H H), of Strehl and Ghosh, which the paper cites;
-            "arithmetic", (H + H) / 2, is what scikit-learn takes unless told.
+            "arithmetic", (H + H) / 2, is the default of scikit-learn.
+
+    Returns:
+        A float, or (G,) for (G, n) labels.
+
+    Raises:
+        NaysayError: If shapes differ, or a label is below -1.
 
     Example:
         >>> normalised_mutual_information([[0, 0, 1, 1], [0, 1, 0, 1]], [5, 5, 3, 3]).tolist()
@@ -39,22 +44,24 @@ def normalised_mutual_information(labels: ArrayLike, classes: ArrayLike, *, aver
     if given.shape[-1] != truth.shape[-1] or (truth.ndim == 2 and truth.shape != given.shape):
         raise_invalid("classes", f"of shape ({given.shape[-1]},), or like labels", f"shape {truth.shape}")
     pairs = zip(np.atleast_2d(given), np.broadcast_to(truth, np.atleast_2d(given).shape), strict=True)
-    found = np.array([_information(ours, theirs, average) for ours, theirs in pairs])
-    return found.item() if given.ndim == 1 else found
+    information = np.array([_information(ours, theirs, average) for ours, theirs in pairs])
+    return information.item() if given.ndim == 1 else information
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True)
 class DetectionRates:
-    """What `detection_rates` found; a float each, or (G,) for G granularities.
-
-    NaN where no anchor has such a partner.
+    """The result of `detection_rates`: a float each, or (G,) for G granularities. NaN without such samples.
 
     Args:
-        true_positive: The mean over anchors, of those that have a partner of their class, of the share of such
-            partners that carry the anchor's label: MTPR, false negatives that are found.
-        true_negative: The mean over anchors of the share of samples of other classes that do not: MTNR, negatives
-            kept.
+        true_positive: MTPR: the share of samples of the anchor's class that have its label, averaged over anchors whose
+            class has other samples.
+        true_negative: MTNR: the share of samples of other classes that do not have its label, averaged over anchors.
+
+    Example:
+        >>> DetectionRates(0.5, 0.9).true_positive
+        0.5
     """
 
     true_positive: Any
@@ -63,17 +70,21 @@ class DetectionRates:
 
 @public
 def detection_rates(labels: ArrayLike, classes: ArrayLike) -> DetectionRates:
-    """MTPR and MTNR of pseudo-labels, exact over all pairs of samples.
+    """Compute MTPR and MTNR of pseudo-labels, exact over all pairs of samples, in O(n log n) a granularity.
 
-    A pair is flagged if both carry one label; -1 matches nothing. Without any label: 0 and 1.
+    A pair is flagged if both have the same label; -1 matches nothing. Without any label the rates are 0 and 1.
 
     Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022, Sec. 4.4.
 
-    Cost: O(n log n) a granularity: pairs are counted, not looked at.
-
     Args:
-        labels: (n,) or (G, n), -1 none.
-        classes: (n,), the true ones, from 0 up.
+        labels: (n,) or (G, n), -1 for none.
+        classes: (n,) the true classes, from 0.
+
+    Returns:
+        Both rates.
+
+    Raises:
+        NaysayError: If lengths differ, a class is below 0, or a label is below -1.
 
     Example:
         >>> detection_rates([0, 0, 0, -1], [7, 7, 8, 8])
@@ -90,7 +101,7 @@ def detection_rates(labels: ArrayLike, classes: ArrayLike) -> DetectionRates:
 
 
 def _labels(parameter: str, values: ArrayLike) -> NDArray[np.int64]:
-    """(n,) or (G, n) whole numbers from -1 up, of at least one sample."""
+    """Check (n,) or (G, n) whole numbers from -1, of at least one sample."""
     array = as_array(parameter, to_numpy(values))
     if array.ndim not in (1, 2) or array.size == 0:
         raise_invalid(parameter, "of shape (n,) or (granularities, n), not empty", f"shape {array.shape}")
@@ -103,7 +114,7 @@ def _labels(parameter: str, values: ArrayLike) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """How many samples share the label, the class, and both, with each sample."""
+    """(n,) how many samples share each sample's label, its class, and both."""
 
     label: NDArray[np.int64]
     kind: NDArray[np.int64]
@@ -111,7 +122,7 @@ class _Counts:
 
 
 def _counts(labels: NDArray[np.int64], classes: NDArray[np.int64]) -> _Counts:
-    """(n,) each."""
+    """Count by label, class and both."""
     _, mine, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     _, kind, members = np.unique(classes, return_inverse=True, return_counts=True)
     _, pair, cells = np.unique(mine * len(members) + kind, return_inverse=True, return_counts=True)
@@ -124,8 +135,8 @@ def _information(labels: NDArray[np.int64], classes: NDArray[np.int64], average:
     if total == 0:
         return 0.0
     count = _counts(labels[both], classes[both])
-    # A mean over samples is the sum over cells, each weighed by its share.
-    ours, theirs = (float(-np.log(held / total).mean()) for held in (count.label, count.kind))
+    # A mean over samples is the sum over cells, each weighted by its share.
+    ours, theirs = (float(-np.log(size / total).mean()) for size in (count.label, count.kind))
     if ours == theirs == 0:
         return 1.0
     shared = float(np.log(total * (count.both / count.label) / count.kind).mean())

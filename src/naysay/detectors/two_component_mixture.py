@@ -1,4 +1,4 @@
-"""Two components behind one lot of scores, found by expectation and maximisation: the lower, and the higher."""
+"""A mixture of two components on scores, fitted by expectation-maximisation."""
 
 from __future__ import annotations
 
@@ -10,34 +10,41 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
-from naysay.checks import as_array, raise_invalid, shown
-from naysay.detectors._part_states import plain, whole_of_state
+from naysay.checks import as_floats, check_bool, check_number, public, raise_invalid, shown
+from naysay.detectors._states import check_state, plain, whole_of_state
 
 Floats = NDArray[np.float64]
 FAMILIES = ("beta", "normal")
-LEAST = 10  # scores: five numbers are fitted, and as many are left to speak against them
+MIN_SCORES = 10  # twice the five numbers that are fitted
 _NUMBERS = ("low", "high", "share", "log_likelihood", "gain")
-_STATE = ("family", "rounds", "converged", *_NUMBERS, "lower", "higher")
-_POLES = 0.1  # a + b of a beta density that is all in its two poles, at 0 and at 1
-_EDGE = 1e-6  # a beta density may be 0 or infinite at 0 and 1: scaled scores keep this far away
+_STATE = ("family", "iterations", "converged", *_NUMBERS, "lower", "higher")
+_POLES = 0.1  # a beta density with a smaller a + b has all its mass at 0 and 1
+_EDGE = 1e-6  # scaled scores keep this distance from 0 and 1, where a beta density may be 0 or infinite
 
 
 @final
+@public
 @dataclass(frozen=True, slots=True)
 class TwoComponentMixture:
-    """A mixture of two components on scores, scaled by x = (score - low) / (high - low).
+    """A mixture of two components on scores, scaled by x = (score - low) / (high - low). `Mixture` fits it.
 
     Args:
         family: "beta": a component is (a, b); "normal": a component is (mean, standard deviation).
-        share: Of the higher component.
-        lower: The components; the higher has the larger mean.
-        higher: The components; the higher has the larger mean.
-        log_likelihood: Mean log-density of a scaled score.
-        gain: Twice the log-likelihood above that of one component, less 3 log n for its three numbers more (the
-            difference of BIC): below 0 the scores do not show two kinds.
-        rounds: How many rounds were run.
-        converged: Whether the last round changed the mean log-likelihood by no more than the tolerance.
+        low: The score that is scaled to 0.
+        high: The score that is scaled to 1.
+        share: The share of the higher component.
+        lower: The component with the smaller mean.
+        higher: The component with the larger mean.
+        log_likelihood: The mean log-density of a scaled score.
+        gain: The difference in BIC from one component: twice the gain in log-likelihood, less 3 log n for three more
+            numbers. Below 0, the scores do not show two components.
+        iterations: How many iterations were run.
+        converged: Whether the last iteration changed the mean log-likelihood by at most the tolerance.
+
+    Example:
+        >>> two = TwoComponentMixture("normal", 0.0, 1.0, 0.5, (0.2, 0.1), (0.8, 0.1), 0.3, 12.0, 10, True)
+        >>> two.posterior(np.array([0.1, 0.5, 0.9]), monotone=True).round(2).tolist()
+        [0.0, 0.5, 1.0]
     """
 
     family: str
@@ -48,20 +55,20 @@ class TwoComponentMixture:
     higher: tuple[float, float]
     log_likelihood: float
     gain: float
-    rounds: int
+    iterations: int
     converged: bool
 
     def scaled(self, scores: Floats) -> Floats:
-        """(score - low) / (high - low); for beta within [0, 1], a hair inside."""
+        """Return (score - low) / (high - low), for beta clipped to just inside (0, 1)."""
         scaled = (scores - self.low) / (self.high - self.low)
         return np.clip(scaled, _EDGE, 1 - _EDGE) if self.family == "beta" else scaled
 
     @property
-    def rising(self) -> tuple[float, float]:
-        """The scores between which the odds of the higher component rise, with what is outside turned back.
+    def increasing_range(self) -> tuple[float, float]:
+        """The range of scores in which the odds of the higher component increase with the score.
 
-        For beta the log-odds are c + (a1 - a0) log x + (b1 - b0) log(1 - x), for normal a parabola: at most one turn.
-        (-inf, y): above y they fall again; (y, inf): below y they rise again; (-inf, inf): they rise throughout.
+        For beta the log-odds are c + (a1 - a0) log x + (b1 - b0) log(1 - x), for normal a parabola, so there is at most
+        one turning point y: (-inf, y) or (y, inf); (-inf, inf) without one.
         """
         if self.family == "beta":
             first, second = self.higher[0] - self.lower[0], self.higher[1] - self.lower[1]
@@ -78,11 +85,16 @@ class TwoComponentMixture:
         return (turn, math.inf) if rises_after else (-math.inf, turn)
 
     def posterior(self, scores: Floats, *, monotone: bool) -> Floats:
-        """The chance that a score is of the higher component; `monotone` holds it level beyond its turn."""
+        """Return the probability that a score belongs to the higher component.
+
+        Args:
+            scores: Scores of any shape.
+            monotone: Whether to keep it constant outside `increasing_range`.
+        """
         from scipy.special import expit
 
         if monotone:
-            scores = np.clip(scores, *self.rising)
+            scores = np.clip(scores, *self.increasing_range)
         x = self.scaled(scores)
         odds = log_density(self.family, self.higher, x) - log_density(self.family, self.lower, x)
         return np.asarray(expit(odds + math.log(self.share) - math.log1p(-self.share)))
@@ -98,19 +110,19 @@ def log_density(family: str, part: tuple[float, float], x: Floats) -> Floats:
     return np.asarray((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - normaliser)
 
 
-def fit_two_kinds(
+def fit_two_components(
     scores: Floats,
     family: str,
     bounds: tuple[float, float],
     false_share: float,
-    rounds: int,
+    iterations: int,
     tolerance: float,
 ) -> TwoComponentMixture:
-    """Fit the two components to (n,) finite scores: O(n) a round.
+    """Fit the two components to (n,) finite scores in at least one iteration of O(n).
 
-    It begins with the chance x f / (x f + (1 - x)(1 - f)) of being of the higher one, f = `false_share`: that is what
-    Beta(1, 2) against Beta(2, 1) says. A round takes share, mean and variance of both by those chances, and then the
-    chances by them. `rounds` is at least 1.
+    It starts from the posterior x f / (x f + (1 - x)(1 - f)) of the higher component, f = `false_share`, which is that
+    of Beta(1, 2) against Beta(2, 1). An iteration computes share, mean and variance of both components from the
+    posterior, and then the posterior from them.
     """
     (low, high), n = bounds, len(scores)
     x = (scores - low) / (high - low)
@@ -121,7 +133,7 @@ def fit_two_kinds(
     one = _component(family, x, np.ones(n))
     alone = float(log_density(family, one, x).mean())
     run, likelihood, converged = 0, -math.inf, False
-    while run < rounds and not converged:
+    while run < iterations and not converged:
         share = float(chance.mean())
         lower, higher = _component(family, x, 1 - chance), _component(family, x, chance)
         first = math.log1p(-share) + log_density(family, lower, x)
@@ -134,22 +146,23 @@ def fit_two_kinds(
         lower, higher, share = higher, lower, 1 - share
     flat = min(lower, higher, key=sum)
     if family == "beta" and sum(flat) < _POLES:
-        got = f"a component Beta({flat[0]:.2g}, {flat[1]:.2g}) that is nothing but the two ends"
-        raise_invalid("scores", "of two kinds", got, "Pass bounds beyond the scores.")
+        got = f"a component Beta({flat[0]:.2g}, {flat[1]:.2g}) with all its mass at the two bounds"
+        raise_invalid("scores", "of two components", got, "Pass wider `bounds`.")
     gain = 2 * n * (likelihood - alone) - 3 * math.log(n)
     return TwoComponentMixture(family, low, high, share, lower, higher, likelihood, gain, run, converged)
 
 
 def _component(family: str, x: Floats, weights: Floats) -> tuple[float, float]:
-    """The component of the weighted mean and variance; refused if nothing, or a single value, is left of it."""
+    """The component with the weighted mean and variance. Raises if it holds less than one score, or one value."""
     total = float(weights.sum())
     if total < 1:
-        raise_invalid("scores", "of two kinds", "a component of less than one score", "Use another detector.")
+        raise_invalid("scores", "of two components", "a component of less than one score", "Use another detector.")
     mean = float(weights @ x) / total
     variance = float(weights @ (x - mean) ** 2) / total
     if variance < _EDGE**2:
-        advice = "Leave out scores that are all one value."
-        raise_invalid("scores", "of two kinds that spread", f"a component at {mean:.3g} of the range alone", advice)
+        advice = "Leave out scores that all have one value."
+        got = f"one component at {mean:.3g} of the range alone"
+        raise_invalid("scores", "of two components with a variance", got, advice)
     if family == "normal":
         return mean, math.sqrt(variance)
     size = mean * (1 - mean) / variance - 1  # a + b; above 0, because no variance within (0, 1) reaches mean (1 - mean)
@@ -161,51 +174,42 @@ def mean_of(family: str, part: tuple[float, float]) -> float:
     return part[0] if family == "normal" else part[0] / (part[0] + part[1])
 
 
-def as_state(found: TwoComponentMixture | None) -> dict[str, Any]:
-    """The numbers of a mixture, its family among them by its place in FAMILIES; of none, nothing."""
-    if found is None:
+def as_state(mixture: TwoComponentMixture | None) -> dict[str, Any]:
+    """The numbers of a mixture, its family as an index of FAMILIES; empty for None."""
+    if mixture is None:
         return {}
-    numbers = {name: getattr(found, name) for name in ("rounds", "converged", *_NUMBERS)}
-    parts = {"lower": np.array(found.lower), "higher": np.array(found.higher)}
-    return {"family": FAMILIES.index(found.family), **numbers, **parts}
+    numbers = {name: getattr(mixture, name) for name in ("iterations", "converged", *_NUMBERS)}
+    parts = {"lower": np.array(mixture.lower), "higher": np.array(mixture.higher)}
+    return {"family": FAMILIES.index(mixture.family), **numbers, **parts}
 
 
 def from_state(state: Mapping[str, Any], family: str) -> TwoComponentMixture | None:
-    """The mixture that `as_state` wrote down, refused if it is of another family, or not whole."""
-    if not isinstance(state, Mapping):
-        raise_invalid("state", "what state() gave", type(state).__name__)
-    if not state:
+    """The mixture from its state. Raises if it is of another family, or invalid."""
+    if isinstance(state, Mapping) and not state:
         return None
-    missing = [name for name in _STATE if name not in state]
-    if missing:
-        raise_invalid("state", "what state() gave", f"no {missing[0]!r} in {shown(list(state))}")
-    place, rounds = (whole_of_state(name, state[name], least) for name, least in (("family", 0), ("rounds", 1)))
+    check_state(state, _STATE)
+    place = whole_of_state("family", state["family"], 0)
     if place != FAMILIES.index(family):
-        rule = f"{FAMILIES.index(family)}, for {family}"
-        raise_invalid("family", rule, place, f"0 is {FAMILIES[0]} and 1 {FAMILIES[1]}: make a Mixture of that family.")
-    converged = plain(state["converged"])
-    if not isinstance(converged, bool):
-        raise_invalid("converged", "True or False", shown(state["converged"]))
-    low, high, share, likelihood, gain = (_numbers(name, state[name], ()).item() for name in _NUMBERS)
-    lower, higher = (_pair(name, state[name], family) for name in ("lower", "higher"))
-    if not low < high:
-        raise_invalid("low", f"below high ({high:g})", low)
-    if not 0 < share < 1:
-        raise_invalid("share", "above 0 and below 1", share)
+        advice = f"0 is {FAMILIES[0]} and 1 {FAMILIES[1]}: create a Mixture of that family."
+        raise_invalid("family", f"{FAMILIES.index(family)}, for {family}", place, advice)
+    iterations = whole_of_state("iterations", state["iterations"], 1)
+    converged = check_bool("converged", plain(state["converged"]))
+    high, likelihood, gain = (
+        check_number(name, state[name], finite=True) for name in ("high", "log_likelihood", "gain")
+    )
+    low = check_number("low", state["low"], below=high, finite=True)
+    share = check_number("share", state["share"], above=0, below=1)
+    lower, higher = (_component_of_state(name, state[name], family) for name in ("lower", "higher"))
     if mean_of(family, lower) > mean_of(family, higher):
         raise_invalid("lower", f"of a smaller mean than {higher}", lower)
-    return TwoComponentMixture(family, low, high, share, lower, higher, likelihood, gain, rounds, converged)
+    return TwoComponentMixture(family, low, high, share, lower, higher, likelihood, gain, iterations, converged)
 
 
-def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    array = as_array(name, to_numpy(value))
-    if array.shape != shape or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-        raise_invalid(name, "two finite numbers" if shape else "a finite number", shown(value))
-    return array.astype(np.float64)
-
-
-def _pair(name: str, value: Any, family: str) -> tuple[float, float]:
-    first, second = _numbers(name, value, (2,)).tolist()
+def _component_of_state(name: str, value: Any, family: str) -> tuple[float, float]:
+    numbers = as_floats(name, value)
+    if numbers.shape != (2,) or not np.isfinite(numbers).all():
+        raise_invalid(name, "two finite numbers", shown(value))
+    first, second = numbers.tolist()
     if second <= 0 or (family == "beta" and first <= 0):
         raise_invalid(name, "a component of numbers above 0", (first, second))
     return first, second

@@ -9,7 +9,7 @@ import pytest
 
 import naysay as ns
 from naysay import catalog
-from naysay.detectors._part_states import all_or_none, joined_states, parted_states, plain
+from naysay.detectors._states import all_or_none, joined_states, plain, split_states
 from naysay.errors import NaysayError
 from naysay.types import Stateful
 
@@ -70,7 +70,7 @@ def quantile():
 
 
 def guide(first):
-    return ns.detectors.Guide(of_pairs, 0.1, first=first, budget=5, total=9, cache=100)
+    return ns.detectors.Guide(of_pairs, 0.1, first=first, budget=5, total_budget=9, cache_size=100)
 
 
 def combined():
@@ -291,10 +291,8 @@ def test_states_are_joined_and_parted():
     state = joined_states(parts)
     assert state == {"a/count": 3, "a/deep/er": 1, "b/count": 4, "b/deep/er": 1}
     expected = {"a": {"count": 3, "deep/er": 1}, "b": {"count": 4, "deep/er": 1}, "c": {}}
-    assert parted_states(state, parts) == expected
-    rule = (
-        r"^Whole\.restore: `state` must be a dictionary with the states of \['a', 'b', 'c'\], as Whole\.state gave, got"
-    )
+    assert split_states(state, parts) == expected
+    rule = r"^`state` must be a dictionary with the states of \['a', 'b', 'c'\], as `state` returned, got"
     for bad, got in (
         (7, "int"),
         ({"a": {"count": 1}}, "the key 'a'"),
@@ -302,7 +300,7 @@ def test_states_are_joined_and_parted():
         ({1: 2}, "the key 1"),
     ):
         with pytest.raises(NaysayError, match=rf"{rule} {got}\.$"):
-            parted_states(bad, parts)
+            split_states(bad, parts)
 
 
 @pytest.mark.parametrize("failing", ["a", "b", "c"])

@@ -15,7 +15,7 @@ from naysay.detectors._grouped_logistic import fit_grouped
 from naysay.errors import NaysayError
 
 
-def price(weights, features, labels, groups, n_groups, pull):
+def price(weights, features, labels, groups, n_groups, l2):
     """The objective by its definition, a label at a time."""
     width = len(features[0]) + 1
     pooled, apart = weights[:width], np.reshape(weights[width:], (n_groups, width))
@@ -28,7 +28,7 @@ def price(weights, features, labels, groups, n_groups, pull):
             z = 1.0 if j == 0 else (row[j - 1] - centre[j - 1]) / (spread[j - 1] or 1.0)
             odds += z * (pooled[j] + (apart[group][j] if group >= 0 else 0.0))
         total += math.log1p(math.exp(-abs(odds))) + max(0.0, -odds if label else odds)
-    return total + pull / 2 * (sum(w**2 for w in pooled[1:]) + sum(u**2 for u in weights[width:]))
+    return total + l2 / 2 * (sum(w**2 for w in pooled[1:]) + sum(u**2 for u in weights[width:]))
 
 
 def data(seed, n=60, width=2, n_groups=3):
@@ -38,13 +38,13 @@ def data(seed, n=60, width=2, n_groups=3):
     return features, rng.random(n) < 1 / (1 + np.exp(-(odds - np.median(odds)))), groups
 
 
-@pytest.mark.parametrize("pull", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize("l2", [0.1, 1.0, 20.0])
 @pytest.mark.parametrize(("seed", "width", "n_groups"), [(0, 2, 3), (1, 1, 2), (2, 3, 0), (3, 1, 5)])
-def test_the_weights_are_those_of_plain_optimisation(seed, width, n_groups, pull):
+def test_the_weights_are_those_of_plain_optimisation(seed, width, n_groups, l2):
     features, labels, groups = data(seed, width=width, n_groups=n_groups)
-    found = fit_grouped(features, labels, groups, pull)
+    found = fit_grouped(features, labels, groups, l2)
     mine = np.concatenate([found.pooled, found.apart.ravel()])
-    args = (features.tolist(), labels.tolist(), groups.tolist(), n_groups, pull)
+    args = (features.tolist(), labels.tolist(), groups.tolist(), n_groups, l2)
     theirs = minimize(price, np.zeros(len(mine)), args, method="BFGS", options={"gtol": 1e-7}).x
     assert np.abs(mine - theirs).max() < 2e-4
     assert price(mine, *args) <= price(theirs, *args) + 1e-9
@@ -52,11 +52,11 @@ def test_the_weights_are_those_of_plain_optimisation(seed, width, n_groups, pull
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 4), st.floats(0.05, 50))
-def test_no_step_lowers_the_price(seed, n_groups, pull):
+def test_no_step_lowers_the_price(seed, n_groups, l2):
     features, labels, groups = data(seed, n=30, n_groups=n_groups)
-    found = fit_grouped(features, labels, groups, pull)
+    found = fit_grouped(features, labels, groups, l2)
     mine = np.concatenate([found.pooled, found.apart.ravel()])
-    args = (features.tolist(), labels.tolist(), groups.tolist(), n_groups, pull)
+    args = (features.tolist(), labels.tolist(), groups.tolist(), n_groups, l2)
     least = price(mine, *args)
     for place in range(len(mine)):
         for step in (-1e-3, 1e-3):
@@ -159,8 +159,8 @@ def test_a_feature_tells_what_the_score_does_not():
         assert (ids >= 0).all()
         return np.column_stack([kind[ids], flip[anchors]])
 
-    found = Labelled(features=features, pull=0.1).fit(query, negatives, truth)
-    alone = Labelled(features=lambda a, ids: kind[ids] + flip[a], scores=False, pull=0.1).fit(query, negatives, truth)
+    found = Labelled(features=features, l2=0.1).fit(query, negatives, truth)
+    alone = Labelled(features=lambda a, ids: kind[ids] + flip[a], scores=False, l2=0.1).fit(query, negatives, truth)
     for detector in (found, alone):
         assert ((detector.suspicion(query, negatives) >= 0.5) == truth).mean() > 0.95
     assert abs(found.weights[1]) < 0.5 < 3 < found.weights[2]
@@ -169,7 +169,9 @@ def test_a_feature_tells_what_the_score_does_not():
 
 def test_cost_moves_the_line_and_share_the_chance():
     query, negatives, truth = judged()
-    plain, dear, rare = (Labelled(**more).fit(query, negatives, truth) for more in ({}, {"cost": 9}, {"share": 0.02}))
+    plain, dear, rare = (
+        Labelled(**more).fit(query, negatives, truth) for more in ({}, {"cost": 9}, {"false_share": 0.02})
+    )
     chance = plain.suspicion(query, negatives)
     assert np.array_equal(dear.suspicion(query, negatives) >= 0.5, chance >= 0.1)
     odds = np.log(chance / (1 - chance)) + np.log(0.02 / 0.98) - np.log(truth.mean() / (1 - truth.mean()))
@@ -243,9 +245,9 @@ def test_torch_in_torch_out_and_features_get_tensors_without_gradients():
 def test_the_state_goes_through_a_file(tmp_path):
     query, negatives, truth = judged()
     groups = np.arange(60) // 30
-    found = Labelled(groups=groups, share=0.1).fit(query, negatives, truth)
+    found = Labelled(groups=groups, false_share=0.1).fit(query, negatives, truth)
     np.savez(tmp_path / "state.npz", **found.state())
-    again = Labelled(groups=groups, share=0.1)
+    again = Labelled(groups=groups, false_share=0.1)
     with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
         again.restore(dict(state))
     assert np.array_equal(again.suspicion(query, negatives), found.suspicion(query, negatives))
@@ -259,14 +261,14 @@ def test_the_state_goes_through_a_file(tmp_path):
 
 REFUSED = [
     ({"groups": [0.5]}, r"^Labelled: `groups` must be whole numbers"),
-    ({"groups": [0, -2]}, r"^Labelled: `groups` must be numbers from 0 on, or -1, got -2 at row 1"),
+    ({"groups": [0, -2]}, r"^Labelled: `groups` must be whole numbers from 0, or -1, got -2 at row 1"),
     ({"features": 3}, r"^Labelled: `features` must be a function features\(anchors, ids\), got int"),
-    ({"scores": False}, r"^Labelled: `features` must be given without scores, got None\. There is nothing"),
+    ({"scores": False}, r"^Labelled: `features` must be given if `scores` is False, got None\. There is nothing"),
     ({"scores": 1}, r"^Labelled: `scores` must be True or False, got 1"),
-    ({"pull": 0}, r"^Labelled: `pull` must be a finite number of at least 1e-06, got 0"),
-    ({"pull": np.inf}, r"^Labelled: `pull` must be a finite number of at least 1e-06, got inf"),
+    ({"l2": 0}, r"^Labelled: `l2` must be a finite number at least 1e-06, got 0"),
+    ({"l2": np.inf}, r"^Labelled: `l2` must be a finite number at least 1e-06, got inf"),
     ({"cost": -1.0}, r"^Labelled: `cost` must be a finite number above 0, got -1"),
-    ({"share": 1.0}, r"^Labelled: `share` must be above 0 and below 1, got 1"),
+    ({"false_share": 1.0}, r"^Labelled: `false_share` must be a number above 0 and below 1, got 1"),
 ]
 
 
@@ -285,8 +287,8 @@ def test_bad_labels_are_refused_and_nothing_changes():
     nan = negatives.scores.copy()
     nan[3, 1] = np.nan
     cases = [
-        ((query, negatives, few), r"of at least 10 slots of each kind, got 5 false negatives among 300 judged slots"),
-        ((query, negatives, ~few), r"got 5 true negatives among 300 judged slots\. Judge more\."),
+        ((query, negatives, few), r"of at least 10 slots of each kind, got 5 false negatives among 300 labelled slots"),
+        ((query, negatives, ~few), r"got 5 true negatives among 300 labelled slots\. Label more\."),
         ((query, negatives, truth[:2]), r"`truth` must be of shape \(60, 5\)"),
         ((query, negatives, truth.astype(int)), r"`truth` must be True or False for each slot"),
         ((query, ns.Negatives(negatives.ids), truth), r"`negatives\.scores` must be given"),
@@ -324,17 +326,19 @@ def test_what_cannot_be_asked_is_refused():
     with pytest.raises(NaysayError, match=r"^Labelled\.suspicion: `truth` must be fitted before, got no labels\. Call"):
         Labelled().suspicion(query, negatives)
     grouped = Labelled(groups=np.zeros(59, int))
-    with pytest.raises(NaysayError, match=r"`query\.anchors` must be among the 59 anchors of groups, got 59 at row 59"):
+    with pytest.raises(
+        NaysayError, match=r"`query\.anchors` must be among the 59 anchors of `groups`, got 59 at row 59"
+    ):
         grouped.fit(query, negatives, truth)
     widths = iter([2, 3])
     growing = Labelled(features=lambda a, ids: np.ones((len(ids), next(widths)))).fit(query, negatives, truth)
-    with pytest.raises(NaysayError, match=r"answers with 2 numbers a pair, as in fit, got 3"):
+    with pytest.raises(NaysayError, match=r"returns 2 numbers a pair, as in `fit`, got 3"):
         growing.suspicion(query, negatives)
 
 
 def test_two_features_that_say_the_same_share_the_weight():
     query, negatives, truth = judged()
-    twice = Labelled(features=lambda _, ids: np.column_stack([ids % 7, ids % 7]), pull=1e-6)
+    twice = Labelled(features=lambda _, ids: np.column_stack([ids % 7, ids % 7]), l2=1e-6)
     weights = twice.fit(query, negatives, truth).weights
     assert weights[2] == pytest.approx(weights[3], rel=1e-3)
 
@@ -350,17 +354,20 @@ def test_states_of_something_else_are_refused():
             r"`apart` must be finite numbers of shape \(2, 2\), got float64 of shape \(5, 2\)",
         ),
         ({"spread": np.array([np.nan])}, r"`spread` must be finite"),
-        ({"spread": np.zeros(1)}, r"`state` must be what Labelled.state gave, got groups out of order, or a deviation"),
-        ({"groups": np.array([1, 0])}, r"`state` must be what Labelled.state gave, got groups out of order"),
+        (
+            {"spread": np.zeros(1)},
+            r"`state` must be what `state` returned, got groups out of order, or a standard deviation",
+        ),
+        ({"groups": np.array([1, 0])}, r"`state` must be what `state` returned, got groups out of order"),
         ({"groups": np.array([0.5, 1.0])}, r"`groups` must be whole numbers of shape \(2,\), got float64"),
         ({"labels": np.array([3.5, 9.5])}, r"`labels` must be whole numbers of shape \(2,\), got float64"),
         ({"pooled": np.zeros(0)}, r"`pooled` must be finite numbers of shape \(2,\), got float64 of shape \(0,\)"),
-        ({"labels": np.array([3, 3])}, r"`labels` must be how many are false negatives, and how many there are"),
+        ({"labels": np.array([3, 3])}, r"`labels` must be the number of false negatives and of all labels"),
     ]:
         with pytest.raises(NaysayError, match=r"^Labelled\.restore: .*" + message):
             found.restore({**state, **change})
         assert np.array_equal(found.state()["pooled"], state["pooled"])
-    with pytest.raises(NaysayError, match=r"^Labelled\.restore: `state` must be \['apart'.* got \['scores'\]"):
+    with pytest.raises(NaysayError, match=r"^Labelled\.restore: .* got no 'centre' in \['scores'\]"):
         found.restore({"scores": 1})
     with pytest.raises(NaysayError, match="got int"):
         found.restore(3)

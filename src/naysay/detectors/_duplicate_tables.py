@@ -1,4 +1,4 @@
-"""What duplicates are told by: the keys and signatures of texts, unit vectors, and the rows of known pairs."""
+"""What duplicates are compared by: keys and signatures of texts, unit vectors, and known pairs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from naysay._rows import frozen, offsets
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, first_bad, raise_invalid
-from naysay.detectors import _minhash as minhash
-from naysay.detectors import _text_hash as text_hash
+from naysay.detectors._text_hash import folded_blocks, keys_of, signatures
 from naysay.positives import POSITIVE, Positives
 
 Ids = NDArray[np.int64]
@@ -21,12 +20,14 @@ Ids = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A row for each item and, behind them, for each anchor, if anchors are not items themselves.
+    """A row for each item, followed by one for each anchor unless anchors are items.
 
     Args:
-        n_anchors: 0 if nothing is known of anchors.
+        n_items: The number of items.
+        n_anchors: The number of rows for anchors.
+        shared: Whether anchors are items.
         values: Vectors (n, d) float32, or keys (n,) uint64.
-        signed: (n, P) uint32, the signatures beside keys, or None.
+        signed: (n, P) uint32 the signatures of texts, or None.
     """
 
     n_items: int
@@ -36,7 +37,7 @@ class Table:
     signed: NDArray[np.uint32] | None = None
 
     def own(self, anchors: Ids) -> Ids:
-        """(B,) the row of each anchor, -1 if there is none."""
+        """(B,) the row of each anchor, -1 without one."""
         if self.shared:
             return anchors
         return anchors + self.n_items if self.n_anchors else np.full(len(anchors), -1)
@@ -45,30 +46,30 @@ class Table:
 def text_table(
     items: list[Any], anchors: list[Any], *, shared: bool, punctuation: bool, shingle: int, size: int | None
 ) -> Table:
-    """Keys of the folded texts, and signatures of `size` hashes unless it is None; the texts are let go."""
+    """Keys of the folded texts, and signatures of `size` hashes unless it is None."""
     keys, signed = [np.empty(0, np.uint64)], [np.empty((0, size or 0), np.uint32)]
-    for block in text_hash.folded_blocks([*items, *anchors], punctuation=punctuation):
-        keys.append(text_hash.keys_of(block))
+    for block in folded_blocks([*items, *anchors], punctuation=punctuation):
+        keys.append(keys_of(block))
         if size is not None:
-            signed.append(minhash.signatures(block, shingle, size))
-    signatures = frozen(np.concatenate(signed)) if size is not None else None
-    return Table(len(items), len(anchors), shared, frozen(np.concatenate(keys)), signatures)
+            signed.append(signatures(block, shingle, size))
+    all_signed = frozen(np.concatenate(signed)) if size is not None else None
+    return Table(len(items), len(anchors), shared, frozen(np.concatenate(keys)), all_signed)
 
 
 def vector_table(items: Any, anchors: Any, *, shared: bool) -> Table:
-    """Vectors of unit length, float32."""
+    """Vectors of norm 1, float32."""
     parts = [_unit("item_vectors", items)]
     if anchors is not None:
         parts.append(_unit("anchor_vectors", anchors))
         if parts[0].shape[1] != parts[1].shape[1]:
-            rule = f"of dimension {parts[0].shape[1]}, like item_vectors"
+            rule = f"of dimension {parts[0].shape[1]}, like `item_vectors`"
             raise_invalid("anchor_vectors", rule, parts[1].shape[1])
     n_anchors = len(parts[1]) if anchors is not None else 0
     return Table(len(parts[0]), n_anchors, shared, frozen(np.concatenate(parts)))
 
 
 def _unit(parameter: str, values: Any) -> NDArray[np.float32]:
-    """Vectors at unit length; what has no direction is refused."""
+    """Vectors of norm 1. Raises for zero vectors."""
     vectors = as_array(parameter, to_numpy(values))
     if vectors.ndim != 2 or len(vectors) == 0 or vectors.dtype.kind not in "iuf":
         raise_invalid(parameter, "numbers of shape (n, d), n at least 1", f"shape {vectors.shape} {vectors.dtype}")
@@ -78,18 +79,20 @@ def _unit(parameter: str, values: Any) -> NDArray[np.float32]:
         raise_invalid(parameter, "finite", first_bad(vectors[np.arange(len(bad)), bad.argmax(axis=1)], bad))
     largest = np.abs(vectors).max(axis=1, initial=0.0, keepdims=True)
     if (largest == 0).any():
-        raise_invalid(parameter, "vectors with a direction", first_bad(largest[:, 0], largest[:, 0] == 0))
+        raise_invalid(parameter, "vectors other than 0", first_bad(largest[:, 0], largest[:, 0] == 0))
     vectors /= largest  # so that no square overflows, or vanishes
-    found: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    return found
+    units: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return units
 
 
 @final
 class KnownRows:
-    """The positives of each anchor as rows, and the anchors of each item; pairs to ignore are left out.
+    """The positives of each anchor, and the anchors of each item, without pairs to ignore.
 
     Args:
-        n_anchors: At least this many rows: an anchor of which nothing is known has an empty one.
+        positives: The known pairs.
+        n_anchors: At least this many rows; an anchor without positives has an empty one.
+        both_ways: Whether to build the anchors of each item.
     """
 
     def __init__(self, positives: Positives, n_anchors: int, *, both_ways: bool) -> None:
@@ -103,20 +106,20 @@ class KnownRows:
         self.item_indptr: Ids = np.zeros(1, np.int64)
         self.item_anchors: NDArray[Any] = np.empty(0, np.int32)
         if both_ways:
-            turned = Positives.from_pairs(items, anchors, positives.n_items, self.n_anchors)
-            self.item_indptr, self.item_anchors = turned.indptr, turned.indices
+            inverted = Positives.from_pairs(items, anchors, positives.n_items, self.n_anchors)
+            self.item_indptr, self.item_anchors = inverted.indptr, inverted.indices
 
 
 def references(known: KnownRows | None, anchors: Ids, positives: Ids | None) -> tuple[Ids, Ids]:
-    """What each row is compared with, as CSR: the known positives of its anchor, and the query's own."""
+    """The references of each row, as CSR: the known positives of its anchor, and the query's positive."""
     none = np.zeros(len(anchors), np.int64)
     starts, stops = (none, none) if known is None else (known.indptr[anchors], known.indptr[anchors + 1])
     counts = stops - starts
     indptr = offsets(counts + (positives is not None))
     rows = np.repeat(np.arange(len(anchors)), np.diff(indptr))
     place = np.arange(len(rows)) - indptr[rows]
-    found = np.empty(len(rows), np.int64) if positives is None else positives[rows]
+    items = np.empty(len(rows), np.int64) if positives is None else positives[rows]
     if known is not None:
         inside = place < counts[rows]
-        found[inside] = known.indices[(starts[rows] + place)[inside]]
-    return frozen(indptr), frozen(found)
+        items[inside] = known.indices[(starts[rows] + place)[inside]]
+    return frozen(indptr), frozen(items)

@@ -9,8 +9,8 @@ from scipy import stats
 
 import naysay as ns
 from naysay.detectors.hidden import hidden_positives
+from naysay.detectors.hold_out import split_known
 from naysay.detectors.share import Share
-from naysay.detectors.split_known import split_known
 from naysay.detectors.spot_check import spot_check
 from naysay.testing import planted_world
 
@@ -97,7 +97,7 @@ def test_a_split_is_repeatable_moves_the_generator_by_one_key_and_keeps_names():
 def test_one_hidden_positive_of_each_anchor_is_shown_and_counted():
     detector = Recorder()
     query = ns.Query(np.concatenate([QUERY.anchors, QUERY.anchors[:50]]))  # some anchors come twice
-    found = hidden_positives(detector, query, SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores, line=0.4)
+    found = hidden_positives(detector, query, SPLIT.hidden, rng=ns.rng_for(1), score=WORLD.scores, threshold=0.4)
     shown = detector.negatives
     having = [a for a in range(400) if SPLIT.hidden.count([a])[0]]
     assert detector.query.anchors.tolist() == having
@@ -181,7 +181,7 @@ def test_the_interval_holds_the_true_rate():
         split = split_known(world.known, 0.3, rng=ns.rng_for(seed))
         anchors = np.arange(150)
         found = hidden_positives(
-            Recorder(), ns.Query(anchors), split.hidden, rng=ns.rng_for(seed, 1), score=world.scores, line=0.4
+            Recorder(), ns.Query(anchors), split.hidden, rng=ns.rng_for(seed, 1), score=world.scores, threshold=0.4
         )
         scores = world.anchor_vectors @ world.item_vectors.T
         never = np.zeros(scores.shape, bool)
@@ -200,7 +200,7 @@ def test_it_says_what_it_assumes():
     assert lines[0].startswith("hidden positives that are flagged: ")
     assert [line.partition(":")[0] for line in lines[1:]] == ["assumes"] * 3 + ["note"] * len(found.notes)
     assert str(Share("x", 0.0123, 0.00012, 0.5, 0.9, 1200, ("a",), ("b",))) == (
-        "x: 1.2 % (90% interval 0.012 to 50.0, n = 1,200)\nassumes: a\nnote: b"
+        "x: 1.2 % (90% CI 0.012 to 50.0, n = 1,200)\nassumes: a\nnote: b"
     )
 
 
@@ -222,14 +222,14 @@ SCORED = ns.Negatives(np.ones((400, 1), np.int64), scores=np.ones((400, 1)))
         ({"query": ns.Query([])}, "`hidden` must be positives of at least one anchor of the query, got none."),
         (
             {"query": ns.Query(SPLIT.hidden.pairs()[0][:3], positives=SPLIT.hidden.pairs()[1][:3])},
-            "`query.positives` must be pairs that are not hidden, got 3 hidden. Take them from Split.kept.",
+            "`query.positives` must be pairs that are not hidden, got 3 hidden. Use those of Split.kept.",
         ),
         ({"rng": 3}, "`rng` must be a numpy Generator, got 3."),
         ({"score": 3}, "`score` must be a function score(anchors, ids), got int."),
         ({"embed": 3}, "`embed` must be a function embed(ids), got int."),
         (
             {"embed": lambda ids: ids},
-            "`embed` must be a function that answers with shape (400, 1, 'd'), got shape (400, 1).",
+            "`embed` must be a function that returns shape (400, 1, 'd'), got shape (400, 1).",
         ),
         ({"negatives": 3}, "`negatives` must be Negatives, got int."),
         (
@@ -238,22 +238,22 @@ SCORED = ns.Negatives(np.ones((400, 1), np.int64), scores=np.ones((400, 1)))
         ),
         (
             {"negatives": SCORED},
-            "`score` must be given where negatives have scores, got None. The hidden slot needs its own.",
+            "`score` must be given if `negatives` have scores, got None. The hidden slot needs its own.",
         ),
         (
             {"negatives": ns.Negatives(SCORED.ids, vectors=np.ones((400, 1, 2)))},
-            "`embed` must be given where negatives have vectors, got None. The hidden slot needs its own.",
+            "`embed` must be given if `negatives` have vectors, got None. The hidden slot needs its own.",
         ),
         (
             {"detector": ns.detectors.Absolute(0.5)},
-            "`score` must be given for a detector that looks at scores, got None. Pass score=score(anchors, ids).",
+            "`score` must be given for a detector that uses scores, got None. Pass a function score(anchors, ids).",
         ),
         (
             {"detector": ns.detectors.Absolute(0.5), "negatives": ns.Negatives(SCORED.ids)},
-            "`score` must be given for a detector that looks at scores, got None. Pass score=score(anchors, ids).",
+            "`score` must be given for a detector that uses scores, got None. Pass a function score(anchors, ids).",
         ),
         ({"detector": None}, "`detector` must be an object with suspicion(query, negatives), got None."),
-        ({"line": 0}, "`line` must be above 0 and at most 1, got 0.0."),
+        ({"threshold": 0}, "`threshold` must be a number above 0 and at most 1, got 0."),
         ({"confidence": 0}, "`confidence` must be a number above 0 and below 1, got 0."),
     ],
 )
@@ -286,9 +286,9 @@ def test_it_moves_the_generator_by_one_key():
     ("arguments", "message"),
     [
         (([(0, 1)], 0.5), "`positives` must be a Positives, got list."),
-        ((WORLD.known, 0.0), "`share` must be above 0 and below 1, got 0.0."),
-        ((WORLD.known, 1), "`share` must be above 0 and below 1, got 1.0."),
-        ((WORLD.known, "half"), "`share` must be one number, got 'half'."),
+        ((WORLD.known, 0.0), "`share` must be a number above 0 and below 1, got 0.0."),
+        ((WORLD.known, 1), "`share` must be a number above 0 and below 1, got 1."),
+        ((WORLD.known, "half"), "`share` must be a number above 0 and below 1, got 'half'."),
     ],
 )
 def test_what_a_split_refuses(arguments, message):
@@ -310,7 +310,7 @@ def test_a_spot_check_that_is_refused_would_draw_the_same_again():
     rng, fresh = ns.rng_for(7), ns.rng_for(7)
     with pytest.raises(ns.NaysayError, match=r"^spot_check: `negatives` must be at least one negative, got none\.$"):
         spot_check(QUERY, ns.Negatives(np.full((400, 2), -1)), judge, 20, rng=rng)
-    with pytest.raises(ns.NaysayError, match=r"^spot_check: `judge` must be a function that answers True or False"):
+    with pytest.raises(ns.NaysayError, match=r"^spot_check: `judge` must be a function that returns True or False"):
         spot_check(QUERY, drawn, judge, 20, rng=rng)
     spot_check(QUERY, drawn, judge, 20, rng=rng)
     assert seen[0] == seen[1]

@@ -1,4 +1,4 @@
-"""The vectors of what a detector is asked about, each made once, and their products with those of the anchors."""
+"""Vectors of candidates and anchors, from the user's functions or the batch, and their dot products."""
 
 from __future__ import annotations
 
@@ -19,57 +19,56 @@ _BLOCK = 1 << 22  # numbers at a time
 
 
 def check_function(parameter: str, function: object) -> None:
-    """Refuse what is neither None nor callable."""
+    """Raise unless `function` is None or callable."""
     if function is not None and not callable(function):
-        raise_invalid(parameter, "a function of ids that answers with vectors", type(function).__name__)
+        raise_invalid(parameter, "a function from ids to vectors", type(function).__name__)
 
 
-def called(function: Embed, ids: Array) -> Any:
-    """What a user's function makes of ids, in NumPy; torch keeps no gradients of it."""
+def embedded(function: Embed, ids: Array) -> Any:
+    """Call a user's function with ids, without gradients; returns NumPy."""
     with need_torch().no_grad() if is_torch(ids) else nullcontext():
         return to_numpy(function(ids))
 
 
-def as_vectors(parameter: str, found: Any, shape: tuple[int | str, ...]) -> NDArray[Any]:
-    """Finite floating numbers of a shape, a letter being any length above 0; half precision becomes float32."""
-    found = to_numpy(found)
+def as_vectors(parameter: str, values: Any, shape: tuple[int | str, ...]) -> NDArray[Any]:
+    """Check finite floating-point numbers of a shape, where a letter is any length above 0. float16 becomes float32."""
+    vectors = to_numpy(values)
     wanted = f"vectors of shape ({', '.join(map(str, shape))})"
-    if not isinstance(found, np.ndarray):
-        raise_invalid(parameter, wanted, f"a {type(found).__name__}")
-    given = found.shape
-    if len(given) != len(shape) or not all(
-        length > 0 if isinstance(size, str) else length == size for size, length in zip(shape, given, strict=True)
+    if not isinstance(vectors, np.ndarray):
+        raise_invalid(parameter, wanted, f"a {type(vectors).__name__}")
+    if vectors.ndim != len(shape) or not all(
+        length > 0 if isinstance(size, str) else length == size
+        for size, length in zip(shape, vectors.shape, strict=True)
     ):
-        raise_invalid(parameter, wanted, f"shape {given}")
-    if found.dtype.kind != "f":
-        raise_invalid(parameter, "vectors of floating numbers", f"dtype {found.dtype}")
-    bad = ~np.isfinite(found)
+        raise_invalid(parameter, wanted, f"shape {vectors.shape}")
+    if vectors.dtype.kind != "f":
+        raise_invalid(parameter, "vectors of floating-point numbers", f"dtype {vectors.dtype}")
+    bad = ~np.isfinite(vectors)
     if bad.any():
         rows = bad.reshape(len(bad), -1)
-        values = found.reshape(len(bad), -1)[np.arange(len(bad)), rows.argmax(axis=1)]
-        raise_invalid(parameter, "finite", first_bad(values, rows))
-    return found if found.dtype.itemsize >= 4 else found.astype(np.float32)
+        first = vectors.reshape(len(bad), -1)[np.arange(len(bad)), rows.argmax(axis=1)]
+        raise_invalid(parameter, "finite", first_bad(first, rows))
+    return vectors if vectors.dtype.itemsize >= 4 else vectors.astype(np.float32)
 
 
 def slot_vectors(negatives: Negatives, embed: Embed | None) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """(n, d) vectors, and (B, K) which of them each slot has; 0 for an empty slot. No empty slot has one: n may be 0.
+    """(n, d) vectors, and (B, K) the index of each slot's vector, 0 for empty slots. n is 0 if all slots are empty.
 
-    With `embed`, it is asked once for each id; else the vectors are those that the negatives carry.
+    `embed` is called with each id once. Without it, the vectors are `negatives.vectors`.
     """
     filled = filled_slots(negatives)
     places = np.zeros(filled.shape, np.intp)
     if not filled.any():
         return np.zeros((0, 1)), places
     if embed is not None:
-        ids, found = np.unique(np.asarray(to_numpy(negatives.ids))[filled], return_inverse=True)
-        places[filled] = found
-        asked = to_torch(ids, negatives.ids.device) if is_torch(negatives.ids) else ids
-        return as_vectors("embed", called(embed, asked), (len(ids), "d")), places
+        ids, places[filled] = np.unique(np.asarray(to_numpy(negatives.ids))[filled], return_inverse=True)
+        given = to_torch(ids, negatives.ids.device) if is_torch(negatives.ids) else ids
+        return as_vectors("embed", embedded(embed, given), (len(ids), "d")), places
     if negatives.vectors is None:
-        advice = "Pass embed to the detector, or use a sampler that hands on vectors."
-        raise_invalid("negatives.vectors", "given where there is no embed", None, advice)
+        advice = "Pass `embed` to the detector, or use a sampler that returns vectors."
+        raise_invalid("negatives.vectors", "given without `embed`", None, advice)
     vectors = np.asarray(to_numpy(negatives.vectors))
-    if vectors.strides[0] == 0 and len(vectors) > 1:  # a view that all rows share: not to be copied for each
+    if vectors.strides[0] == 0 and len(vectors) > 1:  # a view that all rows share: not copied for each
         slots = filled.any(axis=0)
         places[:] = np.maximum(np.cumsum(slots) - 1, 0)
         vectors = vectors[0, slots]
@@ -80,13 +79,13 @@ def slot_vectors(negatives: Negatives, embed: Embed | None) -> tuple[NDArray[Any
 
 
 def check_width(parameter: str, vectors: NDArray[Any], width: int, of: str) -> None:
-    """Refuse vectors of another dimension than those they are compared with."""
+    """Raise unless vectors have the dimension of those they are compared with."""
     if vectors.shape[-1] != width:
         raise_invalid(parameter, f"vectors of dimension {width}, like {of}", vectors.shape[-1])
 
 
 def unit(parameter: str, vectors: NDArray[Any]) -> NDArray[Any]:
-    """Vectors of length 1 along the last axis; a zero vector, which has no direction, is refused."""
+    """Vectors of norm 1 along the last axis. A zero vector raises an error."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     if (lengths == 0).any():
         bad = (lengths == 0).reshape(len(lengths), -1)
@@ -95,9 +94,9 @@ def unit(parameter: str, vectors: NDArray[Any]) -> NDArray[Any]:
 
 
 def best_products(views: NDArray[Any], vectors: NDArray[Any], places: NDArray[np.intp]) -> NDArray[Any]:
-    """(B, K) the largest dot product of a row's views (B, S, d) with the vector of each of its slots.
+    """(B, K) the largest dot product of a row's views (B, S, d) with the vector of each slot.
 
-    Where rows share most vectors, as in a batch, one matrix product serves all; else each slot's vector is fetched.
+    One matrix product if rows share most vectors, as in a batch; else a gather of each slot's vector.
     """
     rows, n_views, width = views.shape
     best = np.zeros(places.shape, np.result_type(views, vectors))

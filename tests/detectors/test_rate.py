@@ -173,7 +173,9 @@ def test_it_says_when_it_cannot_tell():
     rng = np.random.default_rng(0)
     alike = unlabelled_share(rng.normal(0, 1, (50, 10)), rng.normal(0, 1, 50))
     assert alike.high == 1.0
-    assert alike.notes[0].startswith("it cannot tell: the positives do not score above the candidates by enough")
+    assert alike.notes[0].startswith(
+        "inconclusive: the positives are too few, or score too little above the candidates"
+    )
     few = unlabelled_share(rng.normal(0, 1, (50, 10)), [9.0])
     assert few.high == 1.0
     assert few.notes == alike.notes
@@ -181,10 +183,10 @@ def test_it_says_when_it_cannot_tell():
     top = scores >= np.sort(scores, axis=1)[:, -2:-1]
     naive = false_negative_rate(scores, positives, top)
     assert naive.high == 1.0
-    assert naive.notes == ("it cannot tell: true negatives may score as high as positives; judge some by spot_check",)
+    assert naive.notes == ("inconclusive: true negatives may score as high as positives; label some with spot_check",)
     assert unlabelled_share(scores, positives).notes == ()
     assert len(naive.assumptions) == 4
-    assert naive.assumptions[3].startswith("anchors are alike enough that those at hand show how much they differ")
+    assert naive.assumptions[3].startswith("these anchors are representative: they differ as much as all anchors do")
     assert len(false_negative_rate(scores, positives, top, representative_anchors=False).assumptions) == 3
 
 
@@ -228,7 +230,7 @@ def test_a_spot_check_holds_the_truth():
     assert held >= 0.95 * 300
     every = spot_check(QUERY, DRAWN, WORLD.is_false_negative, 10_000, rng=ns.rng_for(0))
     assert every.low == every.high == every.estimate == pytest.approx(truth)
-    assert (every.n, every.notes) == (2000, ("all negatives were judged, so the share is no estimate",))
+    assert (every.n, every.notes) == (2000, ("all negatives were labelled, so the share is exact",))
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
@@ -256,7 +258,7 @@ NAN = float("nan")
         ((np.ones((3, 2)), np.ones(4), 2), "`candidates` must be scores that differ, got 1 everywhere. Is the encoder"),
         ((SCORES, KNOWN, -1), "`kept` must be at least one candidate, got none."),
         ((SCORES, KNOWN, SCORES > 9), "`kept` must be at least one candidate, got none."),
-        ((SCORES, KNOWN, "high"), "`kept` must be one number, got 'high'."),
+        ((SCORES, KNOWN, "high"), "`kept` must be a number, got 'high'."),
         ((SCORES, KNOWN, SCORES), "`kept` must be True or False for each score, got dtype float64."),
         ((SCORES, KNOWN, [True, False]), "`kept` must be of shape (3, 2), one for each score, got shape (2,)."),
     ],
@@ -276,7 +278,7 @@ def test_what_a_rate_refuses(arguments, message):
         ({"kept_positives": [1, 0]}, "`kept_positives` must be True or False for each score, got dtype int64."),
         (
             {"kept": 3, "kept_positives": [True, False]},
-            "`kept_positives` must be None where kept is a number, got [True",
+            "`kept_positives` must be left out if `kept` is a number, got [True",
         ),
         ({"confidence": 1.5}, "`confidence` must be a number above 0 and below 1, got 1.5."),
     ],
@@ -305,11 +307,11 @@ def test_what_a_prior_refuses():
         ({"confidence": 0}, "`confidence` must be a number above 0 and below 1, got 0."),
         (
             {"judge": lambda anchors, ids: ids},
-            "`judge` must be a function that answers True or False for each of 5 pairs, got int64 of shape (5,).",
+            "`judge` must be a function that returns True or False for each of 5 pairs, got int64 of shape (5,).",
         ),
         (
             {"judge": lambda anchors, ids: [True]},
-            "`judge` must be a function that answers True or False for each of 5 pairs, got bool of shape (1,).",
+            "`judge` must be a function that returns True or False for each of 5 pairs, got bool of shape (1,).",
         ),
     ],
 )
@@ -336,7 +338,7 @@ def test_where_few_anchors_hold_most_only_a_look_for_each_anchor_keeps_the_promi
             found.append(
                 (prior, false_negative_rate(scores, positives, line, representative_anchors=alike).high >= rate)
             )
-    assert np.mean(held[True], axis=0).max() < 0.8  # what `representative_anchors` assumes is not so
+    assert np.mean(held[True], axis=0).max() < 0.8  # what `alike` assumes is not so
     assert np.mean(held[False], axis=0).min() >= 0.95
 
 
@@ -348,6 +350,6 @@ def test_a_bound_says_that_it_is_one():
     assert str(found).startswith(
         f"unlabelled positives among the candidates: at most {percent} % (95% confidence, n = 300; "
     )
-    assert "without an allowance for chance)" in str(found).splitlines()[0]
+    assert "without sampling error)" in str(found).splitlines()[0]
     with pytest.raises(NaysayError, match=r"^unlabelled_share: `representative_anchors` must be True or False, got 1"):
         unlabelled_share(scores, positives, representative_anchors=1)

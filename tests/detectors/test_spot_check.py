@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import naysay as ns
-from naysay.detectors import Labelled, Verdicts, evaluate, judge_some
+from naysay.detectors import Labelled, PairLabels, evaluate, judge_some
 from naysay.errors import NaysayError
 
 WORLD = ns.planted_world(200, 100, per_anchor=10, noise=0.3)
@@ -27,7 +27,7 @@ def test_judged_slots_stay_in_their_rows_with_all_that_stands_beside_them():
         return WORLD.is_false_negative(anchors, items[:, None])[:, 0]
 
     found = judge_some(QUERY, given, judge, 300, rng=ns.rng_for(1))
-    assert isinstance(found, Verdicts)
+    assert isinstance(found, PairLabels)
     assert found.n == len(asked) == len(set(asked)) == 300  # without replacement
     assert found.negatives.dropped == {}
     rows = found.query.anchors.tolist()
@@ -116,7 +116,7 @@ def test_a_refusal_names_it_and_leaves_the_generator():
     before = str(rng.bit_generator.state)
     for arguments, message in [
         ((QUERY, DRAWN, 3), r"`judge` must be a function judge\(anchors, ids\), got int"),
-        ((QUERY, DRAWN, lambda a, ids: ids), r"`judge` must be a function that answers True or False for each of 100"),
+        ((QUERY, DRAWN, lambda a, ids: ids), r"`judge` must be a function that returns True or False for each of 100"),
         ((QUERY, replace(DRAWN, ids=0 * DRAWN.ids - 1), len), r"`negatives` must be at least one negative, got none"),
         ((ns.Query([0]), DRAWN, len), r"`negatives` must be of 1 rows"),
         ((QUERY, DRAWN, len, 0), r"`m` must be at least 1, got 0"),
