@@ -23,6 +23,7 @@ from naysay.arrays import to_numpy
 from naysay.errors import MissingExtraError, NaysayError
 
 _PARAMETER = re.compile(r"`(\w+)`")
+_BY_CLASS = ("__init__", "__call__")  # methods whose errors are reported under the name of the class
 _MARK = "__naysay_public__"
 _Public = TypeVar("_Public", bound=Callable[..., Any])
 
@@ -36,8 +37,8 @@ def public(boundary: _Public) -> _Public:
     """
     if isinstance(boundary, type):
         for name, member in list(vars(boundary).items()):
-            if name == "__init__" or not name.startswith("_"):
-                caller = boundary.__qualname__ if name == "__init__" else f"{boundary.__qualname__}.{name}"
+            if name in _BY_CLASS or not name.startswith("_"):
+                caller = boundary.__qualname__ if name in _BY_CLASS else f"{boundary.__qualname__}.{name}"
                 if inspect.isfunction(member):
                     setattr(boundary, name, _reporting(member, caller))
                 elif isinstance(member, classmethod | staticmethod):

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._slots import partners
 from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_number, check_one_of, check_whole, is_number, public, raise_invalid, shown
 from naysay.detectors._pairs import (
@@ -32,7 +33,6 @@ from naysay.detectors._slots import (
     slot_scores,
 )
 from naysay.detectors._states import check_state, joined_states, split_states, whole_of_state
-from naysay.samplers._partner import partners
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 OUTPUTS = ("scores", "probabilities")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._slots import Score, check_score, score_slots
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import check_range, public, raise_invalid
 from naysay.detectors._intervals import CONFIDENCE, check_confidence, exact_interval
@@ -21,7 +22,6 @@ from naysay.detectors.share import Share
 from naysay.errors import NaysayError
 from naysay.positives import Positives
 from naysay.rng import key_from, rng_for
-from naysay.samplers._scored import Score, check_score, score_slots
 from naysay.types import Array, Detector, Negatives, Query, anchor_ids, check_query, positive_ids
 
 _ASSUMPTIONS = (

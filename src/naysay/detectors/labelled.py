@@ -16,7 +16,7 @@ from naysay.detectors._pairs import OfPairs, check_each, numbers_of, pair_name, 
 from naysay.detectors._slot_truth import Truth, slot_truth
 from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, on_its_side, slot_scores
 from naysay.detectors._states import check_state
-from naysay.quantity._weight import Floats
+from naysay.quantity.separation import Floats
 from naysay.types import Array, Negatives, Query, anchor_ids
 
 MIN_LABELS = 10  # of each kind

@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._slots import blanked, gather, of_kind
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import check_number, first_bad, public, raise_invalid, shown
 from naysay.detectors._slots import SUSPICION_THRESHOLD, filled_slots
-from naysay.samplers._choose import gather
-from naysay.samplers._joined import blanked
-from naysay.samplers._vectors import of_kind
 from naysay.types import Array, Negatives
 
 ATTRACT, IGNORE = 1, 2

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._slots import like_query
 from naysay.arrays import to_numpy
 from naysay.checks import check_number, check_one_of, public, raise_invalid, shown
 from naysay.detectors import policy as policies
@@ -16,8 +17,8 @@ from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.detectors.combined import Combined, Judgement, learns
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
-from naysay.samplers._scored import take, wanted_slots
-from naysay.samplers._vectors import like_query
+from naysay.samplers._candidates import wanted_slots
+from naysay.samplers._top_k import take
 from naysay.types import Array, Detector, Negatives, Query, Sampler, Stateful, check_query
 
 POLICIES = ("drop", "reweight", "attract", "ignore")
