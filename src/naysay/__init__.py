@@ -1,6 +1,6 @@
 """naysay: the negatives that contrastive and embedding models learn from.
 
-Names load when they are first used, so that `import naysay` costs nothing.
+Names load at their first use, so that `import naysay` is fast.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [*_HOMES, *_FOLDERS]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name from its home when it is first asked for (PEP 562)."""
+    """Import a name from its module at its first use (PEP 562)."""
     if name in _HOMES:
         value = getattr(importlib.import_module(f"naysay.{_HOMES[name]}"), name)
     elif name in _FOLDERS:

@@ -52,7 +52,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     return types.void(array, index), generate
 
 
-# prefetch(array, index): ask for a cache line ahead of its use. It never faults, so an index past the end of a
+# prefetch(array, index): load a cache line ahead of its use. It never faults, so an index past the end of a
 # one-dimensional array is harmless. Rows of a batch are random places in memory: this hides their latency.
 prefetch = cast("Callable[[Any, Any], None]", intrinsic(_prefetch))
 

@@ -2,7 +2,7 @@
 
 A slot first draws its side, by `chance`, among the sides that still have a candidate; then an id on that side. What
 is known of a side is a row of one CSR over all sides. Candidates are all ids of the side ("open"), or a list for
-each relation ("listed"). A side with few candidates left for what is asked is laid out as a deck and dealt from;
+each relation ("listed"). A side with few candidates left is listed and shuffled (a deck);
 otherwise an id is tried until it is neither known, nor the triple's own, nor (distinct) in the row already.
 """
 

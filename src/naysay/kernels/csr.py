@@ -33,7 +33,7 @@ def bit_at(bits: Any, start: Any, bit: Any) -> Any:
 
 @inlined
 def may_contain(bits: Any, start: Any, degree: Any, item: Any) -> Any:
-    """1 if `item` may be in the row, 0 if it is certainly not. An empty row must not be asked."""
+    """1 if `item` may be in the row, 0 if it is certainly not. The row must not be empty."""
     one = bit_at(bits, start, filter_bit(item, degree, HASH_A))
     return one & bit_at(bits, start, filter_bit(item, degree, HASH_B))
 

@@ -9,7 +9,7 @@ import numpy as np
 from naysay.kernels.compile import inlined
 from naysay.kernels.random import below, number
 
-# Up to this many slots all pairs are compared for repetitions, beyond that a hash table is asked.
+# Up to this many slots all pairs are compared for repeats; beyond that a hash table is used.
 _COMPARE = 32
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -27,7 +27,7 @@ def table_size(width: Any) -> Any:
 
 @inlined
 def repeats(line: Any, wanted: Any) -> Any:
-    """Whether line[:wanted] holds an id twice; all pairs, several at a time."""
+    """Whether line[:wanted] has an id twice; compares all pairs, vectorised."""
     found = False
     for slot in range(1, wanted):
         for earlier in range(slot):
@@ -37,7 +37,7 @@ def repeats(line: Any, wanted: Any) -> Any:
 
 @inlined
 def seen_before(line: Any, slot: Any, item: Any, table: Any) -> Any:
-    """Whether `item` stands in line[:slot]. With a table, an item that does not is entered."""
+    """Whether `item` is in line[:slot]. With a table, a new item is entered."""
     if len(table) == 0:
         found = False
         for earlier in range(slot):

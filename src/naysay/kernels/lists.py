@@ -2,7 +2,7 @@
 
 A list per row (its candidates, its cache) has been cleared of known ids before, so a place below its length is all that
 is drawn. One list for all rows (a batch, a memory) holds entries (item, owner), and which of them a row may use is
-asked of each candidate; after `tries` refusals the row's usable entries are listed once and drawn from exactly.
+asked of each candidate; after `tries` rejections the row's usable entries are listed once and drawn from exactly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from naysay.kernels.uniform import TRIES, fill_log_q, known_slots
 @inlined
 def distinct_places(state: Any, tries: Any, wanted: Any, size: Any, line: Any, table: Any, ranks: Any) -> None:
     """`wanted` distinct numbers below `size`, in random order, to line[:wanted]; `ranks` has room for 2 wanted."""
-    if 2 * wanted > size:  # almost all of it: order the whole, which is at most twice what was asked for
+    if 2 * wanted > size:  # more than half: shuffle all, at most twice as many
         shuffle_ranks(state, wanted, size, ranks)
         line[:wanted] = ranks[:wanted]
         return
@@ -168,7 +168,7 @@ def draw_entries(
     out: Any,
     places: Any,
 ) -> None:
-    """counts[row] usable entries, uniform; unless `repeat`, uniform over those whose item the row does not hold yet.
+    """counts[row] usable entries, uniform; unless `repeat`, uniform over those whose item is not in the row yet.
 
     Items go to `out` and the entries' places to `places`, -1 in both once nothing is left.
     """

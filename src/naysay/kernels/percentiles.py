@@ -1,7 +1,7 @@
-"""Rows of scores by difficulty: their order, sums over intervals of ranks, and the agreement of two orders.
+"""Rows of scores by difficulty: their order, sums over intervals of it, and what two orders have in common.
 
-All sums of a row start at its hardest candidate, and `add_moments`, `add_rows` and `add_hard` add rows in order, on one
-thread: so no result depends on threads or on the block size.
+All sums of a row run from its hardest candidate on, and rows are added up in order by `add_moments`, `add_rows` and
+`add_hard`, which are not split: so no result depends on threads or on how rows were cut into blocks.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 
 from naysay.kernels.compile import compiled, inlined
 
-ROUNDING = 1e-9  # tolerance of a cut: (1 - 0.9) * 10 is 0.9999999999999998
-_TILE = 256  # negatives scored together, by four anchors: their sums stay in the L1 cache
+ROUNDING = 1e-9  # (1 - 0.9) * 10 is 0.9999999999999998: what a cut may miss and still be whole
+_TILE = 256  # negatives that are scored side by side, by four anchors: their sums stay in the nearest cache
 
 
 @inlined
 def cut(size: Any, share: Any) -> Any:
-    """Return how many of `size` candidates are the hardest `share` of them, rounded down."""
+    """How many of `size` candidates are the hardest `share` of them: rounded down."""
     return min(np.int64(np.floor(share * size + ROUNDING)), size)
 
 
@@ -26,17 +26,17 @@ def cut(size: Any, share: Any) -> Any:
 def pair_scores(
     start: Any, stop: Any, cosine: Any, anchors: Any, anchor_norms: Any, columns: Any, norms: Any, out: Any
 ) -> None:
-    """Compute out[anchor, negative], their dot product or cosine, the same bytes as `dots.all_scores`.
+    """out[anchor, negative] = their dot product or cosine, the same bytes as `dots.all_scores`.
 
-    Each sum is float64, over the coordinates in order. `columns` (d, m) are the negatives, a coordinate per row, so
-    that many sums are computed at once.
+    Each sum is float64, over the coordinates in order. `columns` (d, m) are the negatives, a coordinate per row: many
+    sums advance at once.
     """
     width, many = columns.shape
     sums = np.empty((4, _TILE), np.float64)
     for first in range(0, many, _TILE):
         size = min(_TILE, many - first)
         for row in range(start, stop, 4):
-            # Beyond the last row the last one is repeated, so that there is one loop without a remainder.
+            # Past the last row the same row is done again: one loop, and no case for what is left over.
             b, c, d = min(row + 1, stop - 1), min(row + 2, stop - 1), min(row + 3, stop - 1)
             sums[:] = 0.0
             for i in range(width):
@@ -59,15 +59,13 @@ def pair_scores(
 
 @compiled
 def hardest_first(start: Any, stop: Any, bits: Any, kept: Any, order: Any, counts: Any) -> None:
-    """Compute order[row]: the slots by score, highest first, of equal scores the earlier slot first, then -1.
+    """order[row] = the slots by score, highest first, of equal scores the earlier slot first, then -1.
 
-    A radix sort, a byte at a time: stable, and its cost does not depend on the scores.
+    A radix sort, a byte at a time: stable, and of the same cost whatever the scores are.
 
     Args:
         bits: (rows, m) the scores' bits as uint32 or uint64; no NaN and no -0.
-        kept: (rows, m) bool, or (0, 0) if all count.
-        order: (rows, m) the result.
-        counts: (rows,) how many slots of each row count.
+        kept: (rows, m) bool, or (0, 0) where all count; counts[row] is how many of a row do.
     """
     width, passes = bits.shape[1], bits.itemsize
     masked = kept.shape[0] > 0
@@ -83,7 +81,7 @@ def hardest_first(start: Any, stop: Any, bits: Any, kept: Any, order: Any, count
             if masked and not kept[row, slot]:
                 continue
             value = np.uint64(bits[row, slot])
-            # Bits increase with positive floats and decrease with negative ones; the highest score has the lowest key.
+            # Bits of floats rise with the number, but fall below zero; here the highest score has the lowest key.
             key = value if value >= sign else sign - np.uint64(1) - value
             keys[found], slots[found] = key, slot
             found += 1
@@ -92,7 +90,7 @@ def hardest_first(start: Any, stop: Any, bits: Any, kept: Any, order: Any, count
         for step in range(passes):
             shift, tally = np.uint64(8 * step), tallies[step]
             if found > 0 and tally[np.int64((keys[0] >> shift) & byte)] == found:
-                continue  # all equal in this byte
+                continue  # all alike in this byte
             begin = 0
             for digit in range(256):
                 here = tally[digit]
@@ -114,12 +112,12 @@ def hardest_first(start: Any, stop: Any, bits: Any, kept: Any, order: Any, count
 def interval_sums(
     start: Any, stop: Any, order: Any, counts: Any, values: Any, ends: Any, begins: Any, stops: Any, out: Any
 ) -> None:
-    """Compute out[row, group]: the sum of values[row, slot] over the slots of a group of intervals of percentiles.
+    """out[row, group] = the sum of values[row, slot] over the slots of a group of intervals of difficulty.
 
     Args:
         ends: (s + 1,) from 0.0, the easiest, to 1.0: interval i is [ends[i], ends[i + 1]).
         begins: (g,) the first interval of each group.
-        stops: (g,) the last interval of each group, not included.
+        stops: (g,) the last interval of each group, excluded.
     """
     intervals = len(ends) - 1
     sums = np.empty(intervals, np.float64)
@@ -140,7 +138,7 @@ def interval_sums(
 
 @compiled
 def class_sums(start: Any, stop: Any, scores: Any, order: Any, counts: Any, hard: Any, classes: Any, out: Any) -> None:
-    """Compute out[row, :, c]: the number of negatives of class c, of hard ones, their sum of scores, those below 0."""
+    """out[row, :, c] = of negatives of class c: how many, how many hard, the sum of scores, how many below 0."""
     for row in range(start, stop):
         out[row] = 0.0
         top = cut(counts[row], hard)
@@ -155,7 +153,7 @@ def class_sums(start: Any, stop: Any, scores: Any, order: Any, counts: Any, hard
 
 @inlined
 def _middle_ranks(line: Any, order: Any, size: Any, ranks: Any) -> None:
-    """Compute ranks[slot], centred at 0; equal scores get the mean of their ranks."""
+    """ranks[slot] = the place of the slot less the middle of all places; equal scores share the middle of theirs."""
     first = 0
     while first < size:
         last = first
@@ -179,9 +177,9 @@ def compare_orders(
     correlation: Any,
     overlap: Any,
 ) -> None:
-    """Compute Spearman's correlation[row] of two rows of scores, and overlap[row], the share of hard ones in both.
+    """correlation[row] = Spearman's, of the two rows of scores; overlap[row] = the share of hard ones that both have.
 
-    NaN where all scores of a row are equal, or no candidate is hard. Both rows have the same candidates.
+    NaN where all scores of a row are equal, and where no candidate is hard. Both rows have the same candidates.
     """
     width = order.shape[1]
     one, two = np.empty(width, np.float64), np.empty(width, np.float64)
@@ -210,7 +208,7 @@ def compare_orders(
 
 @compiled
 def add_hard(order: Any, counts: Any, hard: Any, tally: Any) -> None:
-    """Add 1 to tally[slot] for each row in which the slot is hard."""
+    """tally[slot] += 1 for each row in which the slot is hard."""
     for row in range(len(order)):
         for place in range(cut(counts[row], hard)):
             tally[order[row, place]] += 1
@@ -218,7 +216,7 @@ def add_hard(order: Any, counts: Any, hard: Any, tally: Any) -> None:
 
 @compiled
 def add_moments(part: Any, whole: Any, sums: Any) -> None:
-    """Add to sums[group] the number of rows with whole > 0, and their whole, part, whole^2, whole part and part^2."""
+    """sums[group] += rows that have something, and whole, part, whole^2, whole part and part^2 of each, row by row."""
     for row in range(len(part)):
         for group in range(part.shape[1]):
             p, w = part[row, group], whole[row, group]
@@ -233,7 +231,7 @@ def add_moments(part: Any, whole: Any, sums: Any) -> None:
 
 @compiled
 def add_rows(names: Any, rows: Any, totals: Any) -> None:
-    """Add the table rows[row] (q, c) to totals[names[row]], row by row."""
+    """totals[names[row]] += rows[row], row by row: (q, c) tables, of which each row has one name."""
     for row in range(len(rows)):
         for i in range(rows.shape[1]):
             for j in range(rows.shape[2]):

@@ -51,13 +51,13 @@ def best_documents(
     of the words is not a candidate. Work: the lists of the query's words; a heap keeps the best.
 
     Args:
-        word_starts: The words of each query, as rows; a word that is there twice counts twice.
-        words: The words of each query, as rows; a word that is there twice counts twice.
-        list_starts: The documents of each word and their weights, all above 0.
-        documents: The documents of each word and their weights, all above 0.
-        weights: The documents of each word and their weights, all above 0.
-        known_starts: The documents to leave out, as rows; an empty known_starts leaves out none.
-        known: The documents to leave out, as rows; an empty known_starts leaves out none.
+        word_starts: The first word of each query, in CSR form.
+        words: The words of the queries; a word that comes twice counts twice.
+        list_starts: The first document of each word, in CSR form.
+        documents: The documents of the words.
+        weights: Their weights, all above 0.
+        known_starts: The first excluded document of each query, in CSR form; empty if there are none.
+        known: The excluded documents.
     """
     depth = ids.shape[1]
     sums, touched = np.zeros(n_documents, np.float32), np.empty(n_documents, np.int64)

@@ -2,7 +2,7 @@
 
 A row has a state, hashed from the call's key and the row's number; the t-th number of the row is the hash of
 state + t * golden ratio. Slot j of a row uses t = j, and its later tries use numbers that belong to that slot
-alone, so the first eight negatives are the same whether eight or eighty are asked for.
+alone, so the first eight negatives are the same for n = 8 and n = 80.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Our own threads. numba's parallel layer dies in a forked DataLoader worker; this pool is rebuilt there.
+"""A thread pool that works after a fork, unlike numba's parallel layer, which fails in forked DataLoader workers.
 
-How many: `set_threads(n)`, else the environment's NAYSAY_THREADS, else the cores this process may use. A small
-call runs in the caller's thread, because waking another costs more than the work. Results never depend on it.
+The number of threads: `set_threads(n)`, else the environment variable NAYSAY_THREADS, else the cores of this process. A
+small call runs in the caller's thread, because starting another costs more than the work. Results never depend on it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 
 from naysay.checks import check_whole, public, raise_invalid
 
-# Below this many elementary steps (about 5 ns each) a second thread costs more than it brings.
+# Below this many elementary steps (about 5 ns each) a second thread costs more than it saves.
 _WORTH_A_THREAD = 16_384
-# Parts for each thread. Whoever is done takes the next: torch's threads wait for work by spinning, for milliseconds
-# after each of its calls, and one of ours that shares a core with them gets half as far.
+# Parts per thread. A thread that is done takes the next part: torch's threads spin for milliseconds after each call,
+# and a thread that shares a core with them is half as fast.
 _PARTS = 4
 
 
 class _Threads:
-    """The pool of this process: made when first needed, forgotten after a fork."""
+    """The pool of this process: made at its first use, discarded after a fork."""
 
     def __init__(self) -> None:
         self.count: int | None = None
@@ -30,14 +30,14 @@ class _Threads:
             os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
-        """Drop the pool: after a fork its threads exist in the parent only."""
+        """Discard the pool: after a fork its threads exist in the parent only."""
         self.pool = None
 
     def executor(self) -> ThreadPoolExecutor:
-        """The pool, one thread fewer than the count: the caller works too."""
+        """The pool, with one thread fewer than the count, because the caller works, too."""
         pool = self.pool
         if pool is None:
-            # Two threads may both come here; each then uses a whole pool and one of the two is kept.
+            # Two threads may both get here; then each uses its own pool, and one of the two is kept.
             pool = ThreadPoolExecutor(max(1, threads() - 1), thread_name_prefix="naysay")
             self.pool = pool
         return pool
@@ -47,45 +47,56 @@ _THREADS = _Threads()
 
 
 def threads() -> int:
-    """How many threads a large call is split over."""
+    """The number of threads of a large call."""
     if _THREADS.count is None:
-        asked = os.environ.get("NAYSAY_THREADS", "")
-        if asked and not (asked.isdecimal() and int(asked) >= 1):
-            raise_invalid("NAYSAY_THREADS", "a whole number of at least 1", repr(asked))
-        _THREADS.count = int(asked) if asked else _cores()
+        given = os.environ.get("NAYSAY_THREADS", "")
+        if given and not (given.isdecimal() and int(given) >= 1):
+            raise_invalid("NAYSAY_THREADS", "a whole number of at least 1", repr(given))
+        _THREADS.count = int(given) if given else _cores()
     return _THREADS.count
 
 
 def _cores() -> int:
-    """The cores this process may use; where the system does not say (macOS, Windows), all of them."""
+    """The cores that this process may use; on macOS and Windows all cores."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @public
 def set_threads(count: int) -> None:
-    """Split large calls over `count` threads from now on; 1 works in the caller's thread alone."""
+    """Set the number of threads for large calls. Results do not depend on it.
+
+    Args:
+        count: At least 1, which works in the caller's thread alone.
+
+    Raises:
+        NaysayError: If `count` is not a whole number of at least 1.
+
+    Example:
+        >>> set_threads(2)
+    """
     _THREADS.count = check_whole("count", count, 1)
     _THREADS.pool = None
 
 
 def in_rows(loop: Callable[..., Any], rows: int, steps: int, *arguments: Any) -> None:
-    """Run `loop(start, stop, *arguments)` over all rows, in parts if `steps` of work are worth it.
+    """Run `loop(start, stop, *arguments)` over all rows, in parts if there are enough `steps` of work.
 
     Args:
-        loop: A compiled loop that touches only its own rows of its outputs.
-        rows: How many rows there are.
-        steps: The elementary steps of the whole call, for the decision to split.
+        loop: A compiled loop that writes only its own rows of its outputs.
+        rows: The number of rows.
+        steps: The elementary steps of the whole call, which decide on splitting.
+        *arguments: Passed on to the loop.
     """
-    most = min(max(1, steps // _WORTH_A_THREAD), max(1, rows))
-    workers = min(threads(), most)
+    max_parts = min(max(1, steps // _WORTH_A_THREAD), max(1, rows))
+    workers = min(threads(), max_parts)
     if workers == 1:
         loop(0, rows, *arguments)
         return
-    parts = min(_PARTS * workers, most)
+    parts = min(_PARTS * workers, max_parts)
     left = iter([(rows * part // parts, rows * (part + 1) // parts) for part in range(parts)])
 
     def work() -> None:
-        for start, stop in left:  # each part is given out once: taking the next is one step of the interpreter
+        for start, stop in left:  # the iterator gives each part once: next() is atomic
             loop(start, stop, *arguments)
 
     pool = _THREADS.executor()
@@ -93,6 +104,6 @@ def in_rows(loop: Callable[..., Any], rows: int, steps: int, *arguments: Any) ->
     try:
         work()
     finally:
-        late = [other for other in others if not other.cancel()]  # one that never began has nothing left to do
+        late = [other for other in others if not other.cancel()]  # a cancelled one never began
         for other in late:
             other.result()

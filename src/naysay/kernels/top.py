@@ -11,11 +11,12 @@ from naysay.kernels.compile import compiled, inlined
 
 @inlined
 def lower_limit(line: Any, maxima: Any, width: Any) -> Any:
-    """A number that at least `width` scores of the line reach: of the maxima of some groups, the highest such one.
+    """A lower bound of the `width` highest scores of a row: the highest group maximum that `width` maxima reach.
 
     Args:
-        maxima: Room for as many groups as are wanted, at least `width`: with twice as many few other scores reach
-            it.
+        line: The scores of a row.
+        maxima: Working memory, one number per group; at least `width` groups. With twice as many the bound is tighter.
+        width: How many scores must reach it.
     """
     groups = len(maxima)
     for group in range(groups):
@@ -35,15 +36,17 @@ def lower_limit(line: Any, maxima: Any, width: Any) -> Any:
 
 @inlined
 def order_line(line: Any, order: Any, values: Any, maxima: Any, kept: Any) -> None:
-    """Put in `order` the slots of the line's highest scores, highest first; of equal ones the earlier comes first.
+    """Write the slots of a row's highest scores to `order`, highest first; of equal ones the earlier comes first.
 
-    Scores below a limit that enough of them reach are left out, several at a time and without a branch; the others go
-    through a list kept in order. There are at least as many scores as places, and none is NaN.
+    Scores below a limit that enough scores reach are skipped without a branch; the others go through a list kept in
+    order. There are at least as many scores as places, and none is NaN.
 
     Args:
-        values: Room for len(order) and twice as many scores, and for a slot more than the line has.
-        maxima: Room for len(order) and twice as many scores, and for a slot more than the line has.
-        kept: Room for len(order) and twice as many scores, and for a slot more than the line has.
+        line: The scores of a row.
+        order: The result.
+        values: Working memory of len(order) scores.
+        maxima: Working memory of 2 len(order) scores.
+        kept: Working memory of len(line) + 1 slots.
     """
     width, slots = len(order), len(line)
     limit = lower_limit(line, maxima, width) if width > 1 and 4 * width <= slots else line.dtype.type(-np.inf)

@@ -36,7 +36,7 @@ from naysay.kernels.distinct import (
 from naysay.kernels.random import below, number, retry, row_state
 
 TRIES = 32
-# How many rows ahead memory is asked for: about one memory latency of work.
+# How many rows ahead memory is prefetched: about one memory latency of work.
 AHEAD = 8
 # Why a slot of a distinct row is looked at again: 1, it may repeat an earlier one; or this, it is known.
 KNOWN = np.uint8(2)
@@ -59,7 +59,7 @@ def truly_known(indices: Any, low: Any, high: Any, line: Any, marked: Any, suspe
 
 @inlined
 def known_slots(indices: Any, bits: Any, low: Any, high: Any, line: Any, wanted: Any, marked: Any) -> Any:
-    """The slots of line[:wanted] that hold a known id go to `marked`, in order; their number is returned."""
+    """Write the slots of line[:wanted] with a known id to `marked`, in order; return their number."""
     suspects: Any = 0
     if low < high:
         for slot in range(wanted):
@@ -169,7 +169,7 @@ def make_distinct(
 ) -> None:
     """Draw anew, slot by slot, what is known (doubtful is KNOWN) or repeats an earlier slot (it may where doubtful).
 
-    A slot that is drawn anew puts the later ones that hold its new id in doubt. Most new ids are not in the bitmap of
+    A redrawn slot puts later slots with its new id in doubt. Most new ids are not in the bitmap of
     the row's, so that no slot need be compared. With a table, of wide rows, every slot is looked up instead.
     """
     table[:] = -1
@@ -216,7 +216,7 @@ def distinct(
 ) -> None:
     """Distinct uniform draws, and log_q = -log(free - slot): the chance given the row's earlier slots.
 
-    log_q is of the shape of out, or (B, 0) where nobody asks for it.
+    log_q has the shape of out, or (B, 0) if it is not needed.
     """
     width = out.shape[1]
     line, one, other = np.empty(width, np.int64), np.empty(width, np.uint64), np.empty(width, np.uint64)
@@ -230,7 +230,7 @@ def distinct(
         free = size - (high - low)
         wanted = min(counts[row], free)
         state = row_state(key, row)
-        if 2 * wanted > free:  # almost all of it: order the whole, which is at most twice what was asked for
+        if 2 * wanted > free:  # more than half: shuffle all, at most twice as many
             shuffle_ranks(state, wanted, free, ranks)
             for slot in range(wanted):
                 line[slot] = shifted(indices, low, high, ranks[slot])

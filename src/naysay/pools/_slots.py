@@ -43,7 +43,7 @@ def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray
     return frozen(np.ascontiguousarray(anchors))
 
 
-def asked(n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
+def slot_counts(n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
     """The number of slots of each row (B,), and the largest; n is one number, or one per row."""
     n = to_numpy(n)
     if np.ndim(n) == 0:

@@ -23,7 +23,7 @@ from naysay.checks import (
 )
 from naysay.kernels.lists import draw_places, keep_first, look_up
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
+from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -112,7 +112,7 @@ class Cache:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) of the candidates of the query's anchors; n is a number, or (B,) numbers."""
         anchors = anchors_of(query, self.n_anchors)
-        counts, width = asked(n, len(anchors))
+        counts, width = slot_counts(n, len(anchors))
         key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         sizes = np.count_nonzero(self._table[anchors] >= 0, axis=1)

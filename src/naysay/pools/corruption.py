@@ -13,7 +13,7 @@ from naysay._rows import frozen
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, asked, check_distinct, logs, shortfall
+from naysay.pools._slots import ON_SHORT, check_distinct, logs, shortfall, slot_counts
 from naysay.rng import key_from
 from naysay.triples import SideIndex, Triples, candidate_lists
 from naysay.types import HEAD, RELATION, SIDES, TAIL, Negatives, Query, anchor_ids, check_query
@@ -104,7 +104,7 @@ class Corruption:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) replacements for a query of triples (B, 3), with `side` and `log_q`."""
         triples = self._triples(query)
-        counts, width = asked(n, len(triples))
+        counts, width = slot_counts(n, len(triples))
         key = key_from(rng)
         ids = np.empty((len(triples), width), np.int64)
         side = np.empty(ids.shape, np.int8)

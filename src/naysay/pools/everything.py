@@ -13,7 +13,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_one_of, check_whole, first_bad, public, raise_invalid
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, all_filled, anchors_of, asked, check_distinct, logs, shortfall
+from naysay.pools._slots import ON_SHORT, all_filled, anchors_of, check_distinct, logs, shortfall, slot_counts
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -80,7 +80,7 @@ class Everything:
 
     def _drawn(self, query: Query, n: Any, rng: np.random.Generator, *, with_log_q: bool) -> Negatives:
         anchors = anchors_of(query, self.positives.n_anchors)
-        counts, width = asked(n, len(anchors))
+        counts, width = slot_counts(n, len(anchors))
         key = key_from(rng)
         ids = np.empty((len(anchors), width), np.int64)
         log_q = self._fill(anchors, counts, key, ids, with_log_q=with_log_q)
@@ -101,8 +101,8 @@ class Everything:
         if self._tables is not None:
             chance = np.empty(ids.shape)
             tables = self._tables.arrays
-            asked_for = (key, uniform.TRIES, not self.distinct, anchors, counts)
-            in_rows(weighted.draw, len(ids), 4 * steps, *asked_for, *rows, *tables, ids, chance)
+            settings = (key, uniform.TRIES, not self.distinct, anchors, counts)
+            in_rows(weighted.draw, len(ids), 4 * steps, *settings, *rows, *tables, ids, chance)
             return logs(chance) if with_log_q else None
         settings = (key, uniform.TRIES, anchors, counts)
         if self.distinct:

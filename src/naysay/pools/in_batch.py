@@ -12,7 +12,7 @@ from naysay.checks import check_generator, check_one_of, public, raise_invalid
 from naysay.kernels.lists import all_entries, draw_entries
 from naysay.kernels.threads import in_rows
 from naysay.kernels.uniform import TRIES
-from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, check_ids, shortfall
+from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, check_ids, shortfall, slot_counts
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query, check_query, positive_ids
@@ -81,7 +81,7 @@ class InBatch:
             ids, dropped = usable(*batch, known)
             dropped[REASONS[0]] -= len(ids)  # the diagonal
             return Negatives(ids, dropped=dropped)
-        counts, width = asked(n, len(query))
+        counts, width = slot_counts(n, len(query))
         ids, _ = drawn(key_from(rng), counts, width, *batch, known, distinct=self.distinct)
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts))
 
@@ -89,7 +89,7 @@ class InBatch:
         """Rows (anchor, positive) and entries (item, owner), which are the same here."""
         check_query(query)
         positive_ids(query)  # raises if there are none
-        anchors, items = asking(query, self.positives)
+        anchors, items = anchors_and_positives(query, self.positives)
         return anchors, items, items, anchors
 
     def __repr__(self) -> str:
@@ -106,7 +106,7 @@ def known_rows(positives: Positives | None) -> tuple[NDArray[Any], ...]:
     return positives.indptr, positives.indices, positives.filter
 
 
-def asking(query: Query, positives: Positives | None) -> tuple[Ids, Ids]:
+def anchors_and_positives(query: Query, positives: Positives | None) -> tuple[Ids, Ids]:
     """The anchors and the positives of a query, checked; -1, which equals no item, where it has none."""
     anchors = anchors_of(query, None if positives is None else positives.n_anchors)
     if query.positives is None:
@@ -121,10 +121,10 @@ def usable(
 ) -> tuple[Ids, dict[str, int]]:
     """(B, M): items[j] where row i may use entry j, else -1; and how many it may not use, by reason."""
     ids = np.empty((len(anchors), len(items)), np.int64)
-    refused = np.empty((len(anchors), len(REASONS)), np.int64)
+    excluded = np.empty((len(anchors), len(REASONS)), np.int64)
     given = [frozen(np.ascontiguousarray(array)) for array in (anchors, positives, items, owners)]
-    in_rows(all_entries, len(ids), 2 * ids.size, *given, *known, ids, refused)
-    return ids, dict(zip(REASONS, refused.sum(axis=0).tolist(), strict=True))
+    in_rows(all_entries, len(ids), 2 * ids.size, *given, *known, ids, excluded)
+    return ids, dict(zip(REASONS, excluded.sum(axis=0).tolist(), strict=True))
 
 
 def drawn(

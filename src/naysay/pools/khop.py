@@ -11,7 +11,7 @@ from naysay._rows import Rows, frozen, offsets
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.kernels import hops as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
+from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -143,7 +143,7 @@ class KHop:
         """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
         edges = self._edges
         anchors = anchors_of(query, edges.n_nodes, "nodes")
-        counts, width = asked(n, len(anchors))
+        counts, width = slot_counts(n, len(anchors))
         key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         degree = len(edges.indices) / edges.n_nodes

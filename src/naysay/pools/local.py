@@ -13,7 +13,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_one_of, public, raise_invalid, whole_numbers
 from naysay.kernels.lists import draw_places, look_up
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
+from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -86,7 +86,7 @@ class Local:
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) candidates of the query's anchors; n is a number, or (B,) numbers."""
         anchors = anchors_of(query, self.n_anchors)
-        counts, width = asked(n, len(anchors))
+        counts, width = slot_counts(n, len(anchors))
         key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         begins = self.indptr[anchors]

@@ -21,8 +21,8 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
-from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, check_ids, shortfall
-from naysay.pools.in_batch import Ids, asking, drawn, known_rows, usable
+from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, check_ids, shortfall, slot_counts
+from naysay.pools.in_batch import Ids, anchors_and_positives, drawn, known_rows, usable
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query, positive_ids
@@ -159,7 +159,7 @@ class Memory:
         those by the first reason that holds: "same item", "same anchor" or "known". The vectors are then a read-only
         view that all rows share, also in empty slots: mask the scores.
         """
-        anchors, wanted = asking(query, self.positives)
+        anchors, wanted = anchors_and_positives(query, self.positives)
         known = known_rows(self.positives)
         if n is None:
             check_generator(rng)
@@ -167,7 +167,7 @@ class Memory:
             columns = self.vectors
             shared = None if columns is None else np.broadcast_to(columns, (len(ids), *columns.shape))
             return Negatives(ids, vectors=shared, dropped=dropped)
-        counts, width = asked(n, len(anchors))
+        counts, width = slot_counts(n, len(anchors))
         entries = (self._ids[: self._count], self._owners[: self._count])
         key = key_from(rng)
         ids, places = drawn(key, counts, width, anchors, wanted, *entries, known, distinct=self.distinct)

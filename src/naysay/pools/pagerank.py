@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
+from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
 from naysay.pools.khop import edges_of, one_anchor
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -89,7 +89,7 @@ class PageRank:
         """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
         edges = self._edges
         anchors = anchors_of(query, edges.n_nodes, "nodes")
-        counts, width = asked(n, len(anchors))
+        counts, width = slot_counts(n, len(anchors))
         key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         pushed = min(len(edges.indices) + 1.0, 1.0 / (self.restart * self.tolerance))

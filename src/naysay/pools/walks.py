@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from naysay.checks import check_one_of, check_whole, public, raise_invalid
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, asked, check_distinct, shortfall
+from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
 from naysay.pools.khop import edges_of
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -77,7 +77,7 @@ class Walks:
         """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
         edges = self._edges
         anchors = anchors_of(query, edges.n_nodes, "nodes")
-        counts, width = asked(n, len(anchors))
+        counts, width = slot_counts(n, len(anchors))
         key = key_from(rng)
         ids = np.empty((len(anchors), width), np.int64)
         settings = (key, not self.distinct, anchors, counts, self.length, self.walks)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from naysay._slots import EMPTY, PER_SLOT, Score, check_score, partners, score_slots
 from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import check_number, check_one_of, check_whole, is_number, raise_invalid, shown
-from naysay.pools._slots import ON_SHORT, asked
+from naysay.pools._slots import ON_SHORT, slot_counts
 from naysay.quantity.realise import slots
 from naysay.quantity.schedules import at_step
 from naysay.samplers._top_k import Choice, reasons, take
@@ -104,7 +104,7 @@ def _widened(drawn: Negatives, width: int) -> Negatives:
 
 def wanted_slots(k: Any, rows: int, rng: np.random.Generator, **limits: int | None) -> tuple[NDArray[np.int64], int]:
     """K of each row (B,), and K: ceil(k) for one k, else the largest. Raises if K is above one of the named limits."""
-    counts, width = asked(slots(k, rows, rng), rows)
+    counts, width = slot_counts(slots(k, rows, rng), rows)
     width = max(width, int(np.ceil(float(to_numpy(k))))) if np.ndim(to_numpy(k)) == 0 else width
     for name, limit in limits.items():
         if limit is not None and width > limit:

@@ -70,14 +70,19 @@ def exact_items(
     """(m,) items drawn from sum_f p(f) p(rank_f) over what is not known: O(d n) an anchor, a block of them at a time.
 
     Args:
-        rows: (m,) which anchor each draw is for, ascending, and a number in [0, 1) each.
-        chances: (m,) which anchor each draw is for, ascending, and a number in [0, 1) each.
+        ranks: The items by factor.
+        positives: What is excluded.
+        anchors: (B,) the anchors.
+        vectors: (B, d) their vectors.
+        scale: lambda of the ranks.
+        rows: (m,) the anchor of each draw, by place, ascending.
+        chances: (m,) a number in [0, 1) for each draw.
     """
-    asked, which = np.unique(rows, return_inverse=True)
-    found = np.empty(len(rows), np.int64)
+    distinct, which = np.unique(rows, return_inverse=True)
+    items = np.empty(len(rows), np.int64)
     size = max(1, _BLOCK // positives.n_items)
-    for start in range(0, len(asked), size):
-        block = asked[start : start + size]
+    for start in range(0, len(distinct), size):
+        block = distinct[start : start + size]
         weights = _weights(ranks, positives, anchors[block], vectors[block], scale)
         until = np.cumsum(weights, axis=1)
         until /= until[:, -1:]
@@ -85,8 +90,8 @@ def exact_items(
         mine = (which >= start) & (which < start + len(block))
         local = which[mine] - start
         places = np.searchsorted(until.ravel(), np.minimum(chances[mine], _BELOW_ONE) + local, side="right")
-        found[mine] = places - local * positives.n_items
-    return found
+        items[mine] = places - local * positives.n_items
+    return items
 
 
 def _weights(

@@ -14,7 +14,7 @@ from naysay.errors import NaysayError
 from naysay.kernels.threads import set_threads, threads
 from naysay.rng import rng_for
 from naysay.testing._trials import LARGE, MANY, Trial, differs, equal, place_keys
-from naysay.testing.promises import moved_generator
+from naysay.testing.promises import used_generator
 from naysay.types import Negatives, Query, Stateful, anchor_ids
 
 _TRIES = 32
@@ -165,7 +165,7 @@ def randomness(trial: Trial) -> str | None:
 def global_state(trial: Trial) -> str | None:
     """No global generator moves."""
     query = trial.batches.mixed(MANY)
-    return moved_generator(lambda: trial.ask(query))
+    return used_generator(lambda: trial.ask(query))
 
 
 def _first(query: Query, drawn: Negatives, bad: NDArray[np.bool_]) -> str:

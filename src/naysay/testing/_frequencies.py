@@ -63,9 +63,9 @@ def _last_choice(trial: Trial) -> str | None:
 def _frequencies(trial: Trial) -> str | None:
     query = trial.batches.mixed(_ROWS)
     # Independent slots all have the law of the first; others only given the slots before.
-    alike = getattr(trial.part, "distinct", None) is False
-    slots = trial.slots if alike else min(trial.slots, 2)
-    draws = _DRAWS // slots + 1 if alike else _DRAWS
+    independent = getattr(trial.part, "distinct", None) is False
+    slots = trial.slots if independent else min(trial.slots, 2)
+    draws = _DRAWS // slots + 1 if independent else _DRAWS
     keys = np.empty((draws, len(query), slots), np.int64)
     claims = np.empty(keys.shape)
     for step in range(draws):
@@ -73,7 +73,7 @@ def _frequencies(trial: Trial) -> str | None:
         keys[step] = place_keys(answer)[:, :slots]
         claims[step] = to_numpy(answer.log_q)[:, :slots]
     for row, anchor in enumerate(anchor_ids(query).tolist()):
-        tests = {"": (keys[:, row], claims[:, row])} if alike else _of_first_slots(keys[:, row], claims[:, row])
+        tests = {"": (keys[:, row], claims[:, row])} if independent else _of_first_slots(keys[:, row], claims[:, row])
         for where, (cells, chances) in tests.items():
             learnt, tested = np.array_split(cells, 2)
             if (learnt < 0).all():

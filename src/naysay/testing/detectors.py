@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_lengths, public, raise_invalid
 from naysay.testing._trials import equal
-from naysay.testing.promises import Promises, hold, moved_generator
+from naysay.testing.promises import Promises, check_promises, used_generator
 from naysay.types import Detector, Negatives, Query, check_query
 
 
@@ -116,7 +116,7 @@ def determinism(trial: Trial) -> str | None:
 
 def global_state(trial: Trial) -> str | None:
     """No global generator is used."""
-    return moved_generator(trial.ask)
+    return used_generator(trial.ask)
 
 
 PROMISES: Promises[Trial] = {
@@ -172,4 +172,4 @@ def check_detector(detector: Detector, query: Query, negatives: Negatives, *, wi
     if not (to_numpy(negatives.ids) >= 0).any():
         raise_invalid("negatives", "at least one negative", "none", "A detector cannot be tested on empty slots.")
     trial = Trial(detector, query, negatives)
-    hold(f"{type(detector).__name__}.suspicion", PROMISES, trial, without)
+    check_promises(f"{type(detector).__name__}.suspicion", PROMISES, trial, without)

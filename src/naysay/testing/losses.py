@@ -13,7 +13,7 @@ from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import public, raise_invalid
 from naysay.testing._cases import Bench
 from naysay.testing._trials import equal
-from naysay.testing.promises import Promises, hold, moved_generator
+from naysay.testing.promises import Promises, check_promises, used_generator
 
 _CLOSE = 1e-9  # in float64
 _STEP = 1e-6  # of a finite difference, which is then right to about 1e-9
@@ -175,7 +175,7 @@ def frozen(bench: Bench) -> str | None:
 
 def global_state(bench: Bench) -> str | None:
     """No global generator is used."""
-    return moved_generator(bench.case().values)
+    return used_generator(bench.case().values)
 
 
 PROMISES: Promises[Bench] = {
@@ -234,7 +234,7 @@ def check_loss(
     if not callable(loss):
         raise_invalid("loss", "a function", f"a {type(loss).__name__}")
     need_torch()
-    hold(getattr(loss, "__name__", "the loss"), PROMISES, Bench(loss, needs_log_q, seed), without)
+    check_promises(getattr(loss, "__name__", "the loss"), PROMISES, Bench(loss, needs_log_q, seed), without)
 
 
 def _close(one: Any, other: Any) -> bool:

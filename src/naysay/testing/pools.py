@@ -11,7 +11,7 @@ from naysay.checks import check_whole, public, raise_invalid
 from naysay.testing import _draws as draws
 from naysay.testing._frequencies import log_q
 from naysay.testing._trials import Known, MakeQuery, Trial, batches
-from naysay.testing.promises import Promises, hold
+from naysay.testing.promises import Promises, check_promises
 from naysay.types import Negatives, Pool
 
 # The widest draw that makes rows run out; a wider one would take too long.
@@ -119,6 +119,6 @@ def trial_of(
 def run(label: str, promises: Promises[Trial], trial: Trial, without: Collection[str]) -> None:
     """Check the promises, and restore the part's state afterwards."""
     try:
-        hold(label, promises, trial, without)
+        check_promises(label, promises, trial, without)
     finally:
         trial.rewind()

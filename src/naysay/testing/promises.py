@@ -30,7 +30,7 @@ class PromiseBroken(AssertionError):
         return f"`{self.args[0]}`: {self.args[1]}"
 
 
-def hold(label: str, promises: Promises[_Subject], subject: _Subject, without: Collection[str] = ()) -> None:
+def check_promises(label: str, promises: Promises[_Subject], subject: _Subject, without: Collection[str] = ()) -> None:
     """Raise PromiseBroken for the first promise that `subject` breaks. An exception breaks the promise, too.
 
     Args:
@@ -64,7 +64,7 @@ def global_generators() -> dict[str, bytes]:
     return states
 
 
-def moved_generator(act: Callable[[], Any]) -> str | None:
+def used_generator(act: Callable[[], Any]) -> str | None:
     """A complaint if `act` changes a global generator, or None."""
     before = global_generators()
     act()

@@ -1,16 +1,12 @@
-"""Candidates and their scores: what a score function sees, what it may answer, and what is kept."""
+"""Arrays with one value per slot: what a score function gets, and what it may return."""
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 import naysay as ns
-from naysay._slots import check_score, score_slots
+from naysay._slots import check_score, gather, score_slots
 from naysay.errors import NaysayError
-from naysay.samplers._candidates import candidates_of, wanted_slots
-from naysay.samplers._top_k import take
 
 IDS = np.array([[3, -1, 0], [2, 1, -1]])
 EMPTY = IDS < 0
@@ -187,72 +183,11 @@ def test_answers_of_another_world_are_refused():
         check_score(ns.Positives.from_pairs([0], [0]))
 
 
-def test_candidates_come_in_the_querys_type():
-    pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=5))
-    assert type(candidates_of(pool, ns.Query([0]), 3, ns.rng_for(0)).ids) is np.ndarray
-    assert isinstance(candidates_of(pool, ns.Query(torch.tensor([0])), 3, ns.rng_for(0)).ids, torch.Tensor)
-    with pytest.raises(NaysayError, match=r"^`candidates` must be at least 1, got 0\.$"):
-        candidates_of(pool, ns.Query([0]), 0, ns.rng_for(0))
-    with pytest.raises(NaysayError, match=r"^`query` must be a Query, got list\. Write naysay"):
-        candidates_of(pool, [0], 3, ns.rng_for(0))
-
-
-def test_the_slots_of_each_row():
-    asked = [(3, 2, [3, 3], 3), (0, 0, [], 0), (2, 0, [], 2), ([1, 4], 2, [1, 4], 4), (2.0, 1, [2], 2)]
-    for k, rows, counts, width in asked:
-        found, widest = wanted_slots(k, rows, ns.rng_for(0))
-        assert (found.tolist(), widest) == (counts, width)
-    assert wanted_slots(2.5, 0, ns.rng_for(0))[1] == 3
-    seen = {tuple(wanted_slots(torch.tensor(0.5), 1, ns.rng_for(seed))[0]) for seed in range(30)}
-    assert seen == {(0,), (1,)}
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), max_size=5), st.integers(0, 2**31), st.booleans())
-def test_what_is_taken_by_loops(rows, seed, tensors):
-    """Every field of a slot goes with it; a slot that is not kept is empty throughout."""
-    rng = np.random.default_rng(seed)
-    b, n, w = len(rows), 5, 4
-    good, counts = np.array([g for g, _ in rows], int), np.array([c for _, c in rows], int)
-    width = int(counts.max(initial=0))
-    drawn = ns.Negatives(
-        rng.integers(0, 99, (b, n)),
-        side=rng.integers(0, 3, (b, n)).astype(np.int8),
-        source=rng.integers(0, 2, (b, n)).astype(np.int8),
-        source_names=("one", "two"),
-        weights=rng.random((b, n)),
-        vectors=rng.random((b, n, 2)),
-        parents=rng.integers(0, 99, (b, n, 2)),
-        log_q=-rng.random((b, n)),
-    )
-    order = rng.permuted(np.tile(np.arange(n), (b, 1)), axis=1)[:, :w] if b else np.empty((0, w), int)
-    kept, scores = np.arange(w) < good[:, None], rng.random((b, n)).astype(np.float32)
-    given = (order, kept, counts, width, "pad", scores)
-    if tensors:
-        order, kept, scores = map(torch.from_numpy, (order, kept, scores))
-        given = (order, kept, counts, width, "pad", scores)
-        found = take(drawn.to("cpu"), *given)
-        assert isinstance(found.ids, torch.Tensor)
-        found, order = found.numpy(), order.numpy()
-    else:
-        found = take(drawn, *given)
-    assert found.shape == (b, width)
-    assert found.log_q is None
-    assert found.source_names == ("one", "two")
-    blank = {"ids": -1, "side": -1, "source": -1, "weights": 0, "vectors": [0, 0], "parents": [-1, -1], "scores": 0}
-    assert [getattr(found, name).dtype for name in blank][1:3] == [np.int8, np.int8]
-    missing = 0
-    for row, slot in np.ndindex(b, width):
-        there = slot < min(good[row], counts[row], w)
-        missing += slot < counts[row] and not there
-        for name, empty in blank.items():
-            source = np.asarray(scores) if name == "scores" else getattr(drawn, name)
-            expected = source[row, order[row, slot]].tolist() if there else empty
-            assert getattr(found, name)[row, slot].tolist() == expected, name
-    assert found.dropped == ({"exhausted": missing} if missing else {})
-
-
-def test_a_short_row_may_be_refused():
-    drawn = ns.Negatives(np.array([[4, 5], [6, -1]]))
-    order = np.array([[0, 1], [0, 1]])
-    with pytest.raises(NaysayError, match=r"^row 1 has 1 candidates left of the 2 asked for \(1 such row\)"):
-        take(drawn, order, drawn.ids >= 0, np.array([2, 2]), 2, "raise")
+@pytest.mark.parametrize("beyond", [(), (3,), (2, 3)])
+def test_gather_takes_slots_row_by_row(beyond):
+    values = np.random.default_rng(0).standard_normal((4, 6, *beyond))
+    order = np.random.default_rng(1).integers(0, 6, (4, 3))
+    expected = [[values[row, slot].tolist() for slot in order[row]] for row in range(4)]
+    assert gather(values, order).tolist() == expected
+    assert gather(torch.from_numpy(values), torch.from_numpy(order)).tolist() == expected
+    assert gather(values[:0], order[:0]).shape == (0, 3, *beyond)
