@@ -23,7 +23,6 @@ from naysay.arrays import to_numpy
 from naysay.errors import MissingExtraError, NaysayError
 
 _PARAMETER = re.compile(r"`(\w+)`")
-_MARK = "__naysay_public__"
 _Public = TypeVar("_Public", bound=Callable[..., Any])
 
 
@@ -49,6 +48,9 @@ def public(boundary: _Public) -> _Public:
     reporting = _reporting(boundary, boundary.__qualname__)
     setattr(reporting, _MARK, reporting)
     return cast(_Public, reporting)
+
+
+_MARK = "__naysay_public__"
 
 
 def is_public(value: object) -> bool:
