@@ -1,7 +1,7 @@
 """Matrix factorisation from end to end: which negatives, and how many, for a recommender.
 
-200 users have 20 of 1,000 items each, of which 14 are known. The other 6 are held out: recall@20 is the share of them in
-the top 20 of what is not known. They are also the false negatives that a sampler can draw. One uniform negative per
+200 users have 20 of 1,000 items each, of which 14 are known. The other 6 are held out: recall@20 is the share of them
+in the top 20 of what is not known. They are also the false negatives that a sampler can draw. One uniform negative per
 positive learns slowly; a number that rises to 16 and falls again is faster; the hardest of 16 candidates is the
 fastest, though 7 % of its negatives are false in the end.
 

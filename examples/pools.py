@@ -1,7 +1,7 @@
-"""Where negatives come from decides how many of them are false.
+"""How many negatives are false depends on the pool.
 
-A generated world in which 30 % of the true pairs are not labelled. Each pool excludes the labelled ones, exactly; the
-closer its candidates are to the anchor, the more of them are true pairs that nobody labelled.
+Generated data in which 30 % of the true pairs are not labelled. Each pool excludes the labelled pairs, exactly. The
+closer its candidates are to the anchor, the more of them are unlabelled true pairs.
 
 Prints:
     uniform           0 known, 0.6% false

@@ -1,8 +1,8 @@
-"""What log_q is for: a sum over all items from a few negatives.
+"""Estimate a sum over all items from a few negatives, with log_q.
 
 A softmax needs the sum of exp(score) over every item that is not a positive of the anchor. The mean of exp(score) / q
-over drawn negatives estimates it without bias, whatever they were drawn by, if q is exactly what they were drawn with:
-known items excluded, and the rest renormalised for each anchor. Left out, the estimate follows the popular items.
+over drawn negatives is an unbiased estimate for every distribution, if q is exact: known items are excluded, and the
+rest is normalised for each anchor. Without log_q the estimate is biased towards popular items.
 
 Prints:
     uniform            estimate / sum = 1.00

@@ -2,8 +2,8 @@
 
 A random plane of light is added to every image and hides the digit; a view of it has one more light, and noise. The
 other images of the batch are negatives, and one in ten shows the same digit: a false negative. Plain InfoNCE pushes it
-away, the debiased loss knows their share, elimination knows which they are, like a perfect detector. Accuracy is that of
-the nearest of 100 labelled images. Knowing the false negatives helps; knowing only their share changes little here.
+away, the debiased loss knows their share, elimination knows which they are, like a perfect detector. Accuracy is that
+of the nearest of 100 labelled images. Knowing the false negatives helps; knowing only their share changes little here.
 
 Prints:
     pixels 20 %

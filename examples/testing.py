@@ -1,7 +1,7 @@
-"""Prove a sampler of your own: the check names the promise that broke, or says nothing.
+"""Check your own sampler: the check names the broken promise.
 
-Three versions of one sampler. The first forgets what is known, the second brings a generator of its own, the third
-leaves both to a pool.
+Three versions of one sampler. The first returns known items, the second uses its own generator, the third leaves both
+to a pool.
 
 Prints:
     Careless: exclusion
@@ -28,7 +28,7 @@ class Careless:
 
 
 class Own:
-    """Items that are not known, by a generator that nobody handed in."""
+    """Items that are not known, by a generator of its own."""
 
     def sample(self, query: ns.Query, k: Any, *, rng: np.random.Generator) -> ns.Negatives:
         """(B, k) items."""

@@ -116,8 +116,8 @@ def interval_sums(
 
     Args:
         ends: (s + 1,) from 0.0, the easiest, to 1.0: interval i is [ends[i], ends[i + 1]).
-        begins: (g,) the first interval of each group.
-        stops: (g,) the last interval of each group, excluded.
+        begins: (g,) a group is the intervals from begins[g] to stops[g], the last not included.
+        stops: (g,) a group is the intervals from begins[g] to stops[g], the last not included.
     """
     intervals = len(ends) - 1
     sums = np.empty(intervals, np.float64)

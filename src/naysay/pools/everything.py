@@ -101,8 +101,8 @@ class Everything:
         if self._tables is not None:
             chance = np.empty(ids.shape)
             tables = self._tables.arrays
-            settings = (key, uniform.TRIES, not self.distinct, anchors, counts)
-            in_rows(weighted.draw, len(ids), 4 * steps, *settings, *rows, *tables, ids, chance)
+            inputs = (key, uniform.TRIES, not self.distinct, anchors, counts)
+            in_rows(weighted.draw, len(ids), 4 * steps, *inputs, *rows, *tables, ids, chance)
             return logs(chance) if with_log_q else None
         settings = (key, uniform.TRIES, anchors, counts)
         if self.distinct:

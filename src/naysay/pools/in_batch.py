@@ -18,6 +18,8 @@ from naysay.rng import key_from
 from naysay.types import Negatives, Query, check_query, positive_ids
 
 Ids = NDArray[np.int64]
+# The rows (anchors (B,), positives (B,)) and the entries (items (M,), owners (M,)).
+Batch = tuple[Ids, Ids, Ids, Ids]
 # Why a row may not use an entry (item, owner), in the order of the compiled loops; the first that holds is counted.
 REASONS = ("same item", "same anchor", "known")
 _NOTHING_KNOWN = (frozen(np.zeros(1, np.int64)), frozen(np.empty(0, np.int32)), frozen(np.empty(0, np.uint8)))
@@ -65,7 +67,7 @@ class InBatch:
     def eligible(self, query: Query) -> NDArray[np.bool_]:
         """(B, B): whether row i may use the item of row j. The diagonal is False."""
         batch = self._batch(query)
-        ids, _ = usable(*batch, known_rows(self.positives))
+        ids, _ = usable(batch, known_rows(self.positives))
         return np.asarray(ids >= 0)
 
     def draw(self, query: Query, n: Any = None, *, rng: np.random.Generator) -> Negatives:
@@ -78,15 +80,15 @@ class InBatch:
         batch, known = self._batch(query), known_rows(self.positives)
         if n is None:
             check_generator(rng)
-            ids, dropped = usable(*batch, known)
+            ids, dropped = usable(batch, known)
             dropped[REASONS[0]] -= len(ids)  # the diagonal
             return Negatives(ids, dropped=dropped)
         counts, width = slot_counts(n, len(query))
-        ids, _ = drawn(key_from(rng), counts, width, *batch, known, distinct=self.distinct)
+        ids, _ = drawn(key_from(rng), counts, width, batch, known, distinct=self.distinct)
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts))
 
-    def _batch(self, query: Query) -> tuple[Ids, Ids, Ids, Ids]:
-        """Rows (anchor, positive) and entries (item, owner), which are the same here."""
+    def _batch(self, query: Query) -> Batch:
+        """The rows of the query, which are the entries, too."""
         check_query(query)
         positive_ids(query)  # raises if there are none
         anchors, items = anchors_and_positives(query, self.positives)
@@ -116,32 +118,21 @@ def anchors_and_positives(query: Query, positives: Positives | None) -> tuple[Id
     return anchors, items
 
 
-def usable(
-    anchors: Ids, positives: Ids, items: Ids, owners: Ids, known: tuple[NDArray[Any], ...]
-) -> tuple[Ids, dict[str, int]]:
-    """(B, M): items[j] where row i may use entry j, else -1; and how many it may not use, by reason."""
-    ids = np.empty((len(anchors), len(items)), np.int64)
-    excluded = np.empty((len(anchors), len(REASONS)), np.int64)
-    given = [frozen(np.ascontiguousarray(array)) for array in (anchors, positives, items, owners)]
+def usable(batch: Batch, known: tuple[NDArray[Any], ...]) -> tuple[Ids, dict[str, int]]:
+    """(B, M): items[j] if row i may use entry j, else -1; and how many it may not use, by reason."""
+    ids = np.empty((len(batch[0]), len(batch[2])), np.int64)
+    excluded = np.empty((len(ids), len(REASONS)), np.int64)
+    given = [frozen(np.ascontiguousarray(array)) for array in batch]
     in_rows(all_entries, len(ids), 2 * ids.size, *given, *known, ids, excluded)
     return ids, dict(zip(REASONS, excluded.sum(axis=0).tolist(), strict=True))
 
 
 def drawn(
-    key: np.uint64,
-    counts: Ids,
-    width: int,
-    anchors: Ids,
-    positives: Ids,
-    items: Ids,
-    owners: Ids,
-    known: tuple[NDArray[Any], ...],
-    *,
-    distinct: bool,
+    key: np.uint64, counts: Ids, width: int, batch: Batch, known: tuple[NDArray[Any], ...], *, distinct: bool
 ) -> tuple[Ids, Ids]:
     """(B, width) items of entries that each row may use, and the places of the entries; -1 where none is left."""
-    ids = np.empty((len(anchors), width), np.int64)
+    ids = np.empty((len(counts), width), np.int64)
     places = np.empty_like(ids)
-    given = [frozen(np.ascontiguousarray(array)) for array in (counts, anchors, positives, items, owners)]
+    given = [frozen(np.ascontiguousarray(array)) for array in (counts, *batch)]
     in_rows(draw_entries, len(ids), 4 * ids.size, key, TRIES, not distinct, *given, *known, ids, places)
     return ids, places

@@ -163,14 +163,13 @@ class Memory:
         known = known_rows(self.positives)
         if n is None:
             check_generator(rng)
-            ids, dropped = usable(anchors, wanted, self.ids, self.owners, known)
+            ids, dropped = usable((anchors, wanted, self.ids, self.owners), known)
             columns = self.vectors
             shared = None if columns is None else np.broadcast_to(columns, (len(ids), *columns.shape))
             return Negatives(ids, vectors=shared, dropped=dropped)
         counts, width = slot_counts(n, len(anchors))
-        entries = (self._ids[: self._count], self._owners[: self._count])
-        key = key_from(rng)
-        ids, places = drawn(key, counts, width, anchors, wanted, *entries, known, distinct=self.distinct)
+        batch = (anchors, wanted, self._ids[: self._count], self._owners[: self._count])
+        ids, places = drawn(key_from(rng), counts, width, batch, known, distinct=self.distinct)
         dropped = shortfall(self.on_short, ids, counts)
         vectors = None
         if self._vectors is not None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from naysay.checks import check_whole, public, raise_invalid
 from naysay.testing import _draws as draws
 from naysay.testing._frequencies import log_q
-from naysay.testing._trials import Known, MakeQuery, Trial, batches
+from naysay.testing._trials import Batches, Known, MakeQuery, Trial, batches
 from naysay.testing.promises import Promises, check_promises
 from naysay.types import Negatives, Pool
 
@@ -85,19 +85,29 @@ def check_pool(
     """
     if not isinstance(pool, Pool):
         raise_invalid("pool", "an object with draw(query, n, *, rng)", f"a {type(pool).__name__}")
-    trial = trial_of("pool", pool, pool.draw, positives, anchors, query, ("n", n), seed, widest=_WIDEST)
+    made = batches_for(pool, positives, anchors, query, seed)
+    trial = trial_of("pool", pool, pool.draw, made, ("n", n), widest=_WIDEST)
     run(f"{type(pool).__name__}.draw", PROMISES, trial, without)
+
+
+def batches_for(
+    part: Any, positives: Known | None, anchors: ArrayLike | None, query: MakeQuery | None, seed: int
+) -> Batches:
+    """The queries for a part; its own `positives` are used if none are given."""
+    known = getattr(part, "positives", None) if positives is None else positives
+    if known is not None and not isinstance(known, Known):
+        if positives is not None:
+            raise_invalid("positives", "Positives or Triples", f"a {type(known).__name__}")
+        known = None
+    return batches(known, anchors, query, seed)
 
 
 def trial_of(
     name: str,
     part: Any,
     call: Callable[..., Negatives],
-    positives: Known | None,
-    anchors: ArrayLike | None,
-    query: MakeQuery | None,
+    made: Batches,
     slots: tuple[str, int],
-    seed: int,
     *,
     widest: int,
 ) -> Trial:
@@ -105,15 +115,9 @@ def trial_of(
     wanted = check_whole(*slots, 1)
     if getattr(part, "on_short", "pad") == "raise":
         raise_invalid(name, "made with on_short='pad'", "on_short='raise'")
-    known = getattr(part, "positives", None) if positives is None else positives
-    if known is not None and not isinstance(known, Known):
-        if positives is not None:
-            raise_invalid("positives", "Positives or Triples", f"a {type(known).__name__}")
-        known = None
-    made = batches(known, anchors, query, seed)
     more = (made.n_candidates or 0) + 3
     max_slots = more if wanted < more <= widest else wanted
-    return Trial(part, call, made, wanted, max_slots, seed, draws.saved_state(part))
+    return Trial(part, call, made, wanted, max_slots, made.seed, draws.saved_state(part))
 
 
 def run(label: str, promises: Promises[Trial], trial: Trial, without: Collection[str]) -> None:

@@ -119,5 +119,6 @@ def check_sampler(
     """
     if not isinstance(sampler, Sampler):
         raise_invalid("sampler", "an object with sample(query, k, *, rng)", f"a {type(sampler).__name__}")
-    trial = pools.trial_of("sampler", sampler, sampler.sample, positives, anchors, query, ("k", k), seed, widest=0)
+    made = pools.batches_for(sampler, positives, anchors, query, seed)
+    trial = pools.trial_of("sampler", sampler, sampler.sample, made, ("k", k), widest=0)
     pools.run(f"{type(sampler).__name__}.sample", PROMISES, trial, without)
