@@ -153,10 +153,10 @@ def deepened(
         highest = _highest(found, detector, query)[short]
         known_highest = np.flatnonzero(~np.isnan(highest) & (low is None or highest >= np.float32(low)))
         for some in _parts(known_highest, at_once // depths[0]):
-            rows, asked = short[some], query_rows(query, short[some])
+            rows, given_query = short[some], query_rows(query, short[some])
             left_out = rows_of(known, rows)
             after, above = below(queries.take(rows), width, highest[some], left_out)
-            clean = (ask(Candidates.of(after), detector, asked) < LINE).all(axis=1)
+            clean = (ask(Candidates.of(after), detector, given_query) < LINE).all(axis=1)
             ends = _ends(after, above, known.n_items - left_out.count(), wanted[rows], low, depths)
             done = clean & (above <= ends - width)
             ids[rows[done]], scores[rows[done]] = after.ids[done], after.scores[done]
@@ -166,10 +166,10 @@ def deepened(
     for depth in depths:
         waiting, left = np.concatenate([left, short[begins == depth]]), short[:0]
         for rows in _parts(waiting, at_once // depth):
-            deep, asked = search(queries.take(rows), depth, rows_of(known, rows)), query_rows(query, rows)
+            deep, given_query = search(queries.take(rows), depth, rows_of(known, rows)), query_rows(query, rows)
             candidates = Candidates.of(deep)
-            passed = np.count_nonzero(ask(candidates, detector, asked) >= LINE, axis=1)
-            left = np.concatenate([left, rows[_short(candidates, detector, asked, wanted[rows], low)]])
+            passed = np.count_nonzero(ask(candidates, detector, given_query) >= LINE, axis=1)
+            left = np.concatenate([left, rows[_short(candidates, detector, given_query, wanted[rows], low)]])
             places = np.minimum(passed, depth - width)[:, None] + np.arange(width)
             ids[rows], scores[rows] = (np.take_along_axis(part, places, 1) for part in (deep.ids, deep.scores))
             skipped[rows] = places[:, 0]

@@ -55,8 +55,8 @@ def judge(candidates: Candidates, detector: Any, *, threshold: float = LINE, que
     check_candidates(candidates)
     several = combined(detector)
     check_number("threshold", threshold, at_least=0, at_most=1)
-    asked, kept = _question(candidates, query), candidates.kept
-    found = several.judge(asked, candidates.negatives())
+    kept = candidates.kept
+    found = several.judge(_query_of(candidates, query), candidates.negatives())
     sides = on_its_side(found.suspicion, found.suspicion >= LINE)  # in 32 bits, too
     candidates = replace(candidates, suspicion=np.where(kept, sides, candidates.suspicion).astype(np.float32))
     flagged = found.suspicion >= threshold
@@ -92,7 +92,7 @@ def was_suspicious(candidates: Candidates) -> NDArray[np.bool_]:
 
 def ask(candidates: Candidates, detector: Any, query: Query | None) -> NDArray[np.float64]:
     """(n, m) the suspicion of the candidates that are left; 0 elsewhere. Nothing is dropped."""
-    return combined(detector).judge(_question(candidates, query), candidates.negatives()).suspicion
+    return combined(detector).judge(_query_of(candidates, query), candidates.negatives()).suspicion
 
 
 def check_detector(parameter: str, detector: Any) -> None:
@@ -138,9 +138,9 @@ def score_thresholds(detector: Any, query: Query) -> NDArray[np.float64]:
     return np.broadcast_to(np.asarray(to_numpy(found), np.float64), len(query)).copy()
 
 
-def _question(candidates: Candidates, query: Query | None) -> Query:
-    asked = Query(np.arange(len(candidates))) if query is None else query
-    if not isinstance(asked, Query):
-        raise_invalid("query", "a Query, or None", type(asked).__name__)
-    check_lengths(query=len(asked), candidates=len(candidates))
-    return asked
+def _query_of(candidates: Candidates, query: Query | None) -> Query:
+    given = Query(np.arange(len(candidates))) if query is None else query
+    if not isinstance(given, Query):
+        raise_invalid("query", "a Query, or None", type(given).__name__)
+    check_lengths(query=len(given), candidates=len(candidates))
+    return given
