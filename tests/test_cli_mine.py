@@ -157,3 +157,22 @@ def test_nothing_is_written_over_what_is_read(folder):
         assert sentence in done.stderr
         assert not (folder / "a.parquet").exists()
     assert (folder / "docs.parquet").read_bytes() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
+def test_progress_on_a_terminal(folder):
+    ours, theirs = os.openpty()
+    command = [*COMMAND, *FILES, "-k", "4", "-o", "shown.jsonl"]
+    environment = os.environ | SERIAL | {"TERM": "xterm"}
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 1 << 16):
+                shown += part
+        except OSError:  # how Linux says that the other end is closed
+            pass
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"reading" in shown
+    assert b"writing" in shown

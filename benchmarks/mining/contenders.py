@@ -87,7 +87,7 @@ def window_by_ours(data: World) -> NDArray[np.int64]:
         data.positives,
         TAKEN,
         judge=None,
-        ranks=(WINDOW[0] + 1, WINDOW[1]),
+        rank_range=(WINDOW[0] + 1, WINDOW[1]),
         select="random",
     )
     return found.ids

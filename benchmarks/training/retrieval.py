@@ -112,7 +112,7 @@ ARMS: dict[str, Choose] = {
     "random": _random,
     "nearest, no judge": lambda data, kept, seed: _mined(data, kept, seed, None),
     "ranks 11 to 210, by chance": lambda data, kept, seed: _mined(
-        data, kept, seed, None, ranks=(11, 210), select="random"
+        data, kept, seed, None, rank_range=(11, 210), select="random"
     ),
     BASE: lambda data, kept, seed: _mined(data, kept, seed, _share, depth=10 * K),
     "calibrated, alpha 0.05 (auto)": lambda data, kept, seed: _mined(data, kept, seed, "auto"),

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from naysay.cli import _mine_command, _parameters
+from naysay.detectors import Absolute
 from naysay.errors import NaysayError
+from naysay.jobs.command import mine_files
 from naysay.jobs.options import JobOptions, read_count, read_size, recorded
 from naysay.mining.options import MiningOptions, command_fields, flag_of, option_names
 
@@ -83,3 +85,14 @@ def test_every_option_has_an_argument_in_the_docstring():
     for declaration in (JobOptions, MiningOptions):
         documented = inspect.getdoc(declaration)
         assert [one.name for one in fields(declaration) if f"\n    {one.name}: " not in documented] == []
+
+
+def test_mine_files_takes_the_options_of_the_command():
+    with pytest.raises(
+        TypeError, match=r"^mine_files\(\) got an unexpected keyword argument 'max_kk'\. Did you mean 'max_k'"
+    ):
+        mine_files("p.csv", output="o.jsonl", max_kk=3)
+    with pytest.raises(NaysayError, match=r"^mine: `--judge` must be text, such as 'margin:0\.05', got Absolute"):
+        mine_files(**FILES, judge=Absolute(0.5))
+    with pytest.raises(NaysayError, match=r"^mine: `-k` must be a whole number, or auto, got 'few'\.$"):
+        mine_files(**FILES, k="few")

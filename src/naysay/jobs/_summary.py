@@ -21,7 +21,7 @@ from naysay.text import percent
 
 MIN_POSITIVES = 20  # to estimate a false-negative rate
 _HIGH_RATE = 0.05  # a false-negative rate to look into before training
-_UNSURE = 0.25  # an upper limit of the rate that says too little
+_UNSURE = 0.25  # an upper limit of the rate above which more labels are needed to know
 Floats = NDArray[np.float32]
 
 

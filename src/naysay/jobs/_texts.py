@@ -156,14 +156,14 @@ def _first_repeat(path: Path, passes: int, turn: int, last: int | None) -> tuple
 
 
 def _repeat(parts: list[tuple[Keys, Ids]]) -> tuple[int, int] | None:
-    """The same of keys in memory, and the ascending rows that they stand in."""
+    """The same of keys in memory, and their rows, ascending."""
     keys, rows = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: equal keys stay in the order of their rows
     ordered = keys[order]
     late = 1 + np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
     if not len(late):
         return None
-    place = late[np.argmin(order[late])]  # no repeat is earlier, so what stands before it is where its key stood first
+    place = late[np.argmin(order[late])]  # the earliest repeat; the entry before it is the first row of its key
     return int(rows[order[place - 1]]), int(rows[order[place]])
 
 
@@ -173,7 +173,7 @@ class Distinct:
     """Which strings of a list are the same.
 
     Args:
-        first: (m,) where each distinct one stands first, ascending: they are numbered in this order.
+        first: (m,) the first row of each distinct one, ascending: they are numbered in this order.
         which: (n,) the number of each.
         keys: (m, 2).
     """

@@ -148,8 +148,8 @@ def finish(candidates: Candidates, detector: Any, task: Task, rows: Rows) -> tup
     if detector is None or filled.ids.shape[1] == width:
         return filled, counts
     new = np.arange(filled.ids.shape[1]) >= width
-    asked = judge(replace(filled, ids=np.where(new, filled.ids, -1)), detector, query=rows.query)
-    return replace(filled, why=asked.why, suspicion=asked.suspicion, reasons=asked.reasons), counts
+    judged = judge(replace(filled, ids=np.where(new, filled.ids, -1)), detector, query=rows.query)
+    return replace(filled, why=judged.why, suspicion=judged.suspicion, reasons=judged.reasons), counts
 
 
 def _vectors_of(task: Task, ids: Ids) -> NDArray[Any]:

@@ -108,7 +108,7 @@ def report_mined(
     if len(rows) < n:
         notes += (f"Distributions, difficulty and examples are of {len(rows):,} random anchors.",)
     random_scores = None if background is None else np.asarray(getattr(background, "scores", background), np.float64)
-    charts, told = charts_of(mined, part, positives, random_scores, run)
+    charts, chart_notes = charts_of(mined, part, positives, random_scores, run)
     given = {str(name): str(value) for name, value in (numbers or {}).items()}
     own = _numbers(mined, rate, total, given)
     if total > n:
@@ -122,7 +122,7 @@ def report_mined(
         charts=charts,
         examples=examples_of(mined, part, rows, queries, corpus, rng_for(seed, 2)),
         provenance=_provenance(mined) | dict(provenance or {}),
-        notes=(*mined.notes, *notes, *told),
+        notes=(*mined.notes, *notes, *chart_notes),
     )
     return write_report(path, contents)
 
@@ -180,7 +180,7 @@ def _sample(
         rng=rng,
         share=np.nan if all_of is None else all_of.estimate,
         of_anchors=total,
-        command=command if total == len(mined.ids) else "",  # a part of a job cannot be judged anew
+        command=command if total == len(mined.ids) else "",  # a part of a job cannot be judged again
     )
     if sample is None:
         notes += ("The threshold cannot be moved in this page: there are no candidates that it decides about.",)

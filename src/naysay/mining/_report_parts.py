@@ -57,16 +57,16 @@ def thresholds_of(mined: MinedArrays, part: Candidates, background: Floats | Non
         of = f"Of {len(scores):,} random pairs."
     if len(scores) < 2 or np.ptp(scores) == 0:
         return ()
-    asked: dict[str, Any] = {"false_share": _FALSE, "hard_share": _HARD}
-    chosen = choose_thresholds(scores, **asked)
+    shares: dict[str, Any] = {"false_share": _FALSE, "hard_share": _HARD}
+    chosen = choose_thresholds(scores, **shares)
     if not np.isfinite([chosen.low, chosen.high]).all():
         return ()
     high = np.unique([chosen.high, *np.quantile(scores, np.clip(1 - _FALSE * _AROUND, 0, 1))])
     low = np.unique([chosen.low, *np.quantile(scores, np.clip(1 - _FALSE - _HARD * _AROUND, 0, 1))])
     grid = low, high
-    both = choose_thresholds(scores, **asked, grid=grid, start_low=0.0 if mined.metric == "cosine" else chosen.low)
-    shares = f"Thresholds by shares: {_FALSE:.1%} of the pairs false, {_HARD:.0%} hard."
-    return threshold_tables(both, caption=f"{of} {shares}")
+    both = choose_thresholds(scores, **shares, grid=grid, start_low=0.0 if mined.metric == "cosine" else chosen.low)
+    rule = f"Thresholds by shares: {_FALSE:.1%} of the pairs false, {_HARD:.0%} hard."
+    return threshold_tables(both, caption=f"{of} {rule}")
 
 
 def charts_of(

@@ -112,9 +112,9 @@ def _least_suspicious(candidates: Candidates, missing: NDArray[np.int64]) -> Mas
     first = np.zeros(mask.shape, np.bool_)
     places = np.broadcast_to(np.arange(mask.shape[1]), mask.shape)
     np.put_along_axis(first, order, places < missing[rows, None], axis=1)
-    found = np.zeros(candidates.ids.shape, np.bool_)
-    found[rows] = first & mask
-    return found
+    chosen = np.zeros(candidates.ids.shape, np.bool_)
+    chosen[rows] = first & mask
+    return chosen
 
 
 def _with_random(candidates: Candidates, missing: NDArray[np.int64], needed: dict[str, Any], first: int) -> Candidates:
@@ -129,9 +129,9 @@ def _with_random(candidates: Candidates, missing: NDArray[np.int64], needed: dic
     barred = rows_of(known, rows).union(listed)
     free = known.n_items - barred.count(relation="any")
     ranks = distinct(key_from(needed["rng"]), rows + first, missing[rows], free)
-    asked, taken = np.nonzero(ranks >= 0)
+    drawn, taken = np.nonzero(ranks >= 0)
     new = np.full((len(candidates), ranks.shape[1]), -1, np.int64)
-    new[rows[asked], taken] = barred.nth_negative(asked, ranks[asked, taken])
+    new[rows[drawn], taken] = barred.nth_negative(drawn, ranks[drawn, taken])
     scores = np.full(new.shape, -np.inf, np.float32)
     filled = new >= 0
     anchors = np.nonzero(filled)[0]

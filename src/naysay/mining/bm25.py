@@ -89,8 +89,8 @@ def bm25(
     starts, documents = frozen(made["indptr"].astype(np.int64)), frozen(made["indices"].astype(np.int32))
     weights = frozen(made["data"].astype(np.float32))
     for start in range(0, len(queries), _BLOCK):
-        asked = _split(split, "query_texts", queries[start : start + _BLOCK])
-        codes = [[vocabulary[word] for word in row if word in vocabulary] for row in asked]
+        query_words = _split(split, "query_texts", queries[start : start + _BLOCK])
+        codes = [[vocabulary[word] for word in row if word in vocabulary] for row in query_words]
         counts = np.fromiter(map(len, codes), np.int64, len(codes))
         flat = np.fromiter(chain.from_iterable(codes), np.int64, int(counts.sum()))
         steps = int(np.diff(starts)[flat].sum()) + len(codes)

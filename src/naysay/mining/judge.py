@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_lengths, check_number, public, raise_invalid, shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side
+from naysay.detectors._slots import LINE
+from naysay.detectors._threshold import on_its_side
+from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.combined import Combined
 from naysay.detectors.rank_window import RankWindow
 from naysay.mining.candidates import Candidates, check_candidates
@@ -21,9 +23,7 @@ SUSPICIOUS = "suspicious"
 
 
 @public
-def judge(
-    candidates: Candidates, detector: Any, *, threshold: float = SUSPICION_THRESHOLD, query: Query | None = None
-) -> Candidates:
+def judge(candidates: Candidates, detector: Any, *, threshold: float = LINE, query: Query | None = None) -> Candidates:
     """Ask a detector about the candidates that are left, keep its suspicion, and drop those that it suspects.
 
     Dropped candidates are counted as "suspicious"; with several detectors as "suspicious: NAME", the one with the
@@ -55,9 +55,9 @@ def judge(
     check_candidates(candidates)
     several = combined(detector)
     check_number("threshold", threshold, at_least=0, at_most=1)
-    asked, kept = _question(candidates, query), candidates.kept
-    found = several.judge(asked, candidates.negatives())
-    sides = on_its_side(found.suspicion, found.suspicion >= SUSPICION_THRESHOLD)  # in 32 bits, too
+    kept = candidates.kept
+    found = several.judge(_query_of(candidates, query), candidates.negatives())
+    sides = on_its_side(found.suspicion, found.suspicion >= LINE)  # in 32 bits, too
     candidates = replace(candidates, suspicion=np.where(kept, sides, candidates.suspicion).astype(np.float32))
     flagged = found.suspicion >= threshold
     if not isinstance(detector, Mapping | Combined):
@@ -92,7 +92,7 @@ def was_suspicious(candidates: Candidates) -> NDArray[np.bool_]:
 
 def ask(candidates: Candidates, detector: Any, query: Query | None) -> NDArray[np.float64]:
     """(n, m) the suspicion of the candidates that are left; 0 elsewhere. Nothing is dropped."""
-    return combined(detector).judge(_question(candidates, query), candidates.negatives()).suspicion
+    return combined(detector).judge(_query_of(candidates, query), candidates.negatives()).suspicion
 
 
 def check_detector(parameter: str, detector: Any) -> None:
@@ -130,7 +130,7 @@ def score_thresholds(detector: Any, query: Query) -> NDArray[np.float64]:
         parts = list(detector.values() if isinstance(detector, Mapping) else detector.detectors.values())
         return score_thresholds(parts[0], query) if len(parts) == 1 else none
     if hasattr(detector, "threshold"):
-        found = detector.threshold(query)
+        found = detector.threshold(query.ids() if isinstance(detector, Calibrated) else query)
     elif hasattr(detector, "high"):
         found = detector.high
     else:
@@ -138,9 +138,9 @@ def score_thresholds(detector: Any, query: Query) -> NDArray[np.float64]:
     return np.broadcast_to(np.asarray(to_numpy(found), np.float64), len(query)).copy()
 
 
-def _question(candidates: Candidates, query: Query | None) -> Query:
-    asked = Query(np.arange(len(candidates))) if query is None else query
-    if not isinstance(asked, Query):
-        raise_invalid("query", "a Query, or None", type(asked).__name__)
-    check_lengths(query=len(asked), candidates=len(candidates))
-    return asked
+def _query_of(candidates: Candidates, query: Query | None) -> Query:
+    given = Query(np.arange(len(candidates))) if query is None else query
+    if not isinstance(given, Query):
+        raise_invalid("query", "a Query, or None", type(given).__name__)
+    check_lengths(query=len(given), candidates=len(candidates))
+    return given

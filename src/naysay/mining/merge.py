@@ -26,7 +26,7 @@ class Merged:
     Args:
         ids: (n, depth) int64; -1 empty, at the end of a row.
         scores: (n, depth) float32; -inf where empty. "rrf": the fused score; "best": the highest; "quota": that of
-            the source whose place it takes, so that scores of different sources stand side by side.
+            the source whose place it takes, so scores are of different kinds.
         source: (n, depth) int8: which of `source_names` found it; -1 where empty. "rrf": where it ranks highest;
             "best": where it scores highest; "quota": whose place it takes. The first source, if several are equal.
         ranks: (n, depth, sources) int32 from 1: its rank in every source, 0 where that one did not find it.
@@ -58,7 +58,7 @@ def merge(
     """Merge what several sources found for the same anchors.
 
     Rows of "rrf" and "best" are in the canonical order: score (as float32) descending, id ascending. Rows of "quota"
-    stand source by source. Cormack, Clarke & Büttcher (SIGIR 2009). A sort of each row; no loop over anchors.
+    are in the order of sources. Cormack, Clarke & Büttcher (SIGIR 2009). A sort of each row; no loop over anchors.
 
     Args:
         sources: {name: Found}, at most 127; a candidate that several found comes back once.

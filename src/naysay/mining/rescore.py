@@ -72,10 +72,10 @@ def rescore(
     anchors = np.concatenate([whose, rows])
     ids = np.concatenate([which, candidates.ids[rows, slots]])
     answers = answers_of(score_pairs, anchors, ids, batch)
-    scores, asked = candidates.scores.copy(), np.zeros(kept.shape, np.bool_)
-    scores[rows, slots], asked[rows, slots] = answers[len(whose) :], True
+    scores, rescored = candidates.scores.copy(), np.zeros(kept.shape, np.bool_)
+    scores[rows, slots], rescored[rows, slots] = answers[len(whose) :], True
     lowest = lowest_of(whose, answers[: len(whose)], len(candidates))
-    return replace(candidates, scores=scores, positive_scores=lowest).drop(~asked, "not rescored")
+    return replace(candidates, scores=scores, positive_scores=lowest).drop(~rescored, "not rescored")
 
 
 def check_score_pairs(parameter: str, score_pairs: Any) -> None:
