@@ -148,7 +148,10 @@ def test_an_invalid_option_is_one_sentence(folder, arguments, message):
 def test_nothing_is_written_over_what_is_read(folder):
     before = (folder / "docs.parquet").read_bytes()
     for arguments, sentence in (
-        (["-o", "docs.parquet"], "naysay: mine: `--output` must be another file than --corpus, got 'docs.parquet'.\n"),
+        (
+            ["-o", "docs.parquet"],
+            "naysay: mine: `--output` must be another file than `--corpus`, got 'docs.parquet'.\n",
+        ),
         (["-o", "a.parquet", "--report", "docs.parquet"], "naysay: mine: `--report` must be a file that ends in .html"),
         (["-o", "a.parquet", "--report", "a.txt"], "naysay: mine: `--report` must be a file that ends in .html"),
     ):

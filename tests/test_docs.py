@@ -21,7 +21,7 @@ FOLDERS = {  # and the page of each
     "report": "report",
     "testing": "testing",
     "auditing": "audit",
-    "encode": "formats",
+    "encode": "search",
     "detectors": "detectors",
 }
 FENCE = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)

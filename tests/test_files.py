@@ -37,8 +37,8 @@ def test_files_that_are_written_are_apart(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     files.check_apart({"out": one, "report": None}, {"in": other, "more": None})
     message = message_of(files.check_apart, {"out": one}, {"in": tmp_path / "." / "one"})
-    assert message == f"`out` must be another file than in, got {str(one)!r}."
-    assert "another file than out" in message_of(files.check_apart, {"out": one, "report": one}, {})
+    assert message == f"`out` must be another file than `in`, got {str(one)!r}."
+    assert "another file than `out`" in message_of(files.check_apart, {"out": one, "report": one}, {})
 
 
 def test_a_stream_that_fails_leaves_the_file_as_it_was(tmp_path):

@@ -76,7 +76,7 @@ def detectors(evaluated: Evaluated, rng: np.random.Generator) -> dict[str, Detec
         made[f"calibrated in each relation, {alpha:g}"] = d.Bands(thresholds, thresholds)
     bands = d.choose_thresholds(evaluated.background.ravel())
     made["bands, 0.1 %"] = d.Bands(bands.low, bands.high)
-    kinds = d.Mixture("normal", rounds=100)
+    kinds = d.Mixture("normal", iterations=100)
     kinds.update(evaluated.background[evaluated.background != 0])  # 0: the solved model has nothing to say of that tail
     made["mixture, 0.5"] = kinds
     threshold = best_threshold(scores, evaluated.scores["valid_negatives"])

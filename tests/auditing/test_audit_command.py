@@ -134,9 +134,9 @@ def test_a_gate_needs_an_estimate(files):
 def test_nothing_is_written_over_what_is_read(files, tmp_path):
     before = (files / "train.parquet").read_bytes()
     message = refusal(printed, files / "train.parquet", json=files / "train.parquet")
-    assert message.startswith("audit: `--json` must be another file than negatives, got ")
+    assert message.startswith("audit: `--json` must be another file than `negatives`, got ")
     same = {"json": tmp_path / "a.html", "report": tmp_path / "a.html"}
-    assert "`--report` must be another file than --json" in refusal(printed, files / "train.parquet", **same)
+    assert "`--report` must be another file than `--json`" in refusal(printed, files / "train.parquet", **same)
     message = refusal(printed, files / "train.parquet", report=tmp_path / "a.pdf")
     assert message.startswith("audit: `--report` must be a file that ends in .html, got ")
     assert (files / "train.parquet").read_bytes() == before

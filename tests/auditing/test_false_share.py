@@ -22,7 +22,7 @@ def audited(world, ids, seed=0):
     base = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 1, judge=None)
     found = training_set(base, None)
     found = type(found)(**{name: getattr(found, name) for name in found.__slots__} | {"ids": ids})
-    queries, corpus = (open_vectors("b", side) for side in (world.anchor_vectors, world.item_vectors))
+    queries, corpus = (open_vectors(side) for side in (world.anchor_vectors, world.item_vectors))
     scores = scores_by_vectors(found, queries, corpus, "cosine", ns.rng_for(seed))
     return scores, sample_corpus(queries, corpus, world.known, scores, "cosine", ns.rng_for(seed, 1))
 
@@ -154,7 +154,7 @@ WORLD = ns.planted_world(40, 60, per_anchor=6, known_share=0.5)
 
 
 def sample_of(world, scores, metric="cosine", seed=0):
-    queries, corpus = (open_vectors("b", side) for side in (world.anchor_vectors, world.item_vectors))
+    queries, corpus = (open_vectors(side) for side in (world.anchor_vectors, world.item_vectors))
     return sample_corpus(queries, corpus, world.known, scores, metric, ns.rng_for(seed))
 
 

@@ -11,7 +11,7 @@ VECTORS = np.arange(8.0).reshape(4, 2) + 1
 
 
 def test_vectors_come_in_the_order_of_the_set():
-    vectors = open_vectors("b", VECTORS)
+    vectors = open_vectors(VECTORS)
     rows = rows_of("corpus", 2, ["c", "a"], ["a", "b", "c", "d"], vectors)
     assert rows.tolist() == [2, 0]
     ordered = in_order(vectors, rows)
@@ -41,7 +41,7 @@ def test_vectors_come_in_the_order_of_the_set():
 )
 def test_names_that_do_not_fit(size, names, given, message):
     with pytest.raises(ns.NaysayError) as caught:
-        rows_of("corpus", size, names, given, open_vectors("b", VECTORS))
+        rows_of("corpus", size, names, given, open_vectors(VECTORS))
     assert str(caught.value).startswith(f"{message}")
 
 

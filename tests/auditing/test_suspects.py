@@ -63,7 +63,7 @@ def test_near_vectors_agree_with_plain_loops(seed):
     queries = rng.normal(size=(12, 5))
     pairs = [(row, row) for row in range(12)] + [(row, row + 1) for row in range(0, 12, 2)]
     found = a_set([[row + 20, (row + 1) % 20 + 20, 39] for row in range(12)], sorted(pairs), n_items=40)
-    sides = [open_vectors("b", side) for side in (queries, corpus)]
+    sides = [open_vectors(side) for side in (queries, corpus)]
     scores = scores_by_vectors(found, *sides, "cosine", ns.rng_for(0))
     before = np.zeros(found.ids.shape, np.int8)
     before[0, 0] = 1

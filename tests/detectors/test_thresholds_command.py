@@ -277,8 +277,8 @@ def test_refusals_come_before_anything_is_printed_or_written(file, tmp_path):
         ({"high_grid": "0.1"}, "thresholds: `--low-grid` must be given together with --high-grid, got nothing."),
         ({"false_share": 2}, "thresholds: `--false-share` must be a number at least 0 and at most 1, got 2."),
         ({"json": tmp_path}, f"thresholds: `--json` must be a file, got the folder {str(tmp_path)!r}."),
-        ({"json": file}, f"thresholds: `--json` must be another file than scores, got {str(file)!r}."),
-        ({"plot": both, "json": both}, f"thresholds: `--json` must be another file than --plot, got {str(both)!r}."),
+        ({"json": file}, f"thresholds: `--json` must be another file than `scores`, got {str(file)!r}."),
+        ({"plot": both, "json": both}, f"thresholds: `--json` must be another file than `--plot`, got {str(both)!r}."),
     ):
         assert refusal(thresholds, file, **options, console=console) == sentence
     assert "`--plot` must be a file that ends in .svg or .png" in refusal(thresholds, file, plot=tmp_path / "a.html")
@@ -307,7 +307,7 @@ def test_a_pipe_or_a_device_is_not_replaced(file, tmp_path):
 def test_scores_are_not_overwritten_by_another_name(file, tmp_path):
     (tmp_path / "link.json").symlink_to(file)
     for name in (tmp_path / "link.json", tmp_path / ".." / tmp_path.name / "scores.npy"):
-        assert "`--json` must be another file than scores" in refusal(thresholds, file, json=name)
+        assert "`--json` must be another file than `scores`" in refusal(thresholds, file, json=name)
     assert np.array_equal(np.load(file), SCORES)
 
 

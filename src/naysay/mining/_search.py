@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
-from naysay.detectors._slots import LINE, query_rows
-from naysay.kernels.threads import threads as usual_threads
+from naysay.detectors._slots import SUSPICION_THRESHOLD, query_rows
 from naysay.mining._known import rows_of
 from naysay.mining._task import Rows, Task
 from naysay.mining._threshold import Threshold
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import ask, score_thresholds
 from naysay.positives import Positives
-from naysay.search._bounds import fits_float32, largest_score
-from naysay.search._survey import survey
-from naysay.search._workers import Workers
-from naysay.search.exact import METRICS, search, search_below
+from naysay.search._pair_scores import METRICS
+from naysay.search._resources import thread_count
+from naysay.search._survey import survey_both
+from naysay.search.exact import search, search_below
 from naysay.search.found import Found
 from naysay.search.vectors import Vectors
 from naysay.types import Query
@@ -41,15 +40,9 @@ Below = Callable[[Any, int, NDArray[np.float32], Positives], tuple[Found, Ids]]
 
 def surveyed(task: Task) -> Task:
     """Check all vectors once: raise if one is not finite, has no cosine, or has scores too large for float32."""
-    metric = METRICS[task.options.metric]
-    with Workers(task.options.threads or usual_threads(), torch=False) as workers:
-        queries = survey("queries", task.queries, metric, workers)
-        corpus = survey("corpus", task.corpus, metric, workers)
-    largest = largest_score(metric, queries.largest, corpus.largest)
-    if not fits_float32(largest):
-        advice = "Scale the vectors down."
-        raise_invalid("queries", "of norms whose scores float32 holds", f"scores up to {largest:.3g}", advice)
-    return replace(task, surveys=(queries, corpus))
+    options = task.options
+    both = survey_both(task.queries, task.corpus, METRICS[options.metric], thread_count(options.threads))
+    return replace(task, surveys=both)
 
 
 def with_index(task: Task, path: Path | None = None) -> tuple[Task, tuple[str, ...]]:
@@ -70,7 +63,7 @@ def with_index(task: Task, path: Path | None = None) -> tuple[Task, tuple[str, .
     else:
         index = Index.build(task.corpus, metric=options.metric, kind=options.approximate, seed=options.seed, **limits)
         wanted = max(options.min_recall, _TUNED_RECALL)
-        index.tune(task.queries, task.depth, wanted=wanted, sample=_MEASURED, seed=options.seed + 1)
+        index.tune(task.queries, task.depth, min_recall=wanted, sample=_MEASURED, seed=options.seed + 1)
         if path is not None:
             index.save(path)
     recall = index.measure(task.queries, task.depth, sample=_MEASURED, seed=options.seed)
@@ -95,7 +88,7 @@ def found_of(task: Task, rows: Rows, threshold: Threshold) -> tuple[Found, Ids |
         if task.index is not None:
             found: Found = task.index.search(queries, depth, exclude=exclude)
             return found
-        return search(queries, task.corpus, depth, exclude=exclude, tell=tell, **limits)
+        return search(queries, task.corpus, depth, exclude=exclude, on_progress=tell, **limits)
 
     def below(queries: Any, depth: int, highest: Any, exclude: Positives) -> tuple[Found, Any]:
         return search_below(queries, task.corpus, depth, highest, exclude=exclude, **limits)
@@ -156,7 +149,7 @@ def deepened(
             rows, given_query = short[some], query_rows(query, short[some])
             left_out = rows_of(known, rows)
             after, above = below(queries.take(rows), width, highest[some], left_out)
-            clean = (ask(Candidates.of(after), detector, given_query) < LINE).all(axis=1)
+            clean = (ask(Candidates.of(after), detector, given_query) < SUSPICION_THRESHOLD).all(axis=1)
             ends = _ends(after, above, known.n_items - left_out.count(), wanted[rows], low, depths)
             done = clean & (above <= ends - width)
             ids[rows[done]], scores[rows[done]] = after.ids[done], after.scores[done]
@@ -168,7 +161,7 @@ def deepened(
         for rows in _parts(waiting, at_once // depth):
             deep, given_query = search(queries.take(rows), depth, rows_of(known, rows)), query_rows(query, rows)
             candidates = Candidates.of(deep)
-            passed = np.count_nonzero(ask(candidates, detector, given_query) >= LINE, axis=1)
+            passed = np.count_nonzero(ask(candidates, detector, given_query) >= SUSPICION_THRESHOLD, axis=1)
             left = np.concatenate([left, rows[_short(candidates, detector, given_query, wanted[rows], low)]])
             places = np.minimum(passed, depth - width)[:, None] + np.arange(width)
             ids[rows], scores[rows] = (np.take_along_axis(part, places, 1) for part in (deep.ids, deep.scores))
@@ -200,7 +193,8 @@ def _highest(found: Found, detector: Any, query: Query) -> NDArray[np.float32]:
     finite = np.isfinite(near).all(axis=1) & (found.ids[:, 0] >= 0)
     slot = np.where(finite, found.ids[:, 0], -1)[:, None]
     over = [
-        ask(Candidates.of(Found(slot, np.where(finite, score, 0)[:, None])), detector, query)[:, 0] >= LINE
+        ask(Candidates.of(Found(slot, np.where(finite, score, 0)[:, None])), detector, query)[:, 0]
+        >= SUSPICION_THRESHOLD
         for score in near.T
     ]
     for place in (0, 1):
@@ -235,7 +229,7 @@ def _ends(after: Found, above: Ids, there: Ids, wanted: Ids, low: float | None, 
 
 def _short(candidates: Candidates, detector: Any, query: Query, wanted: Ids, low: float | None) -> Ids:
     """Rows whose list is full and has fewer candidates below the threshold than wanted, so that more may follow."""
-    free = np.count_nonzero(candidates.filled & (ask(candidates, detector, query) < LINE), axis=1)
+    free = np.count_nonzero(candidates.filled & (ask(candidates, detector, query) < SUSPICION_THRESHOLD), axis=1)
     open_ended = candidates.ids[:, -1] >= 0
     if low is not None:
         open_ended &= candidates.scores[:, -1] >= np.float32(low)

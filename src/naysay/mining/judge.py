@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_lengths, check_number, public, raise_invalid, shown
-from naysay.detectors._slots import LINE
-from naysay.detectors._threshold import on_its_side
-from naysay.detectors.calibrated import Calibrated
+from naysay.detectors._slots import SUSPICION_THRESHOLD, on_its_side
 from naysay.detectors.combined import Combined
 from naysay.detectors.rank_window import RankWindow
 from naysay.mining.candidates import Candidates, check_candidates
@@ -23,7 +21,9 @@ SUSPICIOUS = "suspicious"
 
 
 @public
-def judge(candidates: Candidates, detector: Any, *, threshold: float = LINE, query: Query | None = None) -> Candidates:
+def judge(
+    candidates: Candidates, detector: Any, *, threshold: float = SUSPICION_THRESHOLD, query: Query | None = None
+) -> Candidates:
     """Ask a detector about the candidates that are left, keep its suspicion, and drop those that it suspects.
 
     Dropped candidates are counted as "suspicious"; with several detectors as "suspicious: NAME", the one with the
@@ -57,7 +57,7 @@ def judge(candidates: Candidates, detector: Any, *, threshold: float = LINE, que
     check_number("threshold", threshold, at_least=0, at_most=1)
     kept = candidates.kept
     found = several.judge(_query_of(candidates, query), candidates.negatives())
-    sides = on_its_side(found.suspicion, found.suspicion >= LINE)  # in 32 bits, too
+    sides = on_its_side(found.suspicion, found.suspicion >= SUSPICION_THRESHOLD)  # in 32 bits, too
     candidates = replace(candidates, suspicion=np.where(kept, sides, candidates.suspicion).astype(np.float32))
     flagged = found.suspicion >= threshold
     if not isinstance(detector, Mapping | Combined):
@@ -129,8 +129,8 @@ def score_thresholds(detector: Any, query: Query) -> NDArray[np.float64]:
     if isinstance(detector, Mapping | Combined):
         parts = list(detector.values() if isinstance(detector, Mapping) else detector.detectors.values())
         return score_thresholds(parts[0], query) if len(parts) == 1 else none
-    if hasattr(detector, "threshold"):
-        found = detector.threshold(query.ids() if isinstance(detector, Calibrated) else query)
+    if callable(getattr(detector, "threshold", None)):
+        found = detector.threshold(query)
     elif hasattr(detector, "high"):
         found = detector.high
     else:

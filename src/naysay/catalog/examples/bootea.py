@@ -17,8 +17,8 @@ def similarity(replaced, ids):
 
 sampler = ns.samplers.Mixed(  # epsilon = 0.9 of 50 entities: the 5 nearest
     {
-        "head": ns.samplers.NearPositive(heads, similarity, candidates=50, among=5),
-        "tail": ns.samplers.NearPositive(tails, similarity, candidates=50, among=5),
+        "head": ns.samplers.NearPositive(heads, similarity, candidates=50, top_m=5),
+        "tail": ns.samplers.NearPositive(tails, similarity, candidates=50, top_m=5),
     },
     shares=(0.5, 0.5),
 )

@@ -12,6 +12,6 @@ sampler = ns.samplers.Dynamic(ns.pools.Everything(known), lambda a, ids: scores[
 query = ns.Query(np.arange(40), positives=np.arange(40))
 negatives = sampler.sample(query, 50, rng=ns.rng_for(seed=0))
 duplicates = ns.detectors.Duplicates(item_texts=documents, positives=known)
-close = ns.detectors.Guide(lambda a, ids: scores[a, ids], line=0.97, scale=0.01)
+close = ns.detectors.Guide(lambda a, ids: scores[a, ids], threshold=0.97, scale=0.01)
 detector = ns.detectors.Combined({"duplicates": duplicates, "close": close}, rule="max")
 suspicion = detector.suspicion(query, negatives)  # flagged if either flags

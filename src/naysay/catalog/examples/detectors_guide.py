@@ -13,5 +13,5 @@ def rerank(anchors, ids):  # a better, slower model: one score per pair
     return (world.anchor_vectors[anchors] * world.item_vectors[ids]).sum(axis=1)
 
 
-detector = ns.detectors.Guide(rerank, line=0.6, first=0.6, scale=0.1, budget=100)  # the 100 pairs nearest to 0.6
+detector = ns.detectors.Guide(rerank, threshold=0.6, first=0.6, scale=0.1, budget=100)  # the 100 pairs nearest to 0.6
 suspicion = detector.suspicion(query, negatives)  # (64, 8), flagged at 0.5 and above
