@@ -129,7 +129,7 @@ def score_thresholds(detector: Any, query: Query) -> NDArray[np.float64]:
     if isinstance(detector, Mapping | Combined):
         parts = list(detector.values() if isinstance(detector, Mapping) else detector.detectors.values())
         return score_thresholds(parts[0], query) if len(parts) == 1 else none
-    if hasattr(detector, "threshold"):
+    if callable(getattr(detector, "threshold", None)):  # one that is a number may be of other scores, as a guide's is
         found = detector.threshold(query.ids() if isinstance(detector, Calibrated) else query)
     elif hasattr(detector, "high"):
         found = detector.high
