@@ -37,13 +37,13 @@ def test_rows_that_lie_close_are_read_a_few_at_a_time(tmp_path, monkeypatch):
     np.save(tmp_path / "v.npy", array)
     monkeypatch.setattr(job_vectors, "WINDOW", 16 * 1000)
     sizes = []
-    own = job_vectors.open_vectors
+    own = job_vectors.as_vectors
 
     def opened(*given):
         vectors = own(*given)
         return replace(vectors, read=lambda start, stop: (sizes.append(stop - start), vectors.read(start, stop))[1])
 
-    monkeypatch.setattr(job_vectors, "open_vectors", opened)
+    monkeypatch.setattr(job_vectors, "as_vectors", opened)
     vectors = open_steady("--vectors", tmp_path / "v.npy")
     ids = np.arange(0, 20_000, 7)
     assert (vectors.take(ids) == array[ids]).all()

@@ -13,7 +13,7 @@ from naysay.mining import _report as reported
 from naysay.mining import mine
 from naysay.mining._report import report_mined
 from naysay.quantity import estimate
-from naysay.report import Contents, html, moved
+from naysay.report import Contents, at_threshold, html
 
 WORLD = ns.planted_world(150, 600, per_anchor=10, noise=0.2, seed=2)
 QUERIES, CORPUS = WORLD.anchor_vectors, WORLD.item_vectors
@@ -40,7 +40,7 @@ def told(mined, tmp_path, monkeypatch, **options):
 
 def figures(contents):
     given = contents.scores.sample
-    return moved(given, given.line)
+    return at_threshold(given, given.threshold)
 
 
 def check_job(mined, contents):
@@ -50,7 +50,7 @@ def check_job(mined, contents):
     assert now.suspected == suspected
     assert now.negatives == mined.mask.sum()
     assert now.empty == mined.short.sum()
-    assert now.score == pytest.approx(mined.scores[mined.mask].mean(dtype=float), rel=1e-6)
+    assert now.mean_score == pytest.approx(mined.scores[mined.mask].mean(dtype=float), rel=1e-6)
     return now
 
 
@@ -58,8 +58,8 @@ def test_the_figures_are_those_of_the_job(tmp_path, monkeypatch):
     contents = told(AUTO, tmp_path, monkeypatch)
     now = check_job(AUTO, contents)
     given = contents.scores.sample
-    assert (given.by, given.line, given.of_anchors, len(given.k)) == ("score", AUTO.judge.high, 150, 150)
-    assert now.let_through == (AUTO.judge.rank - 1) / 150  # those below the line that the same positives set
+    assert (given.by, given.threshold, given.of_anchors, len(given.k)) == ("score", AUTO.judge.high, 150, 150)
+    assert now.miss_rate == (AUTO.judge.rank - 1) / 150  # those below the line that the same positives set
     assert contents.scores.high == AUTO.judge.high
     assert set(contents.scores.reasons) == REASONS - {"positive"}  # known ones were never found
     assert contents.numbers["negatives"] == f"{AUTO.mask.sum():,}"
@@ -78,8 +78,8 @@ def test_the_rate_is_that_of_the_detectors_and_holds(tmp_path, monkeypatch):
     assert np.array_equal(table, whole.scores)
     kept = np.isin(np.arange(100) + 100 * np.arange(150)[:, None], np.flatnonzero(_taken(given)))
     lowest = np.where(kept, table, np.inf).min(axis=1)
-    known = given.positives[given.listed]
-    passed = (known < given.line) & (known >= lowest[given.positive_anchors[given.listed]])
+    known = given.positives[given.retrieved]
+    passed = (known < given.threshold) & (known >= lowest[given.positive_anchors[given.retrieved]])
     found = false_negative_rate(table, known, kept, kept_positives=passed)
     assert now.false_rate == pytest.approx(found.estimate, rel=1e-12)
     true = WORLD.false_negative_rate(np.arange(150), AUTO.ids)
@@ -90,7 +90,7 @@ def test_the_rate_is_that_of_the_detectors_and_holds(tmp_path, monkeypatch):
 def _taken(given):
     marks, seen = [], {}
     for anchor, value in zip(given.anchors.tolist(), given.values.tolist(), strict=True):
-        take = value < given.line and seen.get(anchor, 0) < given.k[anchor]
+        take = value < given.threshold and seen.get(anchor, 0) < given.k[anchor]
         seen[anchor] = seen.get(anchor, 0) + take
         marks.append(bool(take))
     return np.array(marks)
@@ -101,8 +101,8 @@ def test_positives_that_the_search_would_not_find_are_set_apart(tmp_path, monkey
     given = told(mined, tmp_path, monkeypatch).scores.sample
     assert given.positive_anchors.tolist() == list(range(150))
     for row in range(150):
-        assert given.listed[row] == (given.positives[row] >= mined.candidates.scores[row].min())
-    assert 20 < given.listed.sum() < 130
+        assert given.retrieved[row] == (given.positives[row] >= mined.candidates.scores[row].min())
+    assert 20 < given.retrieved.sum() < 130
 
 
 def test_positives_that_were_drawn_before_are_taken(tmp_path, monkeypatch):
@@ -115,12 +115,12 @@ def test_positives_that_were_drawn_before_are_taken(tmp_path, monkeypatch):
 @pytest.mark.parametrize("line", [0.3, 0.4, 0.6])
 def test_the_command_that_the_page_shows_gives_what_it_promises(tmp_path, monkeypatch, line):
     given = told(AUTO, tmp_path, monkeypatch).scores.sample
-    promised = moved(given, line)
+    promised = at_threshold(given, line)
     names = {"mined": AUTO, "naysay": ns}
-    done = eval(given.command.replace("LINE", repr(line)), names)
+    done = eval(given.command.replace("THRESHOLD", repr(line)), names)
     assert promised.negatives == done.mask.sum()
     assert promised.suspected == done.dropped.get("suspicious", np.zeros(1)).sum()
-    assert promised.score == pytest.approx(done.scores[done.mask].mean(dtype=float), rel=1e-6)
+    assert promised.mean_score == pytest.approx(done.scores[done.mask].mean(dtype=float), rel=1e-6)
     check_job(done, told(done, tmp_path, monkeypatch))
 
 
@@ -187,7 +187,7 @@ def write_to_page(mined, tmp_path, monkeypatch, **options):
 def test_few_anchors(tmp_path, monkeypatch, n):
     mined = mine(QUERIES[:n], CORPUS, None, 3)
     text = write_to_page(mined, tmp_path, monkeypatch)
-    assert ("Move the line</h2>" in text) == bool(n)
+    assert ("Move the threshold</h2>" in text) == bool(n)
     assert ("The threshold cannot be moved in this page" in text) == (not n)
 
 
@@ -234,7 +234,7 @@ def test_examples_are_what_explain_says(tmp_path, monkeypatch):
             (fate,) = [
                 one for one in (*why.negatives, *why.candidates) if one.id == item and one.source in row.explanation
             ]
-            assert row.fate == f"{'kept' if fate.kept else 'dropped'}: {fate.by}"
+            assert row.outcome == f"{'kept' if fate.kept else 'dropped'}: {fate.by}"
             assert (row.rank, row.score, row.suspicion) == (fate.rank, fate.score, fate.suspicion)
             assert f"Found by {fate.source} at rank {fate.rank}." in row.explanation
             assert f"positives scores {why.positive_score:.4f}." in row.explanation
@@ -244,9 +244,9 @@ def test_examples_are_what_explain_says(tmp_path, monkeypatch):
     hardest, suspect, dropped = (shelf.rows for shelf in contents.examples)
     assert hardest[0].score == mined.scores[mined.mask].max()
     assert suspect[0].suspicion == mined.candidates.suspicion.max()
-    assert {row.fate.split(":")[0] for row in dropped} == {"dropped"}
-    assert "dropped: not selected" not in {row.fate for row in dropped}
-    assert len({row.fate for row in dropped}) == 3  # suspicious, and of the second list known or repeated
+    assert {row.outcome.split(":")[0] for row in dropped} == {"dropped"}
+    assert "dropped: not selected" not in {row.outcome for row in dropped}
+    assert len({row.outcome for row in dropped}) == 3  # suspicious, and of the second list known or repeated
     assert [row[0] for row in contents.tables[1].rows] == ["search", "words"]
 
 
@@ -257,7 +257,7 @@ def test_another_selection_is_said(tmp_path, monkeypatch):
         note.startswith("Some negatives were taken by other rules than the highest score: random.")
         for note in contents.notes
     )
-    assert figures(contents).score > mined.scores[mined.mask].mean() + 0.05
+    assert figures(contents).mean_score > mined.scores[mined.mask].mean() + 0.05
     assert not any("other rules" in note for note in told(AUTO, tmp_path, monkeypatch).notes)
 
 
@@ -330,7 +330,7 @@ def test_random_pairs_tell_how_many_and_where(tmp_path, monkeypatch):
     random = np.einsum("pd,pd->p", QUERIES[anchors[free]], CORPUS[items[free]])
     contents = told(AUTO, tmp_path, monkeypatch, background=random)
     assert contents.tables[1].caption.startswith(
-        f"Pairs by the upper line high, counted at low = 0. Of {len(random):,} random"
+        f"Pairs by the upper threshold high, counted at low = 0. Of {len(random):,} random"
     )
     chart = contents.charts[0]
     assert chart.title == "How many negatives"
