@@ -153,11 +153,14 @@ def test_wrong_input_of_thresholds_is_one_sentence(arguments, sentence):
     assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
 
 
+SHARE = "a number at least 0 and at most 1"
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--false-share", "2"], "naysay: thresholds: `--false-share` must be a number at least 0 and at most 1, got 2.0.\n"),
-        (["--hard-share", "-1"], "naysay: thresholds: `--hard-share` must be a number at least 0 and at most 1, got -1.0.\n"),
+        (["--false-share", "2"], f"naysay: thresholds: `--false-share` must be {SHARE}, got 2.0.\n"),
+        (["--hard-share", "-1"], f"naysay: thresholds: `--hard-share` must be {SHARE}, got -1.0.\n"),
         (["--positives", "-1"], "naysay: thresholds: `--positives` must be at least 0, got -1.\n"),
         (["--start-low", "nan"], "naysay: thresholds: `--start-low` must be a number, got nan.\n"),
         (

@@ -41,7 +41,7 @@ class Positives:
         anchor_names: The vocabulary of anchors, if they were given as strings.
         item_names: The vocabulary of items, if they were given as strings.
 
-    Example:
+    Examples:
         >>> known = Positives.from_pairs([0, 0, 1], [4, 2, 4], n_items=6)
         >>> known.contains([0, 0, 1], [2, 3, 4]).tolist()
         [True, False, True]

@@ -32,7 +32,7 @@ def rng_for(seed: int, step: int = 0, rank: int = 0, worker: int = 0) -> np.rand
     Raises:
         NaysayError: If an argument is not a whole number from 0 to below 2^64.
 
-    Example:
+    Examples:
         >>> bool(rng_for(0, step=3).integers(100) == rng_for(0, step=3).integers(100))
         True
     """

@@ -10,7 +10,7 @@ from platform import python_version
 def percent(share: float) -> str:
     """Return a share as a percentage with at least two significant digits; "unknown" for NaN.
 
-    Example:
+    Examples:
         >>> percent(0.1234), percent(0.00012), percent(0)
         ('12.3 %', '0.012 %', '0.0 %')
     """

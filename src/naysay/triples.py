@@ -39,7 +39,7 @@ class Triples:
     Raises:
         NaysayError: If an id is negative or too large, or the shape is wrong.
 
-    Example:
+    Examples:
         >>> known = Triples([[0, 0, 1], [0, 0, 2]])
         >>> known.contains([[0, 0, 2], [1, 0, 2]]).tolist()
         [True, False]

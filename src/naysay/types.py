@@ -38,7 +38,7 @@ class Query:
     Raises:
         NaysayError: If a shape is wrong.
 
-    Example:
+    Examples:
         >>> len(Query([3, 1, 4], positives=[0, 0, 2]))
         3
     """
@@ -134,7 +134,7 @@ class Negatives:
     Raises:
         NaysayError: If a shape or type is wrong.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> negatives = Negatives(np.array([[4, 2], [5, -1]]))
         >>> negatives.shape, negatives.mask.tolist()

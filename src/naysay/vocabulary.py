@@ -24,7 +24,7 @@ class Vocabulary:
     Raises:
         NaysayError: If names are not distinct strings.
 
-    Example:
+    Examples:
         >>> words = Vocabulary(["cat", "dog"])
         >>> words.ids(["dog", "cat"]).tolist(), words.names([1])
         ([1, 0], ['dog'])

@@ -82,7 +82,7 @@ def audit(
         NaysayError: If the file cannot be read, there are no negatives, vectors or scores do not fit the set, or a
             setting is out of range.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(200, 400, per_anchor=6, noise=0.3)
         >>> mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4, judge=None)

@@ -43,7 +43,7 @@ class GradientShare:
         shares: {band: share of the sum of p_j over all slots}. They sum to 1, or are 0 if there is no gradient.
         idle_rows: The share of rows in which all negatives together weigh less than 0.001: the model has learnt them.
 
-    Example:
+    Examples:
         >>> share = GradientShare(0.05, {"easy": 1, "hard": 3, "suspected": 0}, {"easy": 0.0, "hard": 1.0}, 0.0)
         >>> share.easy_share
         0.25
@@ -120,7 +120,7 @@ class Repeats:
         limit: In 19 of 20 random draws no document has more anchors than this.
         above_limit: Documents with more anchors than `limit`.
 
-    Example:
+    Examples:
         >>> repeats(np.zeros((1000, 1), np.int64), 100, str).most_frequent
         ((0, 1000, '0'),)
     """
@@ -180,7 +180,7 @@ class KVerdict:
         separation: The separation of that AUC; `naysay howmany --separation` draws its curve.
         basis: What the verdict rests on, or why there is none.
 
-    Example:
+    Examples:
         >>> k_verdict(8, None).verdict
         'unknown'
     """

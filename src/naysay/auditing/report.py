@@ -53,7 +53,7 @@ def report_audit(
     Raises:
         NaysayError: If `audit` is not an Audit, or the file cannot be written.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> import naysay as ns
         >>> world = ns.planted_world(50, 100)

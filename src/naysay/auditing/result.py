@@ -48,7 +48,7 @@ class Audit:
         notes: Assumptions and limits.
         settings: Metric, temperature, alpha, seed.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(50, 100, per_anchor=6, noise=0.3)
         >>> mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4, judge=None)

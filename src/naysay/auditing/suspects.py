@@ -154,7 +154,7 @@ class Worst:
         positive_text: The same of the positive; empty if there is none.
         negative_text: The same of the negative.
 
-    Example:
+    Examples:
         >>> row = Worst(0, 3, 7, 0.9, 0.8, "score", "capital of France?", "Paris", "The city of Paris")
         >>> row.reason, row.negative_text
         ('score', 'The city of Paris')

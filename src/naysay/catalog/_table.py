@@ -58,7 +58,7 @@ class Alias(_Named):
         note: What its anchors and items are, its settings, and where the paper differs.
         parts: Its settings as code, in the names of the program; empty if they are the row's.
 
-    Example:
+    Examples:
         >>> from naysay import catalog
         >>> method, alias = catalog.find("LightGCN")
         >>> alias.parts
@@ -83,7 +83,7 @@ class Method(_Row):
         parts: The composition, as code.
         aliases: Methods of the literature with this composition.
 
-    Example:
+    Examples:
         >>> from naysay import catalog
         >>> catalog.methods()[0].parts
         'Static(Everything(positives))'
@@ -111,7 +111,7 @@ class Loss(_Row):
         without: Promises of `check_loss` that it does not make.
         needs_log_q: Whether it requires `log_q`.
 
-    Example:
+    Examples:
         >>> from naysay import catalog
         >>> catalog.losses()[0].formula
         'sum_j -log sigmoid(p - s_j)'
@@ -133,7 +133,7 @@ class Detector(_Row):
         formula: Its suspicion.
         parts: The composition, as code.
 
-    Example:
+    Examples:
         >>> from naysay import catalog
         >>> catalog.find("IFND")[0].name
         'detectors.Incremental'
@@ -148,7 +148,7 @@ class Detector(_Row):
 def methods() -> tuple[Method, ...]:
     """All methods, in the order of the documentation.
 
-    Example:
+    Examples:
         >>> from naysay import catalog
         >>> [method.name for method in catalog.methods()[:3]]
         ['uniform', 'popularity', 'user-oriented']
@@ -161,7 +161,7 @@ def methods() -> tuple[Method, ...]:
 def losses() -> tuple[Loss, ...]:
     """All losses, in the order of the documentation.
 
-    Example:
+    Examples:
         >>> from naysay import catalog
         >>> catalog.losses()[0].name
         'losses.bpr'
@@ -174,7 +174,7 @@ def losses() -> tuple[Loss, ...]:
 def detectors() -> tuple[Detector, ...]:
     """All detectors of false negatives, in the order of the documentation.
 
-    Example:
+    Examples:
         >>> from naysay import catalog
         >>> catalog.detectors()[0].name
         'detectors.Bands'
@@ -195,7 +195,7 @@ def find(name: str) -> tuple[Method | Loss | Detector, Alias | None]:
     Raises:
         NaysayError: If no row has the name. The message suggests the nearest one.
 
-    Example:
+    Examples:
         >>> from naysay import catalog
         >>> method, alias = catalog.find("word2vec")
         >>> method.name, alias.name

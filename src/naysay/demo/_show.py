@@ -46,7 +46,7 @@ class Mean:
 def mean_of(values: Sequence[float]) -> Mean:
     """Return the mean over seeds with its 95 % CI.
 
-    Example:
+    Examples:
         >>> str(mean_of([0.40, 0.42, 0.41]))
         '41.0 ± 2.5'
     """

@@ -42,7 +42,7 @@ class Library:
         documents: The first paragraph of the docstring, on one line.
         skipped: Number of files that this version of Python cannot parse.
 
-    Example:
+    Examples:
         >>> library = Library(("a.get", "b.get", "put"), ("a get", "b get", "put"), ("Get it.", "Get it.", "Put it."))
         >>> len(library), library.with_duplicate
         (3, 2)
@@ -106,7 +106,7 @@ def read_library(root: str | Path | None = None) -> Library:
     Raises:
         NaysayError: If there is no Python source with docstrings.
 
-    Example:
+    Examples:
         >>> library = read_library()
         >>> library.documents[library.names.index("json.loads")][:26]
         'Deserialize ``s`` (a ``str'
@@ -142,7 +142,7 @@ def read_library(root: str | Path | None = None) -> Library:
 def words(name: str) -> str:
     """Return a dotted name as words in lower case.
 
-    Example:
+    Examples:
         >>> words("http.client.HTTPConnection.getresponse"), words("os.path.is_dir")
         ('http client http connection getresponse', 'os path is dir')
     """

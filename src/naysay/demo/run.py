@@ -51,7 +51,7 @@ class Demonstration:
         advice: What to do, from the same numbers.
         report: The path of report.html.
 
-    Example:
+    Examples:
         >>> from naysay.demo import run
         >>> result = run(quick=True, out="naysay-demo")  # doctest: +SKIP
         >>> result.names  # doctest: +SKIP
@@ -94,7 +94,7 @@ def run(
         NaysayError: If `seed` is negative, or `out` holds other files or cannot be made.
         MissingExtraError: If torch is not installed.
 
-    Example:
+    Examples:
         >>> from naysay.demo import run
         >>> result = run(quick=True, out="naysay-demo")  # doctest: +SKIP
     """

@@ -68,7 +68,7 @@ def fold(text: str, folding: Folding) -> str:
     a comma does: 1.5 is 1,5. # % & * / @ \ stay. A text of punctuation alone keeps it. In scripts without spaces each
     character is a word.
 
-    Example:
+    Examples:
         >>> fold("  The Café, in PARIS. ", Folding(punctuation=True))
         'the café in paris'
         >>> fold("a dose of .5 mg", Folding(punctuation=True)) == fold("A dose of 0.5 mg.", Folding(punctuation=True))

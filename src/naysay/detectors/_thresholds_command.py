@@ -97,7 +97,7 @@ def thresholds(
 def read_grid(option: str, text: str) -> list[float]:
     """The values of a grid option. A range includes its last value; its steps are decimal, so 0.121 below is exact.
 
-    Example:
+    Examples:
         >>> read_grid("--low-grid", "0.12:0.123:0.001")
         [0.12, 0.121, 0.122, 0.123]
     """

@@ -29,7 +29,7 @@ class Absolute:
     Args:
         high: The highest score that a negative may have. A score of exactly `high` is kept, as in the paper.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> asked = ns.Negatives(np.array([[3, 4, -1]]), scores=np.array([[0.7, 0.8, 0.0]]))
         >>> (Absolute(0.7).suspicion(ns.Query([0]), asked) >= 0.5).tolist()

@@ -31,7 +31,7 @@ class LinearAcceptance:
     Raises:
         NaysayError: If a share is outside 0 to 1.
 
-    Example:
+    Examples:
         >>> accept = LinearAcceptance(final=0.5)
         >>> accept(0.0), accept(0.5), accept(1.0)
         (0.0, 0.25, 0.5)
@@ -63,7 +63,7 @@ class StepAcceptance:
     Raises:
         NaysayError: If a number is outside 0 to 1.
 
-    Example:
+    Examples:
         >>> accept = StepAcceptance()
         >>> accept(0.09), accept(0.1), accept(1.0)
         (0.0, 1.0, 1.0)

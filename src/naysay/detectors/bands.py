@@ -35,7 +35,7 @@ class Bands:
         low: The threshold of hard negatives: a number, or (n_anchors,) with a threshold for each anchor.
         high: The threshold of false negatives, in the shape of `low` and nowhere below it. Infinity means none.
 
-    Example:
+    Examples:
         >>> Bands(0.2, 0.6).flag([0.1, 0.2, 0.5, 0.6]).tolist()
         [0, 1, 1, 2]
     """

@@ -71,7 +71,7 @@ class Calibrated:
         standardise: Whether scores are compared by anchor: z = (s - mean) / deviation over the anchor's random
             candidates.
 
-    Example:
+    Examples:
         >>> found = Calibrated(alpha=0.1).fit(np.arange(30) / 30)
         >>> found.rank, found.high, round(found.bound, 4)
         (3, 0.06666666666666667, 0.0968)

@@ -31,7 +31,7 @@ class Judgement:
         parts: {name: (B, K)} of each detector.
         blame: (B, K) int8: the index of the detector with the largest suspicion. Ties go to the first.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> parts = {"a": np.array([[0.2, 0.9]]), "b": np.array([[0.6, 0.7]])}
         >>> Judgement(np.maximum(parts["a"], parts["b"]), parts, np.array([[1, 0]], np.int8)).flags()
@@ -74,7 +74,7 @@ class Combined:
     Raises:
         NaysayError: If there is no detector, a name contains a slash, or the rule is unknown.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> class Always:
         ...     def __init__(self, value):

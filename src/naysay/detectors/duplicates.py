@@ -63,7 +63,7 @@ class Duplicates:
     Raises:
         NaysayError: If nothing to compare by is given, or parts are of different sizes.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> duplicates = Duplicates(item_texts=["Paris.", "paris", "Rome"], anchor_texts=["capital of France?"])
         >>> query = ns.Query([0], positives=[0])

@@ -42,7 +42,7 @@ class Ecdf:
         beta: How high a negative may rank, as a share of its own positive's rank.
         floor: How high a negative may rank in any case.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> rule = Ecdf(np.arange(101) / 100, positive_scores=[0.9, 0.2], beta=0.1)
         >>> rule.threshold(ns.Query([0, 1])).tolist()

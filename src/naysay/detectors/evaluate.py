@@ -105,7 +105,7 @@ class Scoreboard:
     Raises:
         NaysayError: If an option is out of range.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(n_anchors=200, n_items=100, per_anchor=10)
         >>> class Close:
@@ -245,7 +245,7 @@ def evaluate(
     Raises:
         NaysayError: If no slot has a known truth, or an argument does not fit.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> class Nobody:
         ...     def suspicion(self, query, negatives):

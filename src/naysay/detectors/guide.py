@@ -82,7 +82,7 @@ class Guide:
     Raises:
         NaysayError: If not exactly one of `threshold` and `margin` is given, or a limit is given without `first`.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> guide = Guide(lambda anchors, ids: np.where(ids == 7, 3.0, -3.0), threshold=0.0, first=0.5, budget=2)
         >>> negatives = ns.Negatives(np.array([[7, 4, 9, -1]]), scores=np.array([[0.45, 0.6, 0.1, 0.0]]))

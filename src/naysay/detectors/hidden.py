@@ -71,7 +71,7 @@ def hidden_positives(
     Raises:
         NaysayError: If no anchor has a hidden positive, or the detector needs scores or vectors that are not given.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(n_anchors=300, n_items=200, noise=0.3)
         >>> split = ns.detectors.split_known(world.known, 0.2, rng=ns.rng_for(0))

@@ -34,7 +34,7 @@ def one_per_anchor(anchors: Any, *, rng: np.random.Generator, share: float = 1.0
     Raises:
         NaysayError: If there are no anchors, or the share is not above 0 and at most 1.
 
-    Example:
+    Examples:
         >>> anchors = np.array([4, 4, 4, 7, 9, 9])
         >>> held_out = one_per_anchor(anchors, rng=np.random.default_rng(0))
         >>> anchors[held_out].tolist(), len(np.delete(anchors, held_out))
@@ -63,7 +63,7 @@ class Split:
         kept: The pairs that stay known, ignored pairs included: fit, train and exclude with these.
         hidden: The positives to treat as unknown.
 
-    Example:
+    Examples:
         >>> known = Positives.from_pairs([0, 0, 1], [3, 5, 3])
         >>> len(Split(known, known).hidden)
         3
@@ -92,7 +92,7 @@ def split_known(positives: Positives, share: float = 0.1, *, rng: np.random.Gene
     Raises:
         NaysayError: If positives is not a `Positives`, or the share is out of range.
 
-    Example:
+    Examples:
         >>> known = Positives.from_pairs([0, 0, 0, 0, 1], [3, 5, 6, 8, 3])
         >>> split = split_known(known, 0.5, rng=np.random.default_rng(0))
         >>> len(split.kept), len(split.hidden), split.hidden.count().tolist()

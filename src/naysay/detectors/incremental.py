@@ -76,7 +76,7 @@ class Incremental:
     Raises:
         NaysayError: If a number is out of range, or k is larger than n_samples.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> features = np.array([[9, 1], [9, 2], [9, 9], [1, 9], [2, 9]], np.float32)
         >>> detector = Incremental(5, clusters=2)

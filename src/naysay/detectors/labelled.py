@@ -63,7 +63,7 @@ class Labelled:
     Raises:
         NaysayError: If an option is out of range, or there is neither a score nor a feature.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> rng = ns.rng_for(0)
         >>> labelled = ns.Negatives(rng.integers(0, 50, (40, 5)), scores=rng.normal(0, 1, (40, 5)))

@@ -64,7 +64,7 @@ class LearnedQuantile:
         bounds: The range of the scores and thresholds. Thresholds start at the upper end, where nothing is suspected.
         start: The first step at which it learns. Before, suspicion is 0.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> learned, rng = LearnedQuantile(1, alpha=0.1), np.random.default_rng(0)
         >>> for step in range(300):

@@ -35,7 +35,7 @@ class Margin:
             query.positives); or (n_anchors,) the lowest score of each anchor's positives by id, as `lowest_scores`
             returns it.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> asked = ns.Negatives(np.array([[3, 4, -1]]), scores=np.array([[0.7, 0.8, 0.0]]))
         >>> rule = Margin(0.05, positive_scores=[0.8])
@@ -83,7 +83,7 @@ class ShareOfPositive:
             anchor's positives.
         share: 0.95 is the default or the advice of every miner that has this rule. 1 is the positive's own score.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> ShareOfPositive([0.8, -0.2]).threshold(ns.Query([0, 1])).round(6).tolist()
         [0.76, -0.21]

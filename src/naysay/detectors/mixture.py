@@ -79,7 +79,7 @@ class Mixture:
     Raises:
         NaysayError: If an option is out of range.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> rng = ns.rng_for(0)
         >>> scores = np.concatenate([rng.normal(0.0, 0.1, 900), rng.normal(0.7, 0.1, 100)])

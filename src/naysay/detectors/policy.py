@@ -51,7 +51,7 @@ def drop(
     Raises:
         NaysayError: If suspicion is not (B, K) numbers from 0 to 1, or names and blame do not fit.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> kept = drop(ns.Negatives(np.array([[4, 7, 2]])), [[0.1, 0.9, 0.4]], name="duplicates")
         >>> kept.ids.tolist(), kept.dropped
@@ -87,7 +87,7 @@ def reweight(negatives: Negatives, suspicion: Any, *, threshold: float | None = 
     Raises:
         NaysayError: If suspicion is not (B, K) numbers from 0 to 1.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> reweight(ns.Negatives(np.array([[4, 7]])), [[0.25, 1.0]]).weights
         array([[0.75, 0.  ]])
@@ -118,7 +118,7 @@ def attract(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICIO
     Raises:
         NaysayError: If suspicion is not (B, K) numbers from 0 to 1.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> attract(ns.Negatives(np.array([[4, 7]])), [[0.2, 0.5]]).relation
         array([[0, 1]], dtype=int8)
@@ -143,7 +143,7 @@ def ignore(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICION
     Raises:
         NaysayError: If suspicion is not (B, K) numbers from 0 to 1.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> ignore(ns.Negatives(np.array([[4, 7]])), [[0.2, 0.5]]).mask
         array([[ True, False]])
@@ -155,7 +155,7 @@ def ignore(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICION
 def compact(negatives: Negatives) -> Negatives:
     """Move the filled slots of each row to the front, in their order. K stays.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> compact(ns.Negatives(np.array([[-1, 7, -1, 3]]))).ids
         array([[ 7,  3, -1, -1]])

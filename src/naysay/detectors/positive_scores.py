@@ -58,7 +58,7 @@ def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Fl
     Raises:
         NaysayError: If scores are not finite, ids are out of range, or lengths differ.
 
-    Example:
+    Examples:
         >>> lowest_scores([0, 0, 2], [0.9, 0.7, 0.4]).tolist()
         [0.7, nan, 0.4]
     """

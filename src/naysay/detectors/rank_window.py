@@ -34,7 +34,7 @@ class RankWindow:
     Args:
         skip: The number of nearest candidates that are suspected.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> asked = ns.Negatives(np.array([[3, 4, 5, -1]]), scores=np.array([[0.7, 0.8, 0.1, 0.0]]))
         >>> RankWindow(1).suspicion(ns.Query([0]), asked).round(3).tolist()

@@ -60,7 +60,7 @@ def unlabelled_share(
     Raises:
         NaysayError: If scores are not finite, empty, or all equal.
 
-    Example:
+    Examples:
         >>> rng = np.random.default_rng(0)
         >>> candidates = rng.normal(0, 1, (500, 100))
         >>> candidates[:, :2] += 5                                      # 2 % of them are unlabelled positives
@@ -111,7 +111,7 @@ def false_negative_rate(
     Raises:
         NaysayError: If nothing is kept, or scores are not finite, empty, or all equal.
 
-    Example:
+    Examples:
         >>> rng = np.random.default_rng(0)
         >>> candidates = rng.normal(0, 1, (500, 100))
         >>> candidates[:, :2] += 3                                      # 2 % of them are unlabelled positives

@@ -30,7 +30,7 @@ class Reliability:
         observed: (bins,) the share of them that are false negatives; NaN in an empty bin.
         error: The expected calibration error: the mean over slots of |observed - suspicion| of their bin.
 
-    Example:
+    Examples:
         >>> print(Reliability(np.array([3, 1]), np.array([0.1, 0.9]), np.array([0.0, 1.0]), 0.1))
         from   to     slots  suspicion  observed
         0.00 0.50         3     0.100     0.000

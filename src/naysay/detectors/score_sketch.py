@@ -65,7 +65,7 @@ class ScoreSketch:
     Args:
         size: Scores in a buffer.
 
-    Example:
+    Examples:
         >>> sketch = ScoreSketch()
         >>> sketch.update([0.1, 0.4, 0.4, 0.9])
         >>> sketch.at_least([0.4, 0.5]).tolist(), sketch.n, sketch.rank_error

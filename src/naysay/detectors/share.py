@@ -25,7 +25,7 @@ class Share:
         notes: One sentence for each limitation.
         bound: Whether only the upper bound `high` is claimed. `estimate` is then the bound without sampling error.
 
-    Example:
+    Examples:
         >>> print(Share("false negatives", 0.02, 0.01, 0.04, 0.95, 300, ("the judge is right",)))
         false negatives: 2.0 % (95% CI 1.0 to 4.0, n = 300)
         assumes: the judge is right

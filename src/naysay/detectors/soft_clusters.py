@@ -75,7 +75,7 @@ class SoftClusters:
     Raises:
         NaysayError: If an option is out of range, or `confidence` is given with "probability".
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> nodes = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.1, 5.0]])
         >>> detector = SoftClusters(2, lambda ids: nodes[ids], embed_anchors=lambda ids: nodes[ids])

@@ -36,7 +36,7 @@ class PairLabels:
         truth: (B, K) bool: whether a slot holds a false negative.
         n: The number of labels.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> labels = PairLabels(ns.Query([0]), ns.Negatives(np.array([[3, 7]])), np.array([[True, False]]), 2)
         >>> query, negatives, truth = labels
@@ -76,7 +76,7 @@ def judge_some(
     Raises:
         NaysayError: If there are no negatives, or the judge does not return m bools.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(n_anchors=200, n_items=100)
         >>> query = ns.Query(np.arange(200))
@@ -119,7 +119,7 @@ def spot_check(
     Raises:
         NaysayError: If there are no negatives, or the judge does not return m bools.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(n_anchors=200, n_items=100)
         >>> query = ns.Query(np.arange(200))

@@ -62,7 +62,7 @@ class SupportViews:
     Raises:
         NaysayError: If an option is out of range, or views are not (n, S, d) finite numbers.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> views = np.array([[[1.0, 0.0], [0.6, 0.8]]])                          # two views of anchor 0
         >>> items = np.array([[0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])

@@ -30,8 +30,8 @@ class Thresholds:
         high: A negative is false if score >= high. With scope "anchor" (n_anchors,).
         table: "high": a row for each high value, counted at low = start_low; "low": a row for each low value, at
             the chosen high. With scope "anchor" a row for each anchor. The rows are a structured NumPy array with the
-            fields value, positive, false, hard, easy, false_share, hard_share and easy_share: table["high"]["false"]
-            is a column.
+            fields value, positive, false, hard, easy, false_share, hard_share and easy_share:
+            `table["high"]["false"]` is a column.
         n_negatives: The number of scores.
         n_positives: The number of known positives, of all anchors.
         false_share: As given.
@@ -42,7 +42,7 @@ class Thresholds:
             count may be wrong by this share of the scores.
         notes: A sentence for each thing that makes the choice less certain.
 
-    Example:
+    Examples:
         >>> chosen = choose_thresholds([0.1, 0.2, 0.3, 0.9], false_share=0.25, hard_share=0.25)
         >>> chosen.n_negatives, chosen.rank_error, chosen.table["high"]["false"].tolist()
         (4, 0.0, [1])
@@ -117,7 +117,7 @@ def choose_thresholds(
         NaysayError: If scores are missing, not finite or all equal, a share is outside 0 to 1, or no value of the grid
             fits the shares.
 
-    Example:
+    Examples:
         >>> chosen = choose_thresholds([0.1, 0.2, 0.3, 0.9], false_share=0.25, hard_share=0.25)
         >>> chosen.low, chosen.high, chosen.table["low"]["hard"].tolist()
         (0.3, 0.9, [1])

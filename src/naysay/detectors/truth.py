@@ -34,7 +34,7 @@ def normalised_mutual_information(labels: ArrayLike, classes: ArrayLike, *, aver
     Raises:
         NaysayError: If shapes differ, or a label is below -1.
 
-    Example:
+    Examples:
         >>> normalised_mutual_information([[0, 0, 1, 1], [0, 1, 0, 1]], [5, 5, 3, 3]).tolist()
         [1.0, 0.0]
     """
@@ -59,7 +59,7 @@ class DetectionRates:
             class has other samples.
         true_negative: MTNR: the share of samples of other classes that do not have its label, averaged over anchors.
 
-    Example:
+    Examples:
         >>> DetectionRates(0.5, 0.9).true_positive
         0.5
     """
@@ -86,7 +86,7 @@ def detection_rates(labels: ArrayLike, classes: ArrayLike) -> DetectionRates:
     Raises:
         NaysayError: If lengths differ, a class is below 0, or a label is below -1.
 
-    Example:
+    Examples:
         >>> detection_rates([0, 0, 0, -1], [7, 7, 8, 8])
         DetectionRates(true_positive=0.5, true_negative=0.5)
     """

@@ -129,7 +129,7 @@ def class_pairs(scores: Any, labels: Any, negative_labels: Any, mask: Any = None
     Raises:
         NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
-    Example:
+    Examples:
         >>> found = class_pairs([[0.9, -0.5], [-0.3, 0.2]], [0, 1], [0, 1])
         >>> [(pair.anchor, pair.negative, pair.mean) for pair in found.anti_correlated()]
         [(0, 1, -0.5), (1, 0, -0.3)]

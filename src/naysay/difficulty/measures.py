@@ -47,7 +47,7 @@ def percentiles(scores: Any, mask: Any = None) -> Floats:
     Raises:
         NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
-    Example:
+    Examples:
         >>> percentiles([[0.1, 0.9, -0.5, 0.9]]).tolist()
         [[0.25, 0.75, 0.0, 0.5]]
     """
@@ -75,7 +75,7 @@ def bands(scores: Any, mask: Any = None, *, hard: float = HARD, hardest: float =
     Raises:
         NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
-    Example:
+    Examples:
         >>> bands([[0.1, 0.9, -0.5, 0.3]], hard=0.5, hardest=0.25).tolist()
         [[0, 2, 0, 1]]
     """
@@ -105,7 +105,7 @@ def same_class_share(scores: Any, labels: Any, negative_labels: Any, mask: Any =
     Raises:
         NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
-    Example:
+    Examples:
         >>> same_class_share([[0.9, 0.2], [0.1, 0.4]], [0, 1], [0, 1], bins=2).mean.tolist()
         [0.0, 1.0]
     """
@@ -136,7 +136,7 @@ def ancestor_depth(
     Raises:
         NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
-    Example:
+    Examples:
         >>> tree = [3, 3, 4, 4, -1]                    # classes 0 and 1 are one group
         >>> ancestor_depth([[0.9, 0.5, 0.1]], [0], [0, 1, 2], tree, bins=3).mean.tolist()
         [0.0, 1.0, 2.0]
@@ -166,7 +166,7 @@ def mean_score(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curve:
     Raises:
         NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
-    Example:
+    Examples:
         >>> mean_score([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
         [-0.125, 0.375]
     """
@@ -189,7 +189,7 @@ def below_zero_share(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curv
     Raises:
         NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
-    Example:
+    Examples:
         >>> below_zero_share([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
         [0.5, 0.0]
     """
@@ -217,7 +217,7 @@ def gradient_mass(scores: Any, mask: Any = None, *, temperature: float = TEMPERA
     Raises:
         NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
-    Example:
+    Examples:
         >>> import math
         >>> gradient_mass([[math.log(3), 0.0]], temperature=1.0, bins=2).mean.round(6).tolist()
         [0.25, 0.75]

@@ -95,7 +95,7 @@ def study(
         NaysayError: If shapes or classes do not fit, a vector is zero or not finite, an option is out of range, or the
             budget is too small.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
         >>> found = study(rng.standard_normal((50, 8)), rng.standard_normal((40, 8)), hard=0.1, hardest=0.025, bins=4)

@@ -40,7 +40,7 @@ def load_model(name: str | Path, *, download: bool = False, device: str | None =
         NaysayError: If there is no such folder, or no model in it.
         MissingExtraError: If sentence-transformers is not installed.
 
-    Example:
+    Examples:
         >>> load_model("no such folder")
         Traceback (most recent call last):
         naysay.errors.NaysayError: load_model: `name` must be a folder on this machine, got 'no such folder'. ...
@@ -77,7 +77,7 @@ def weights_hash(model: Any) -> str | None:
     Raises:
         NaysayError: If the state is not a mapping of names to dense tensors, or `cache_key` is not a string.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> one, other = (SimpleNamespace(state_dict=lambda w=w: {"layer": np.full(3, w)}) for w in (1.0, 2.0))
         >>> weights_hash(one) == weights_hash(other), weights_hash(object())

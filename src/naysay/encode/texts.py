@@ -75,7 +75,7 @@ def encode_texts(
         NaysayError: If texts are not strings, the folder cannot be written, or the model returns something other than a
             finite vector for each text.
 
-    Example:
+    Examples:
         >>> from tempfile import mkdtemp
         >>> from types import SimpleNamespace
         >>> def encode(texts, **options):

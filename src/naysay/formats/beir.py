@@ -30,7 +30,7 @@ class Beir:
         positives: Pairs with a grade of at least `min_grade`; their vocabularies are the ids.
         dropped: {"grade below 1": judgements}: judged, but not positive.
 
-    Example:
+    Examples:
         >>> Beir(["q1"], ["cat"], ["d1"], ["Cats"], ["They purr."], Positives.from_pairs([0], [0])).documents()
         ['Cats They purr.']
     """
@@ -65,7 +65,7 @@ def read_beir(folder: str | Path, split: str = "test", *, min_grade: int = 1) ->
     Raises:
         NaysayError: If a file is missing, a line is malformed, an id occurs twice, or a judgement has an unknown id.
 
-    Example:
+    Examples:
         >>> from tempfile import mkdtemp
         >>> folder = Path(mkdtemp())
         >>> _ = (folder / "corpus.jsonl").write_text('{"_id": "d1", "title": "", "text": "a cat"}')

@@ -41,7 +41,7 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
     Raises:
         NaysayError: If the format is not recognised or does not fit, or a line is malformed.
 
-    Example:
+    Examples:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "train.jsonl"
         >>> _ = path.write_text('{"anchor": "cat", "positive": "a cat", "negative": "a dog"}')

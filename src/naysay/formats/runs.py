@@ -38,7 +38,7 @@ class Run:
         lines: How many candidates the file has.
         dropped: {reason: lines} that are not in `found`.
 
-    Example:
+    Examples:
         >>> Run(Found.empty(1, 2), "bm25", 3, {"unknown document": 3}).dropped
         {'unknown document': 3}
     """
@@ -75,7 +75,7 @@ def read_run(
     Raises:
         NaysayError: If a line is malformed, a name is unknown, or a document occurs twice for a query.
 
-    Example:
+    Examples:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "bm25.trec"
         >>> _ = path.write_text("q1 Q0 d2 1 0.5 bm25\nq1 Q0 d1 2 0.25 bm25\n")
@@ -125,7 +125,7 @@ def write_run(
     Raises:
         NaysayError: If the file cannot be written, or a name has white space.
 
-    Example:
+    Examples:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "run.trec"
         >>> write_run(path, Found(np.array([[1, 0]]), np.array([[0.5, 0.25]], np.float32)))

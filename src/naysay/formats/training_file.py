@@ -39,7 +39,7 @@ class TrainingFile:
         corpus_ids: The names of the documents, likewise.
         corpus_texts: The texts of the documents, likewise.
 
-    Example:
+    Examples:
         >>> from tempfile import mkdtemp
         >>> from naysay.formats import read_negatives
         >>> path = Path(mkdtemp()) / "train.jsonl"

@@ -35,7 +35,7 @@ class Written:
         rows: The rows, or lines, of the file.
         dropped: {reason: anchors} that the format has no row for.
 
-    Example:
+    Examples:
         >>> Written(Path("train.jsonl"), "triplet", 3, {"no negative": 1}).dropped
         {'no negative': 1}
     """
@@ -96,7 +96,7 @@ def write_negatives(
     Raises:
         NaysayError: If the file cannot be written, an argument does not fit the format, or a negative is a known pair.
 
-    Example:
+    Examples:
         >>> from tempfile import mkdtemp
         >>> known = Positives.from_pairs([0, 1], [2, 0], n_items=4)
         >>> written = write_negatives(f"{mkdtemp()}/train.jsonl", "triplet", ids=[[0, 3], [1, -1]], positives=known)

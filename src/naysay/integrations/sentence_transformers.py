@@ -133,7 +133,7 @@ def mine_hard_negatives(
     Raises:
         NaysayError: If an argument is invalid; before any text is encoded.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> places = {"cat": 0, "a cat": 10, "a dog": 30, "a car": 80, "dog": 35}
         >>> def encode(texts, **options):

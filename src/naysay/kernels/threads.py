@@ -71,7 +71,7 @@ def set_threads(count: int) -> None:
     Raises:
         NaysayError: If `count` is not a whole number of at least 1.
 
-    Example:
+    Examples:
         >>> set_threads(2)
     """
     _THREADS.count = check_whole("count", count, 1)

@@ -50,7 +50,7 @@ def gather_rows(vectors: Tensor, group: Any = None) -> Gathered:
         NaysayError: On all processes, if widths or dtypes differ between them, or only some require gradients; also if
             the vectors have another shape or dtype, or this process is not in the group.
 
-    Example:
+    Examples:
         >>> import torch
         >>> rows, first = gather_rows(torch.eye(2))    # one process
         >>> rows.shape, first

@@ -53,7 +53,7 @@ def attract(
         NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> z = torch.eye(4)
         >>> attract(z, [1, 0, 3, 2], [7, 7, -1, -1], temperature=1.0)    # all scores are 0: log 3

@@ -32,7 +32,7 @@ def bpr(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any =
         NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> bpr(torch.tensor([1.0, 3.0]), torch.tensor([[1.0], [0.0]]))
         tensor([0.6931, 0.0486])

@@ -52,7 +52,7 @@ def debiased(
         NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> scores = torch.tensor([0.8]), torch.tensor([[0.7, 0.1, -0.3]])
         >>> debiased(*scores, prior=0.1), debiased(*scores, prior=0.0)

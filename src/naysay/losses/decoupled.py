@@ -47,7 +47,7 @@ def decoupled(
         NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> decoupled(torch.tensor([1.0]), torch.tensor([[1.0, 1.0]]), temperature=1.0)    # log 2
         tensor([0.6931])

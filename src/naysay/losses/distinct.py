@@ -32,7 +32,7 @@ def distinct_log_q(log_q: Any, mask: Any = None) -> Any:
     Raises:
         NaysayError: If log_q is not (B, K) numbers of at most 0, or the mask does not fit.
 
-    Example:
+    Examples:
         >>> np.exp(-distinct_log_q(-np.log([[5.0, 4.0]]))).round(3).tolist()    # two of five, one after the other
         [[6.0, 4.0]]
     """

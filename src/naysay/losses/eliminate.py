@@ -54,7 +54,7 @@ def eliminate(
         NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> z = torch.eye(4)
         >>> eliminate(z, [1, 0, 3, 2], [7, 7, 7, -1], temperature=1.0)    # log 2: one negative left

@@ -48,7 +48,7 @@ def gbce(
         NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> gbce(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]), n_items=101)    # (beta + 2) log 2, beta = 0.265
         tensor([1.5700])

@@ -53,7 +53,7 @@ def guided(
         NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> scores = torch.tensor([0.5]), torch.tensor([[0.5, 0.1]])
         >>> guided(*scores, guide_positive=[0.7], guide_negatives=[[0.9, 0.2]], temperature=1.0)    # without the first

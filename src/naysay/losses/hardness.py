@@ -54,7 +54,7 @@ def hardness(
         NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> scores = torch.tensor([0.8]), torch.tensor([[0.7, 0.1, -0.3]])
         >>> hardness(*scores, beta=1.0), hardness(*scores, beta=0.0)

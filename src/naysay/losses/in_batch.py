@@ -77,7 +77,7 @@ def in_batch(
         NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> in_batch(torch.eye(3), torch.eye(3))    # log(e + 2) - 1
         tensor([0.5514, 0.5514, 0.5514])

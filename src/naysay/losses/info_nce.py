@@ -46,7 +46,7 @@ def info_nce(
         NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> info_nce(torch.tensor([1.0]), torch.tensor([[1.0, 1.0, 1.0]]))    # log 4
         tensor([1.3863])

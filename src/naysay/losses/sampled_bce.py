@@ -32,7 +32,7 @@ def sampled_bce(positive: Tensor, negatives: Tensor, *, mask: Any = None, weight
         NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> sampled_bce(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]))    # 3 log 2
         tensor([2.0794])

@@ -63,7 +63,7 @@ def sampled_softmax(
         NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> uniform = torch.full((1, 2), 0.25).log()    # two draws of four other items, all scores 0: log 5
         >>> sampled_softmax(torch.zeros(1), torch.zeros(1, 2), log_q=uniform)

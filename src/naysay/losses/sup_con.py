@@ -49,7 +49,7 @@ def sup_con(
         NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
             range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> sup_con(torch.eye(3), [0, 0, 1], temperature=1.0)    # log 2 twice; the third is alone
         tensor([0.6931, 0.6931, 0.0000])

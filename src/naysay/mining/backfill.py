@@ -59,7 +59,7 @@ def backfill(
     Raises:
         NaysayError: If an argument of "random" is missing, or, with "raise", an anchor is short.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[4, 2]]), scores=np.array([[0.9, 0.5]]))
         >>> dropped = Candidates.of(found).drop(np.array([[True, False]]), "suspicious")

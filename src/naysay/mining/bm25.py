@@ -62,7 +62,7 @@ def bm25(
         NaysayError: If texts are not strings, or an option is out of range.
         MissingExtraError: If bm25s is not installed.
 
-    Example:
+    Examples:
         >>> found = bm25(["do cats eat fish"], ["Birds fly.", "Cats eat fish.", "Fish"], depth=2)
         >>> found.ids.tolist()
         [[1, 2]]

@@ -47,7 +47,7 @@ class Candidates:
         kept_names: The rules that took negatives.
         outside: {reason: (n,) counts} of what the search itself left out and would have listed.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]], np.float32))
         >>> left = Candidates.of(found).drop(np.array([[True, False, False]]), "too near")
@@ -217,7 +217,7 @@ def join(*parts: Candidates) -> Candidates:
     Raises:
         NaysayError: If parts have different anchors, equal source names, or dropped candidates.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> one = Candidates.of(SimpleNamespace(ids=np.array([[4, 2]]), scores=np.array([[0.9, 0.5]])), "dense")
         >>> other = Candidates.of(SimpleNamespace(ids=np.array([[2, 7]]), scores=np.array([[0.5, 0.4]])), "words")

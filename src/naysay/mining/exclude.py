@@ -44,7 +44,7 @@ def exclude(
     Raises:
         NaysayError: If `known` has other anchors, or fewer items.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[1, 0, 2, 3]]), scores=np.array([[0.9, 0.8, 0.7, 0.6]]))
@@ -92,7 +92,7 @@ def window(candidates: Candidates, first: int = 1, last: int | None = None) -> C
     Raises:
         NaysayError: If first is below 1, or last below first.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
         >>> left = window(Candidates.of(found), first=2, last=2)
@@ -123,7 +123,7 @@ def drop_below(candidates: Candidates, min_score: Any) -> Candidates:
     Raises:
         NaysayError: If min_score is neither.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
         >>> left = drop_below(Candidates.of(found), 0.5)

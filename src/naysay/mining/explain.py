@@ -62,7 +62,7 @@ class MinedArrays:
 class Outcome(NamedTuple):
     """A candidate and what became of it.
 
-    Args:
+    Attributes:
         id: Its corpus row.
         rank: Its rank in the list of its source, 0 for a random item.
         score: Its score.
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
         kept: Whether it is a negative.
         by: The rule that kept it, or the reason for which it was dropped.
 
-    Example:
+    Examples:
         >>> Outcome(id=7, rank=1, score=0.9, suspicion=0.8, source="search", kept=False, by="suspicious").by
         'suspicious'
     """
@@ -101,7 +101,7 @@ class Explanation:
         wanted: k of this anchor.
         rule: The judge, in a sentence.
 
-    Example:
+    Examples:
         >>> outcome = Outcome(id=7, rank=1, score=0.9, suspicion=0.1, source="search", kept=True, by="top")
         >>> print(Explanation(0, (outcome,), (), 0.95, 0.92, {"positive": 1}, 1, "Suspected from 0.92."))
         anchor 0: 1 of 1 negatives, positive 0.9500, threshold 0.9200

@@ -44,7 +44,7 @@ def judge(
     Raises:
         NaysayError: If the detector cannot be asked, or the threshold is not between 0 and 1.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> from naysay.detectors import Absolute
         >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))

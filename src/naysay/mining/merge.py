@@ -77,7 +77,7 @@ def merge(
     Raises:
         NaysayError: If sources have different anchors, or an option does not fit the rule.
 
-    Example:
+    Examples:
         >>> dense = Found(np.array([[4, 7]]), np.array([[0.9, 0.8]], np.float32))
         >>> words = Found(np.array([[7, 5]]), np.array([[11.0, 3.5]], np.float32))
         >>> merged = merge({"dense": dense, "words": words}, 3)

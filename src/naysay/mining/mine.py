@@ -54,6 +54,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         k: Number of negatives: one for all, (n,) one for each, or "auto": as many as lie between the lowest useful
             score and the judge's threshold, at most `max_k`. The lowest useful score is `min_score`, the judge's own
             `low` if it is `Bands`, else the score that 5.1 % of all pairs reach.
+        options: All other keywords are the fields of `MiningOptions`.
 
     Returns:
         The negatives, as `Mined`.
@@ -62,7 +63,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         NaysayError: If an argument is invalid; before anything is searched.
         TypeError: If a keyword is unknown.
 
-    Example:
+    Examples:
         >>> vectors = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]], np.float32)
         >>> mined = mine(vectors[:1], vectors, [0], 2, judge=None)
         >>> mined.ids.tolist(), mined.rank.tolist(), mined.dropped["positive"].tolist()

@@ -52,7 +52,7 @@ class Mined(MinedArrays):
         notes: A sentence for each thing to know about the result.
         query: What the judge was given.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> vectors = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]], np.float32)
         >>> mined = ns.mine(vectors[:1], vectors, [0], 2, judge=None)

@@ -130,7 +130,8 @@ def _with_arguments(function: Callable[..., Any], declaration: type) -> str:
     """The docstring of a function, whose `Args:` go on with those of a dataclass."""
     arguments = (declaration.__doc__ or "").partition("Args:\n")[2].rstrip()
     head, _, tail = (function.__doc__ or "").partition("\n    Returns:")
-    return f"{head.rstrip()}\n{arguments}\n\n    Returns:{tail}"
+    own = head.partition("\n        options:")[0]  # which stands for the arguments that follow
+    return f"{own.rstrip()}\n{arguments}\n\n    Returns:{tail}"
 
 
 def read_rank_range(flag: str, text: str) -> tuple[int, int | None]:

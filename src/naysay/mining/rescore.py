@@ -50,7 +50,7 @@ def rescore(
     Raises:
         NaysayError: If score_pairs fails or returns anything but finite numbers, with the pairs.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
         >>> left = rescore(Candidates.of(found), lambda anchors, ids: ids / 8, budget=2)

@@ -85,7 +85,7 @@ def select(
     Raises:
         NaysayError: If an option is missing, or belongs to another method.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[4, 2, 7, 9]]), scores=np.array([[0.9, 0.5, 0.1, 0.0]]))
         >>> taken = select(Candidates.of(found), 2, "spread")

@@ -52,7 +52,7 @@ class Cache:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> cache = Cache(2, 3, ns.Positives.from_pairs([0, 1], [5, 5], n_items=9))
         >>> cache.put([0], [[4, 5, 4]])

@@ -53,7 +53,7 @@ class Corruption:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> pool = Corruption([[0, 0, 1], [0, 0, 2]], sides=("tail",), n_entities=4)
         >>> pool.draw(ns.Query([[0, 0, 1]]), 2, rng=ns.rng_for(0)).ids.tolist()[0].count(3)

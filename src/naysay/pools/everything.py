@@ -43,7 +43,7 @@ class Everything:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=4)
         >>> sorted(Everything(known).draw(ns.Query([0]), 2, rng=ns.rng_for(0)).ids[0].tolist())

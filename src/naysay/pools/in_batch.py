@@ -50,7 +50,7 @@ class InBatch:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> InBatch().draw(ns.Query([0, 1, 1], positives=[5, 6, 7]), rng=ns.rng_for(0)).ids.tolist()
         [[-1, 6, 7], [5, -1, -1], [5, -1, -1]]

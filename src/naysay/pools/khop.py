@@ -116,7 +116,7 @@ class KHop:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
         >>> KHop(path, hops=2).candidates(2).tolist()

@@ -46,7 +46,7 @@ class Local:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> known = ns.Positives.from_pairs([0, 1], [3, 2], n_items=6)
         >>> pool = Local([[3, 4, 5], [2]], known)

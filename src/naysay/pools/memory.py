@@ -52,7 +52,7 @@ class Memory:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> memory = Memory(3)
         >>> memory.push([4, 5, 6, 7])

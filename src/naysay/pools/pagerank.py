@@ -57,7 +57,7 @@ class PageRank:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
         >>> PageRank(path, ranks=(0, 2)).candidates(0).tolist()

@@ -22,7 +22,7 @@ from naysay.types import Negatives, Query
 class Walks:
     """Draw the ends of random walks of `length` steps from the anchor, a new walk for each draw.
 
-    A walk ends at v with probability [(D^-1 A)^length](anchor, v). An end that is the anchor, known of it (the graph's
+    A walk ends at v with probability `[(D^-1 A)^length](anchor, v)`. An end that is the anchor, known of it (the graph's
     edges and ignored pairs, and `positives`), or already in a distinct row, is rejected, and the next walk begins. A
     walk that reaches a node without outgoing edges before its last step has no end; an anchor without edges gives an
     empty row.
@@ -48,7 +48,7 @@ class Walks:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
         >>> sorted(Walks(path, length=2).draw(ns.Query([2]), 2, rng=ns.rng_for(0)).ids[0].tolist())

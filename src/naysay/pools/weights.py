@@ -28,7 +28,7 @@ def popularity(counts: Positives | ArrayLike, power: float = 0.75) -> NDArray[np
     Raises:
         NaysayError: If a count or the power is invalid.
 
-    Example:
+    Examples:
         >>> popularity([16, 1, 0], power=0.5).tolist()
         [4.0, 1.0, 0.0]
     """
@@ -60,7 +60,7 @@ def log_uniform(n_items: int, counts: ArrayLike | None = None) -> NDArray[np.flo
     Raises:
         NaysayError: If sizes or counts are invalid.
 
-    Example:
+    Examples:
         >>> log_uniform(3).round(2).tolist()
         [0.5, 0.29, 0.21]
     """
@@ -91,7 +91,7 @@ def item_oriented(positives: Positives) -> NDArray[np.float64]:
     Raises:
         NaysayError: If `positives` is not a Positives.
 
-    Example:
+    Examples:
         >>> item_oriented(Positives.from_pairs([0, 1, 1], [0, 0, 1])).tolist()
         [0.0, 1.0]
     """

@@ -27,7 +27,7 @@ def read_curve(text: str, column: str = "") -> Floats:
         column: The column of a CSV file with several; by default val_auc or auc. Without a header the columns are
             called 1, 2 and so on.
 
-    Example:
+    Examples:
         >>> read_curve("0.52, 0.61,0.66").tolist()
         [0.52, 0.61, 0.66]
     """

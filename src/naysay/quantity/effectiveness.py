@@ -33,7 +33,7 @@ class Shares:
         bad: The label is wrong and the model is right: training harms.
         easy: Label and model agree.
 
-    Example:
+    Examples:
         >>> now = shares(4, 1.0, 0.5)
         >>> round(now.good + now.bad + now.easy, 12)
         1.0
@@ -63,7 +63,7 @@ def reliability(k: Any, separation: Any) -> Any:
     Raises:
         NaysayError: If k is below 1 or infinite, a value is NaN, or the shapes do not broadcast.
 
-    Example:
+    Examples:
         >>> round(reliability(4, 0.0), 10), round(reliability(4, 1.0), 4)
         (0.2, 0.4937)
     """
@@ -85,7 +85,7 @@ def shares(k: Any, separation: Any, reached: Any) -> Shares:
     Raises:
         NaysayError: If k is below 1 or infinite, a value is NaN, or the shapes do not broadcast.
 
-    Example:
+    Examples:
         >>> now = shares(4, 1.0, 0.5)
         >>> round(now.good, 3), round(now.bad, 3), round(now.easy, 3)
         (0.329, 0.169, 0.502)
@@ -114,7 +114,7 @@ def effectiveness(k: Any, separation: Any, reached: Any, *, weight: float = 0.9)
     Raises:
         NaysayError: If `weight` is outside (0, 1), k is below 1, a value is NaN, or the shapes do not broadcast.
 
-    Example:
+    Examples:
         >>> round(effectiveness(4, 1.0, 0.5), 4)
         0.1935
     """
@@ -146,7 +146,7 @@ def mean_effectiveness(separation: float, reached: Any, *, weight: float = 0.9, 
         NaysayError: If `reached` is empty or not one-dimensional, a value is NaN, or `weight` or `k_max` is out of
             range.
 
-    Example:
+    Examples:
         >>> mean_effectiveness(1.0, [0.0, 0.5, 0.8], k_max=6).round(4).tolist()
         [0.1846, 0.2022, 0.2061, 0.2056, 0.2036, 0.201]
     """

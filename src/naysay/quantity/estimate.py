@@ -31,7 +31,7 @@ class Estimate:
             data: good samples then hardly outweigh bad ones, and k is not informative.
         notes: A sentence for each reason to doubt the result.
 
-    Example:
+    Examples:
         >>> found = estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66])
         >>> found.k, found.curve.shape, found.notes
         (3, (1000,), ())
@@ -74,7 +74,7 @@ def estimate(train_auc: float, val_auc: Any, *, weight: float = 0.9, k_max: int 
         NaysayError: If an AUC is outside [0, 1], `train_auc` is not above 0.5, `val_auc` is empty, or `weight` or
             `k_max` is out of range.
 
-    Example:
+    Examples:
         >>> found = estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66, 0.7, 0.72])
         >>> found.k, found.flat, found.at_edge
         (4, (3, 5), False)

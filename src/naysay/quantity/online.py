@@ -85,7 +85,7 @@ class Online:
     Raises:
         NaysayError: If an argument is out of range.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> online, rng = Online(steps=1000), ns.rng_for(0)
         >>> for step in range(0, 601, 50):

@@ -29,7 +29,7 @@ def realise(k: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
     Raises:
         NaysayError: If k is not a number, negative, infinite or too large, or its shape is neither () nor (size,).
 
-    Example:
+    Examples:
         >>> from naysay import rng_for
         >>> realise(2, 3, rng_for(0)).tolist(), sorted(set(realise(2.5, 100, rng_for(0)).tolist()))
         ([2, 2, 2], [2, 3])

@@ -30,7 +30,7 @@ class Adaptive:
     Raises:
         NaysayError: If `peak` is below 1 or infinite, `steps` is below 1, or `turning` is outside [0, 1].
 
-    Example:
+    Examples:
         >>> Adaptive(peak=12, steps=101)([0, 100]).tolist()
         [1.0, 1.0]
     """
@@ -80,7 +80,7 @@ def adaptive(peak: float, steps: int, turning: float = 0.1) -> Adaptive:
     Raises:
         NaysayError: If `peak` is below 1 or infinite, `steps` is below 1, or `turning` is outside [0, 1].
 
-    Example:
+    Examples:
         >>> k_at = adaptive(peak=12, steps=101)
         >>> k_at(0), round(k_at(5), 2), round(k_at(10.1), 2), round(k_at(55.05), 2), k_at(100)
         (1.0, 6.45, 12.0, 6.5, 1.0)
@@ -109,7 +109,7 @@ class Linear:
     Raises:
         NaysayError: If `start` or `stop` is not a finite number, or `steps` is below 1.
 
-    Example:
+    Examples:
         >>> hardness = Linear(1.0, 0.5, steps=100)
         >>> hardness(0), hardness(50), hardness(100), hardness(1000)
         (1.0, 0.75, 0.5, 0.5)

@@ -36,7 +36,7 @@ def separation(auc: Any) -> Any:
     Raises:
         NaysayError: If a value is NaN or outside [0, 1].
 
-    Example:
+    Examples:
         >>> round(separation(0.75), 5), round(separation(0.95), 5), separation(0.5)
         (0.95387, 2.32617, 0.0)
     """
@@ -62,7 +62,7 @@ def auc(separation: Any) -> Any:
     Raises:
         NaysayError: If a value is NaN.
 
-    Example:
+    Examples:
         >>> round(auc(1.0), 4), auc(0.0)
         (0.7602, 0.5)
     """

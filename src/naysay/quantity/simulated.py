@@ -34,7 +34,7 @@ def simulated(separation: float, points: int = 60, end: float = 3.0) -> Floats:
     Raises:
         NaysayError: If `separation` or `end` is not finite, `end` is not above 0, or `points` is below 2.
 
-    Example:
+    Examples:
         >>> simulated(1.0, points=4).round(3).tolist()
         [0.0, 0.632, 0.865, 0.95]
     """
@@ -51,7 +51,7 @@ class TurningSweep:
         values: (n,) the mean v of a simulated run under each.
         constant: The mean v of the same run with k = peak throughout.
 
-    Example:
+    Examples:
         >>> swept = turning_sweep(20, 2.4, turnings=[0.05, 0.15, 0.5])
         >>> swept.turning, swept.values.argmax().item()
         (0.15, 1)
@@ -94,7 +94,7 @@ def turning_sweep(
     Raises:
         NaysayError: If a turning is outside [0, 1], there is none, or another argument is out of range.
 
-    Example:
+    Examples:
         >>> turning_sweep(20, 2.4).turning, turning_sweep(4, 1.0).turning
         (0.15, 0.0)
     """

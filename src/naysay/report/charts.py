@@ -43,7 +43,7 @@ def score_distribution(scores: Scores) -> Chart:
     Returns:
         The chart, with a table of quantiles.
 
-    Example:
+    Examples:
         >>> score_distribution(Scores([0.9, 0.8], [0.5, 0.4], [], [])).table.rows[0][:2]
         ('positives', 2)
     """
@@ -152,7 +152,7 @@ def difficulty_by_percentile(
     Raises:
         NaysayError: If lengths differ, there is no bin, there are more than four shares, or a share is not in [0, 1].
 
-    Example:
+    Examples:
         >>> difficulty_by_percentile([25, 75], [0.2, 0.6], {"suspected": [0.0, 0.1]}).table.rows
         ((25.0, 0.2, 0.0), (75.0, 0.6, 0.1))
     """

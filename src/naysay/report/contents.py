@@ -33,7 +33,7 @@ class Table:
     Raises:
         NaysayError: If a row has another length, or a title is not a text.
 
-    Example:
+    Examples:
         >>> Table("Encoders", ("name", "mean score"), (("first", 0.41), ("second", 0.52))).columns
         ('name', 'mean score')
     """
@@ -75,7 +75,7 @@ class Chart:
     Raises:
         NaysayError: If `spec` is not a dict or there is no description.
 
-    Example:
+    Examples:
         >>> Chart("Means", {"data": {"values": [{"x": 1}]}, "mark": "point"}, "A point at 1.").title
         'Means'
     """
@@ -111,7 +111,7 @@ class Example:
         outcome: What became of it, such as "kept: top" or "dropped: suspicious".
         explanation: Why, in a sentence.
 
-    Example:
+    Examples:
         >>> Example("q", "p", "c", 0.5, 0.1, 3, "kept: top", "Found at rank 3.").outcome
         'kept: top'
     """
@@ -141,7 +141,7 @@ class Examples:
     Raises:
         NaysayError: If a row is not an Example.
 
-    Example:
+    Examples:
         >>> row = Example("q", "p", "c", 0.5, 0.1, 3, "kept: top", "Found at rank 3.")
         >>> len(Examples("The hardest", "hardest", (row,)).rows)
         1
@@ -179,7 +179,7 @@ class Contents:
     Raises:
         NaysayError: If there is no advice, or a part is of another type.
 
-    Example:
+    Examples:
         >>> Contents("Two encoders", ("Use the second: its negatives are harder.",), {"k": "8"}).numbers
         {'k': '8'}
     """

@@ -27,7 +27,7 @@ def effectiveness(estimate: Estimate, *, caption: str = "", k: int | None = None
     Raises:
         NaysayError: If `estimate` is not an Estimate.
 
-    Example:
+    Examples:
         >>> from naysay.quantity import estimate
         >>> effectiveness(estimate(0.75, [0.52, 0.61, 0.66], k_max=100)).title
         'How many negatives'

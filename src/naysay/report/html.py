@@ -47,7 +47,7 @@ def write_report(path: str | Path, contents: Contents) -> Path:
     Raises:
         NaysayError: If `contents` is not Contents, the page would be 2 MB or more, or the file cannot be written.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     write_report(Path(folder) / "report.html", Contents("Test", ("Train on it.",))).name

@@ -55,7 +55,7 @@ class Sample:
         NaysayError: If lengths differ, the order is another one, there are more than 40,000 candidates (20,000 by
             suspicion), or a value is out of range.
 
-    Example:
+    Examples:
         >>> len(Sample([0, 0, 1], [0.9, 0.5, 0.7], [0.9, 0.5, 0.7], k=[1, 1], threshold=0.8).scores)
         3
     """
@@ -128,7 +128,7 @@ class Scores:
     Raises:
         NaysayError: If a score is not finite, lengths differ, or a reason has no name.
 
-    Example:
+    Examples:
         >>> Scores([0.9], [0.5], [0.8], [0], ("suspicious",), high=0.7).reasons
         ('suspicious',)
     """

@@ -34,7 +34,7 @@ class AtThreshold:
             that are missed. NaN if unknown.
         false_rate: Estimated upper bound of the share of false negatives; NaN if unknown.
 
-    Example:
+    Examples:
         >>> sample = Sample([0, 0, 0], [0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [1], threshold=0.6)
         >>> at_threshold(sample, 0.6).mean_score
         0.5
@@ -69,7 +69,7 @@ def at_threshold(sample: Sample, threshold: float) -> AtThreshold:
     Returns:
         The figures.
 
-    Example:
+    Examples:
         >>> sample = Sample([0, 0, 0], [0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [1], threshold=0.6)
         >>> now = at_threshold(sample, 0.6)
         >>> now.suspected, now.negatives, now.mean_score, at_threshold(sample, 1.0).suspected

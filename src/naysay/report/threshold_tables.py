@@ -28,7 +28,7 @@ def threshold_tables(choice: Thresholds, *, caption: str = "") -> tuple[Table, .
     Raises:
         NaysayError: If `choice` is not Thresholds.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from naysay.detectors import choose_thresholds
         >>> [table.title for table in threshold_tables(choose_thresholds(np.linspace(0, 1, 2000)))]

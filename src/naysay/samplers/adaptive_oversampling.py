@@ -53,7 +53,7 @@ class AdaptiveOversampling:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> items = np.arange(10.0)[:, None] * [1.0, -1.0]
         >>> known = ns.Positives.from_pairs([0, 1], [9, 0], n_items=10)

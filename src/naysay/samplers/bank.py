@@ -42,7 +42,7 @@ class Bank:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> bank = Bank(ns.pools.Everything(ns.Positives.from_pairs([0, 1, 2], [0, 1, 2])), 3)
         >>> bank.observe(ns.Query([1], positives=[1]), None, vectors=np.array([[0.0, 2.0]]))

@@ -28,7 +28,7 @@ def in_blocks(score: Score, candidates: int = 1 << 13) -> Score:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> table = np.arange(12.0).reshape(3, 4)
         >>> score = in_blocks(lambda anchors, ids: table[anchors[:, None], ids], candidates=4)

@@ -49,7 +49,7 @@ class DistanceWeighted:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> vectors = np.random.default_rng(0).normal(size=(100, 8))
         >>> vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -44,7 +44,7 @@ class Dynamic:
     Raises:
         NaysayError: If an argument is invalid, or both `temperature` and `top_m` are given.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 8], n_items=10))
         >>> hardest = Dynamic(pool, score=lambda anchors, ids: ids.astype(float), candidates=9)

@@ -54,7 +54,7 @@ class Judged:
     Raises:
         NaysayError: If a part has no `sample` or `suspicion`, or an option does not fit the policy.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=4))
         >>> duplicates = ns.detectors.Duplicates(item_texts=["Paris", "paris.", "Rome", "Oslo"])

@@ -52,7 +52,7 @@ class Mixed:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 8], n_items=100))
         >>> hard = ns.samplers.Dynamic(pool, score=lambda anchors, ids: ids * 1.0, candidates=32)

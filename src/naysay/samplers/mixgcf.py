@@ -55,7 +55,7 @@ class MixGCF:
     Raises:
         NaysayError: If an argument is invalid, or the query has no positives or no vectors.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0], [3], n_items=4))
         >>> vectors = np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [4.0, 4.0]])

@@ -51,7 +51,7 @@ class MixKG:
     Raises:
         NaysayError: If an argument is invalid, or the pool replaces more than one side.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> triples = [[0, 0, 1], [2, 0, 3]]
         >>> entities = np.array([[0.0], [1.0], [2.0], [4.0]])

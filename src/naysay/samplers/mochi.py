@@ -64,7 +64,7 @@ class MoCHi:
     Raises:
         NaysayError: If an argument is invalid, or there are no vectors for anchors or items.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> memory = ns.pools.Memory(4)
         >>> memory.push([1, 2, 3], vectors=np.array([[0.8, 0.6], [0.6, 0.8], [-1.0, 0.0]]))

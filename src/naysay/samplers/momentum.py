@@ -26,7 +26,7 @@ def momentum_update(online: Any, target: Any, momentum: float = 0.999) -> None:
     Raises:
         NaysayError: If the modules do not have the same shapes, or are the same module.
 
-    Example:
+    Examples:
         >>> import torch
         >>> fast, slow = torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False)
         >>> for module, value in ((fast, 1.0), (slow, 0.0)):

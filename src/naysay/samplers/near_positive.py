@@ -57,7 +57,7 @@ class NearPositive:
     Raises:
         NaysayError: If an argument is invalid, or both `temperature` and `top_m` are given.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [6, 3], n_items=10))
         >>> def similarity(positives, ids):

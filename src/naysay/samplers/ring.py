@@ -61,7 +61,7 @@ class Ring:
     Raises:
         NaysayError: If an argument is invalid, or not exactly one of `keep` and `remove` is given.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 8], n_items=21))
         >>> def score(anchors, ids):

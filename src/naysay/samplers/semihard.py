@@ -50,7 +50,7 @@ class SemiHard:
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [6, 3], n_items=10))
         >>> sampler = SemiHard(pool, score=lambda anchors, ids: ids.astype(float), candidates=9, margin=3.0)

@@ -44,7 +44,7 @@ class SoftmaxWeights:
     Raises:
         NaysayError: If an argument is invalid, or the pool does not fit `correct`.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> known = ns.Positives.from_pairs([0, 1], [9, 2], n_items=10)
         >>> pool = ns.pools.Everything(known, distinct=False)

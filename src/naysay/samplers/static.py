@@ -24,7 +24,7 @@ class Static:
     Raises:
         NaysayError: If `pool` is not a pool.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [1, 0], n_items=5))
         >>> Static(pool).sample(ns.Query([0, 1]), 3, rng=ns.rng_for(0)).shape

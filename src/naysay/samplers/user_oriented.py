@@ -30,7 +30,7 @@ class UserOriented:
     Raises:
         NaysayError: If an argument is invalid, or there are no positives.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> known = ns.Positives.from_pairs([0, 1, 1, 1], [0, 1, 2, 3], n_items=9)
         >>> sampler = UserOriented(ns.pools.Everything(known), known)

@@ -55,7 +55,7 @@ class Warp:
     Raises:
         NaysayError: If an argument is invalid, or `n_items` is needed and not given.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 2], n_items=10), distinct=False)
         >>> warp = Warp(pool, score=lambda anchors, ids: ids.astype(float), trials=6)

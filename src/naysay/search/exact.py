@@ -67,7 +67,7 @@ def search(
     Raises:
         NaysayError: If vectors are not finite, have different widths or no cosine, or if the budget is too small.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> found = search(np.eye(2, 3), np.array([[1.0, 1, 0], [2, 0, 0], [0, 0, 1]]), 2)
         >>> found.ids.tolist()
@@ -116,7 +116,7 @@ def search_below(
     Raises:
         NaysayError: As for `search`, and if `below` is not one number for each query.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> corpus = np.array([[1.0, 0], [0.8, 0.6], [0.0, 1]])
         >>> found, higher = search_below(corpus[:1], corpus, 1, np.array([0.9], np.float32))

@@ -25,7 +25,7 @@ class Found:
     Raises:
         NaysayError: If the arrays have other types or different shapes. The order is not checked.
 
-    Example:
+    Examples:
         >>> found = Found(np.array([[2, 0, -1]]), np.array([[0.5, 0.5, -np.inf]], np.float32))
         >>> len(found), found.filled.tolist()
         (1, [[True, True, False]])
@@ -77,7 +77,7 @@ class Recall:
         setting: The setting of the index: "nprobe 16" or "efSearch 64".
         note: Why `Index.tune` ended below its target, or "".
 
-    Example:
+    Examples:
         >>> print(Recall(0.97, 0.9511, 0.9831, 500, 100, "nprobe 16"))
         recall@100 0.970 (95 % CI 0.951 to 0.983, 500 queries) with nprobe 16
     """
@@ -123,7 +123,7 @@ def check_recall(recall: Recall, min_recall: float) -> None:
     Raises:
         NaysayError: If the recall is lower, with what was measured.
 
-    Example:
+    Examples:
         >>> check_recall(Recall(0.97, 0.951, 0.983, 500, 100, "nprobe 8"), 0.9)
     """
     target = check_number("min_recall", min_recall, at_least=0, at_most=1)

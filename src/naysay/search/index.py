@@ -56,7 +56,7 @@ class Index:
         corpus: The corpus, as `Vectors`.
         metric: "cosine", "dot" or "l2".
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> corpus = np.random.default_rng(0).normal(size=(2000, 8)).astype(np.float32)
         >>> index = Index.build(corpus)

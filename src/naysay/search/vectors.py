@@ -32,7 +32,7 @@ class Vectors:
         take: Function of ascending ids -> rows, copied.
         whole: All of them, if they are in memory as float32 or float64, else None.
 
-    Example:
+    Examples:
         >>> vectors = open_vectors(np.eye(3))
         >>> vectors.n, vectors.width, vectors.rows(1, 2).tolist()
         (3, 3, [[0.0, 1.0, 0.0]])
@@ -70,7 +70,7 @@ def open_vectors(vectors: Any, column: str | None = None) -> Vectors:
     Raises:
         NaysayError: If the source cannot be read, is not (n, d), or does not hold floats.
 
-    Example:
+    Examples:
         >>> open_vectors([[1.0, 0.0], [0.5, 0.5]]).n
         2
     """

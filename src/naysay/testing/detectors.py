@@ -156,7 +156,7 @@ def check_detector(detector: Detector, query: Query, negatives: Negatives, *, wi
         PromiseBroken: At the first promise that is broken.
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import numpy as np, naysay as ns
         >>> class Same:
         ...     def suspicion(self, query, negatives):

@@ -227,7 +227,7 @@ def check_loss(
         PromiseBroken: At the first promise that is broken.
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> check_loss(ns.losses.bpr)
     """

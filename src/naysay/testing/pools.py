@@ -79,7 +79,7 @@ def check_pool(
         PromiseBroken: At the first promise that is broken.
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> check_pool(ns.pools.Everything(ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=9)))
     """

@@ -107,7 +107,7 @@ def check_sampler(
         PromiseBroken: At the first promise that is broken.
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> import naysay as ns
         >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=9)
         >>> class Mine:

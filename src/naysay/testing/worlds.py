@@ -112,7 +112,7 @@ def planted_world(
     Raises:
         NaysayError: If an argument is invalid.
 
-    Example:
+    Examples:
         >>> world = planted_world(200, 100, per_anchor=10, known_share=0.5)
         >>> len(world.known), len(world.truth)
         (1000, 2000)
