@@ -9,7 +9,6 @@ from naysay.mining.judge import judge
 from naysay.mining.merge import Merged, merge
 from naysay.mining.mine import mine
 from naysay.mining.mined import Mined
-from naysay.mining.options import MiningOptions
 from naysay.mining.rescore import rescore
 from naysay.mining.select import select
 
@@ -18,7 +17,6 @@ __all__ = [
     "Explanation",
     "Merged",
     "Mined",
-    "MiningOptions",
     "Outcome",
     "backfill",
     "bm25",
