@@ -1,6 +1,5 @@
 """The line at the end: hardness as in loops, the rate a bound on the truth; models, indices and reports in a job."""
 
-import importlib
 import json
 import pickle
 import sys
@@ -17,9 +16,9 @@ import naysay as ns
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
 from naysay.jobs import _parts as job_run
-from naysay.jobs import _whole as job_whole
-from naysay.jobs._parts import sampled_rows
-from naysay.jobs._summary import MinedFile, above, next_step
+from naysay.jobs import command
+from naysay.jobs._parts import above, sampled_rows
+from naysay.jobs._results import MinedFile, next_step
 from naysay.mining import mine
 from naysay.mining.options import INDEX_KINDS
 
@@ -115,13 +114,13 @@ def test_sampled_rows_are_spread(n, width, most):
 
 def test_the_sample_does_not_depend_on_parts(world, monkeypatch):
     seen = []
-    own = job_whole.sampled
+    own = command.sampled
 
     def keep(*given):
         seen.append(own(*given))
         return seen[-1]
 
-    monkeypatch.setattr(importlib.import_module("naysay.jobs._finalize"), "sampled", keep)
+    monkeypatch.setattr(command, "sampled", keep)
     whole = mine(world.queries, world.corpus, world.known, 5, on_short="random", judge=ns.detectors.Absolute(0.1))
     for rows in (5, 24):
         in_parts(monkeypatch, rows)
