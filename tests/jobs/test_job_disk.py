@@ -6,13 +6,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from job_world import World, in_parts
 
 from naysay.errors import NaysayError
 from naysay.files import is_draft
 from naysay.formats import _whole_files as whole_files
-from naysay.jobs._folder import job_file
+from naysay.jobs._folder import job_file, stored_array, write_array
 
 FULL = r"^mine: the disk of .* is full: '{}' takes [\d,]+ bytes\. Nothing is lost: free some space, and run"
 
@@ -140,3 +141,13 @@ def test_a_full_disk_is_said_once_and_of_the_file_that_did_not_fit(tmp_path):
     with pytest.raises(NaysayError, match=r"^the disk of .* is full: 'inner' takes 5 bytes"):
         write()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 4), (0, 5), (0,)])
+@pytest.mark.parametrize("kind", [np.int32, np.float32])
+def test_an_array_has_the_bytes_that_numpy_writes(tmp_path, shape, kind):
+    array = np.arange(np.prod(shape), dtype=kind).reshape(shape)
+    np.save(tmp_path / "own.npy", array)
+    write_array(tmp_path / "array.npy", array)
+    assert (tmp_path / "array.npy").read_bytes() == (tmp_path / "own.npy").read_bytes()
+    assert stored_array(tmp_path / "array.npy").tolist() == array.tolist()

@@ -212,7 +212,7 @@ def unpacked(task: Task, parts: Sequence[dict[str, NDArray[Any]]]) -> Candidates
     for name in (*_EMPTY, "positive_scores"):
         columns = [part[name] for part in parts]
         if name in _EMPTY:
-            columns = [_wide(column, width, _EMPTY[name]) for column in columns]
+            columns = [widened(column, width, _EMPTY[name]) for column in columns]
         found[name] = np.concatenate(columns)
     counts = {
         reason: np.concatenate([part[f"outside {reason}"] for part in parts]) for reason in (*EXCLUDED, SUSPICIOUS)
@@ -235,7 +235,8 @@ def _names(task: Task) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (SEARCH, *task.lists, "random"), (select, *(name for name in _KEPT if name != select))
 
 
-def _wide(values: NDArray[Any], width: int, empty: float) -> NDArray[Any]:
+def widened(values: NDArray[Any], width: int, empty: float) -> NDArray[Any]:
+    """The rows with `empty` added at their ends, up to `width` columns."""
     wide = np.full((len(values), width), empty, values.dtype)
     wide[:, : values.shape[1]] = values
     return wide

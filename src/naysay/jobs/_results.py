@@ -17,7 +17,7 @@ from naysay.detectors.rate import false_negative_rate
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
 from naysay.jobs._folder import array_file
-from naysay.jobs._parts import parts, sampled_rows, unpacked
+from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
 from naysay.mining._task import Task
 from naysay.mining.candidates import Candidates
@@ -75,10 +75,7 @@ def together(folder: Path, task: Task) -> Whole:
     ):
         for part in parts(folder):
             for stream, name, empty in ((ids, "ids", -1), (scores, "scores", -np.inf)):
-                values = part.arrays[name]
-                wide = np.full((len(values), width), empty, values.dtype)
-                wide[:, : values.shape[1]] = values
-                stream.write(wide.data)
+                stream.write(widened(part.arrays[name], width, empty).data)
             counts[part.start : part.stop] = part.arrays["counts"]
             tallies.append(part.totals["tally"])
             for reason, count in part.totals["dropped"].items():
