@@ -58,6 +58,17 @@ def test_a_stream_that_fails_leaves_the_file_as_it_was(tmp_path):
     assert contents(tmp_path) == {"numbers": b"new"}
 
 
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    with pytest.raises(RuntimeError), files.draft_of(tmp_path / "out") as draft:
+        raise RuntimeError
+    for name in (draft.name, f"{draft.name}.arrow", f"{draft.name}x", "out", draft.name.replace("out", "other")):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / f"{draft.name}.old").mkdir()
+    assert [files.is_draft(tmp_path / name) for name in ("out", ".out", draft.name)] == [False, False, True]
+    files.clear_drafts(tmp_path / "out")
+    assert {*os.listdir(tmp_path)} == {f"{draft.name}x", "out", draft.name.replace("out", "other")}
+
+
 def test_errors_of_the_disk_name_the_parameter_if_there_is_one(tmp_path):
     missing = tmp_path / "no" / "numbers"
     rule = f"`out` must be a file that can be written, got {shown(str(missing))} (No such file or directory)."

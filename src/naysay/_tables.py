@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import as_array, raise_invalid, shown, whole_numbers
-from naysay.files import first_line
+from naysay.files import raise_unreadable
 from naysay.vocabulary import Vocabulary, ids_of_names
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _opened(path: str | Path, reader: Any) -> Any:
     except FileNotFoundError:
         raise_invalid("path", "an existing file", repr(str(path)))
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
-        raise_invalid("path", "a file of that format", f"{str(path)!r} ({first_line(error)})")
+        raise_unreadable("path", "a file of that format", Path(path), error)
 
 
 def _check_columns(present: list[str], wanted: dict[str, str]) -> None:

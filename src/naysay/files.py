@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from naysay.checks import raise_invalid, shown
 HEADER = "header.json"
 _FORMAT = 1
 _BUFFER = 1 << 20
+_DRAFT = re.compile(r"\..+\.[0-9a-f]{16}(\.old|\.arrow)?")
 
 
 def check_target(parameter: str, path: Path) -> None:
@@ -192,6 +194,18 @@ def raise_unreadable(parameter: str, rule: str, path: Path, error: BaseException
     raise_invalid(parameter, rule, f"{str(path)!r} ({first_line(error)})")
 
 
+def is_draft(path: Path) -> bool:
+    """Whether a name is that of a draft, which a process that was killed leaves."""
+    return _DRAFT.fullmatch(path.name) is not None
+
+
+def clear_drafts(path: Path) -> None:
+    """Remove the drafts of a file or folder, beside it."""
+    for draft in path.parent.iterdir():
+        if is_draft(draft) and draft.name.startswith(f".{path.name}."):
+            shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
+
+
 def _draft(path: Path) -> Path:
     """Return a new name beside a file."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
@@ -260,13 +274,14 @@ def load_folder(
     for name in header["arrays"]:
         file = folder / f"{name}.npy"
         try:
-            arrays[name] = _read(file, mmap=mmap)
+            arrays[name] = read_array(file, mmap=mmap)
         except Exception as error:  # of many kinds: NumPy parses a damaged header with Python's own tokeniser
             raise_invalid("path", "a complete folder", f"{file.name}: {first_line(error)}")
     return header, arrays
 
 
-def _read(file: Path, *, mmap: bool) -> NDArray[Any]:
+def read_array(file: Path, *, mmap: bool = False) -> NDArray[Any]:
+    """Read or map an .npy file. A damaged one raises errors of many kinds."""
     if mmap:
         return np.lib.format.open_memmap(file, mode="r")
     with file.open("rb") as stream:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_range, first_bad, public, raise_invalid, shown, whole_numbers
+from naysay.files import first_line
 
 
 @final
@@ -39,7 +40,7 @@ class Vocabulary:
         try:
             array = names.cast(pa.large_string()) if isinstance(names, pa.Array) else pa.array(names, pa.large_string())
         except (TypeError, ValueError) as error:
-            raise_invalid("names", "strings", str(error).splitlines()[0])
+            raise_invalid("names", "strings", first_line(error))
         if array.null_count:
             raise_invalid("names", "strings", first_bad(np.asarray(names), np.asarray(array.is_null())))
         self._array = array
@@ -92,7 +93,7 @@ class Vocabulary:
             names = pa.LargeStringArray.from_buffers(len(starts) - 1, pa.py_buffer(starts), pa.py_buffer(data))
             names.validate(full=True)
         except (KeyError, ValueError) as error:
-            got = f"{prefix}: {str(error).splitlines()[0]}"
+            got = f"{prefix}: {first_line(error)}"
             raise_invalid("arrays", "offsets that fit their UTF-8 bytes", got)
         vocabulary = cls.__new__(cls)
         vocabulary._array = names

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from job_world import World, in_parts
 
 from naysay.errors import NaysayError
+from naysay.files import is_draft
 from naysay.formats import _whole_files as whole_files
-from naysay.jobs import _files as job_files
+from naysay.jobs._folder import job_file, stored_array, write_array
 
 FULL = r"^mine: the disk of .* is full: '{}' takes [\d,]+ bytes\. Nothing is lost: free some space, and run"
 
@@ -35,7 +37,7 @@ def test_a_part_that_does_not_fit(world, monkeypatch, part):
     def full(handle):
         name = Path(os.readlink(f"/proc/self/fd/{handle}")).name
         if (
-            job_files.is_draft(Path(name))
+            is_draft(Path(name))
             and sum(1 for _ in world.job().glob("part-*")) == part
             and (world.job() / "begun").exists()
         ):
@@ -105,17 +107,17 @@ def test_a_real_disk_that_fills_up(world, monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["corpus_texts.bytes", "corpus_texts.starts", "background.npy", "known_scores.npy"])
 def test_a_file_of_the_job_that_was_cut_off_is_noticed(world, monkeypatch, name):
     in_parts(monkeypatch, 5)
-    own = job_files.whole_file
+    own = job_file
 
     def stopped(path):
         if path.name.startswith("part-") and sum(1 for _ in world.job().glob("part-*")) == 2:
             raise KeyboardInterrupt
         return own(path)
 
-    monkeypatch.setattr("naysay.jobs._parts.whole_file", stopped)
+    monkeypatch.setattr("naysay.jobs._parts.job_file", stopped)
     with pytest.raises(KeyboardInterrupt):
         world.run()
-    monkeypatch.setattr("naysay.jobs._parts.whole_file", own)
+    monkeypatch.setattr("naysay.jobs._parts.job_file", own)
     path = world.job() / name
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(
@@ -130,8 +132,8 @@ def test_a_file_of_the_job_that_was_cut_off_is_noticed(world, monkeypatch, name)
 def test_a_full_disk_is_said_once_and_of_the_file_that_did_not_fit(tmp_path):
     def write():
         with (
-            job_files.whole_file(tmp_path / "outer"),
-            job_files.whole_file(tmp_path / "inner") as stream,
+            job_file(tmp_path / "outer"),
+            job_file(tmp_path / "inner") as stream,
         ):
             stream.write(b"12345")
             no_room()
@@ -139,3 +141,13 @@ def test_a_full_disk_is_said_once_and_of_the_file_that_did_not_fit(tmp_path):
     with pytest.raises(NaysayError, match=r"^the disk of .* is full: 'inner' takes 5 bytes"):
         write()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 4), (0, 5), (0,)])
+@pytest.mark.parametrize("kind", [np.int32, np.float32])
+def test_an_array_has_the_bytes_that_numpy_writes(tmp_path, shape, kind):
+    array = np.arange(np.prod(shape), dtype=kind).reshape(shape)
+    np.save(tmp_path / "own.npy", array)
+    write_array(tmp_path / "array.npy", array)
+    assert (tmp_path / "array.npy").read_bytes() == (tmp_path / "own.npy").read_bytes()
+    assert stored_array(tmp_path / "array.npy").tolist() == array.tolist()

@@ -1,10 +1,11 @@
-"""Parts: the gaps between finished ones, and checksums."""
+"""Parts: the gaps between finished ones, checksums, and which anchors are sampled."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naysay.jobs._parts import Part, gaps, read_part, write_part
+from naysay.jobs._parts import Part, above, gaps, read_part, sampled_rows, write_part
 
 
 @given(st.lists(st.integers(0, 20), unique=True), st.integers(1, 30), st.integers(1, 9))
@@ -33,3 +34,18 @@ def test_a_damaged_part_is_noticed(tmp_path):
         assert read_part(path) is None
         path.write_bytes(data[:place])
         assert read_part(path) is None
+
+
+def test_above_counts_pairs():
+    assert above(np.array([0.5, 0.1], np.float32), np.array([0.0, 0.1, 0.5, 0.6], np.float32)) == 2 + 1
+    assert above(np.empty(0, np.float32), np.zeros(3, np.float32)) == 0
+
+
+@pytest.mark.parametrize(
+    ("n", "width", "most"), [(0, 100, 0), (1, 100, 1), (30, 100, 30), (9000, 100, 2000), (9000, 4096, 512)]
+)
+def test_sampled_rows_are_spread(n, width, most):
+    rows = sampled_rows(n, width)
+    assert len(rows) == most
+    assert (np.diff(rows) > 0).all()
+    assert n == 0 or (rows[0], rows[-1]) == (0, n - 1) or n == 1

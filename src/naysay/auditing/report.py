@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from naysay.auditing.findings import K_MAX
 from naysay.auditing.result import Audit, k_text, repeats_text
 from naysay.checks import public, raise_invalid
 from naysay.detectors.duplicates import REASONS
+from naysay.files import digest_of
 from naysay.quantity.estimate import estimate
 from naysay.quantity.separation import auc
 from naysay.quantity.simulated import simulated
@@ -166,11 +166,6 @@ def _examples(audit: Audit) -> tuple[Examples, ...]:
 def _provenance(audit: Audit, files: Mapping[str, str | Path]) -> dict[str, str]:
     """Return versions, settings, and hashes of the files that exist."""
     paths = {"the set": Path(audit.name)} | {name: Path(file) for name, file in files.items()}
-    hashes = {f"SHA-256 of {name}": _sha256(path) for name, path in paths.items() if path.is_file()}
+    hashes = {f"SHA-256 of {name}": digest_of(path) for name, path in paths.items() if path.is_file()}
     settings = {name: str(value) for name, value in audit.settings.items()}
     return {**versions("naysay", "numpy", "scipy"), "set": audit.name, **settings, **hashes}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -12,7 +12,7 @@ import numpy as np
 
 from naysay.checks import check_one_of, raise_invalid, shown
 from naysay.detectors._score_blocks import BLOCK, SHAPES, OnRows, ScoreBlocks, Scores, plain_scores
-from naysay.files import first_line
+from naysay.files import raise_unreadable
 
 _LISTS = 1 << 12  # rows of a column of lists that are decoded at a time
 _NAMES = ("score", "scores")  # of a column, in this order
@@ -161,4 +161,4 @@ def _values(name: str, column: Any, start: int) -> Scores:
 
 
 def _unreadable(path: Path, error: Exception) -> NoReturn:
-    raise_invalid("scores", f"a readable {path.suffix.lower()} file", f"{str(path)!r} ({first_line(error)})")
+    raise_unreadable("scores", f"a readable {path.suffix.lower()} file", path, error)

@@ -1,20 +1,23 @@
-"""The folder of a job: its record, its lock, and what changed if it is another job."""
+"""The folder of a job: its record, its lock, what changed if it is another job, and how its files are written."""
 
 from __future__ import annotations
 
-import hashlib
+import errno
 import importlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown
 from naysay.errors import NaysayError
-from naysay.jobs._files import is_draft, read_json, write_json
+from naysay.files import digest_of, durable_stream, is_draft, read_array
 
 FORMAT = 1
 VECTORS = "encoded"  # a folder in it, with the vectors of a model
@@ -31,9 +34,7 @@ def folder_of(output: Path) -> Path:
 def digest(option: str, path: Path) -> dict[str, Any]:
     """The size of a file and its SHA-256, read in a stream."""
     try:
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-            return {"bytes": stream.tell(), "sha256": found}
+        return {"bytes": path.stat().st_size, "sha256": digest_of(path)}
     except OSError as error:
         raise_invalid(option, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
 
@@ -169,3 +170,88 @@ def _alone(path: Path) -> Iterator[None]:
             message = f"another process is working on the job in {str(path)!r}. Wait for it, or stop it."
             raise NaysayError(message) from None
         yield
+
+
+class DiskError(NaysayError):
+    """A file of a job, or its output, cannot be written. The job is kept, and can be resumed."""
+
+
+@contextmanager
+def disk_errors(path: Path, needed: Callable[[], int] | None = None) -> Iterator[None]:
+    """Raise errors of the disk as one sentence; for a full disk with the bytes needed. The job is kept."""
+    try:
+        yield
+    except DiskError:
+        raise
+    except (OSError, NaysayError) as error:
+        cause = error if isinstance(error, OSError) else error.__context__
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+            message = (
+                f"the disk of {str(path.parent)!r} is full"
+                + (f": {path.name!r} takes {needed():,} bytes. " if needed is not None else f", for {path.name!r}. ")
+                + "Nothing is lost: free some space, and run again with --resume."
+            )
+        elif isinstance(error, OSError):
+            message = (
+                f"{str(path)!r} cannot be written ({error.strerror}). Nothing is lost: repair the disk, and run "
+                "again with --resume."
+            )
+        else:
+            raise
+        raise DiskError(message) from error
+
+
+@contextmanager
+def job_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a `durable_stream` to a file of a job; a full disk is an error with the bytes that were written."""
+    written = 0
+    with disk_errors(path, lambda: written), durable_stream(path) as stream:
+        try:
+            yield stream
+        finally:
+            with suppress(OSError):
+                written = stream.tell()
+
+
+@contextmanager
+def array_file(path: Path, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[BinaryIO]:
+    """Open an .npy file whose bytes are written in order.
+
+    On a full disk, NumPy's own writer reports nothing, and a mapped file ends the process.
+    """
+    with job_file(path) as stream:
+        header = {"descr": kind.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(stream, header)
+        yield stream
+
+
+def write_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array to an .npy file."""
+    rows = np.ascontiguousarray(array)
+    with array_file(path, rows.shape, rows.dtype) as stream:
+        stream.write(rows.reshape(-1).view(np.uint8).data)
+
+
+def stored_array(path: Path) -> NDArray[Any]:
+    """Read what `write_array` wrote."""
+    try:
+        return read_array(path)
+    except (ValueError, EOFError):
+        raise_damaged(path)
+
+
+def raise_damaged(path: Path) -> NoReturn:
+    """Raise the error for a file of a job that is not as it was written."""
+    message = f"{path.name!r} in the folder of the job is damaged. Start again with --fresh."
+    raise NaysayError(message)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON document."""
+    with job_file(path) as stream:
+        stream.write((json.dumps(value, indent=1) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read what `write_json` wrote; None if there is no such file."""
+    return json.loads(path.read_bytes()) if path.is_file() else None

@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
 from naysay.errors import NaysayError
-from naysay.jobs._files import whole_file
-from naysay.jobs._folder import stopped_short
+from naysay.jobs._folder import job_file, stopped_short
 from naysay.jobs._prepare import Ready
-from naysay.jobs._summary import above
 from naysay.mining._pipeline import mine_rows
 from naysay.mining._task import SEARCH, Task
 from naysay.mining.candidates import Candidates
@@ -107,6 +105,11 @@ def _part(ready: Ready, start: int, stop: int, sampled: Ids) -> Part:
     return Part(start, stop, arrays, totals)
 
 
+def above(scores: NDArray[np.float32], background: NDArray[np.float32]) -> int:
+    """How many (negative, random pair) there are in which the negative scores higher; `background` is sorted."""
+    return int(np.searchsorted(background, scores, side="left").sum())
+
+
 def _raise_short(folder: Path, part: Part) -> NoReturn:
     """Raise the error for anchors that are short, as --on-short raise asks; the parts before are kept."""
     stopped_short(folder)
@@ -127,7 +130,7 @@ def write_part(folder: Path, part: Part) -> None:
     checksum = hashlib.sha256(line)
     for array in stored.values():
         checksum.update(array.data)
-    with whole_file(folder / f"part-{part.start:012d}-{part.stop:012d}") as stream:
+    with job_file(folder / f"part-{part.start:012d}-{part.stop:012d}") as stream:
         stream.write(checksum.hexdigest().encode() + b"\n" + line)
         for array in stored.values():
             stream.write(array.data)
@@ -209,7 +212,7 @@ def unpacked(task: Task, parts: Sequence[dict[str, NDArray[Any]]]) -> Candidates
     for name in (*_EMPTY, "positive_scores"):
         columns = [part[name] for part in parts]
         if name in _EMPTY:
-            columns = [_wide(column, width, _EMPTY[name]) for column in columns]
+            columns = [widened(column, width, _EMPTY[name]) for column in columns]
         found[name] = np.concatenate(columns)
     counts = {
         reason: np.concatenate([part[f"outside {reason}"] for part in parts]) for reason in (*EXCLUDED, SUSPICIOUS)
@@ -232,7 +235,8 @@ def _names(task: Task) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (SEARCH, *task.lists, "random"), (select, *(name for name in _KEPT if name != select))
 
 
-def _wide(values: NDArray[Any], width: int, empty: float) -> NDArray[Any]:
+def widened(values: NDArray[Any], width: int, empty: float) -> NDArray[Any]:
+    """The rows with `empty` added at their ends, up to `width` columns."""
     wide = np.full((len(values), width), empty, values.dtype)
     wide[:, : values.shape[1]] = values
     return wide

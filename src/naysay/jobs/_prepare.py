@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown
-from naysay.jobs._files import disk_errors, read_array, read_json, write_array, write_json
-from naysay.jobs._folder import VECTORS, begun, digest
+from naysay.jobs._folder import VECTORS, begun, digest, disk_errors, read_json, stored_array, write_array, write_json
 from naysay.jobs._inputs import Side, open_side, read_pairs, rows_in, strings_of, write_distinct, write_side
 from naysay.jobs.options import JobOptions
 from naysay.mining._known import known_of
@@ -184,7 +183,7 @@ def _known_scores(folder: Path, task: Task) -> NDArray[np.float32]:
     path = folder / "known_scores.npy"
     if not path.is_file():
         write_array(path, score_known(task))
-    return read_array(path)
+    return stored_array(path)
 
 
 def _background(folder: Path, task: Task) -> Background:
@@ -194,7 +193,7 @@ def _background(folder: Path, task: Task) -> Background:
         sample = sample_of(task)
         write_array(path, sample.scores)
         write_json(about, {"n_positives": sample.n_positives, "whole": sample.whole})
-    return Background(read_array(path), **read_json(about))
+    return Background(stored_array(path), **read_json(about))
 
 
 def open_steady(option: str, path: Path) -> Vectors:

@@ -13,7 +13,7 @@ from typing import BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.jobs._files import raise_damaged, whole_file
+from naysay.jobs._folder import job_file, raise_damaged
 
 Ids = NDArray[np.int64]
 Keys = NDArray[np.uint64]
@@ -72,7 +72,7 @@ def write_texts(path: Path, blocks: Iterable[list[str]]) -> int:
     """Write texts, a block at a time; return the first row that is not valid UTF-8, or -1."""
     broken, rows, last = -1, 0, 0
     run, starts = _files(path)
-    with whole_file(starts) as places, whole_file(run) as stream:
+    with job_file(starts) as places, job_file(run) as stream:
         places.write(np.zeros(1, np.int64).tobytes())
         for block in blocks:
             coded = [text.encode(*_HOW) for text in block]
@@ -112,7 +112,7 @@ def keys_of(strings: list[str]) -> Keys:
 
 def write_keys(path: Path, blocks: Iterable[list[str]]) -> None:
     """Write the keys of strings, 16 bytes each, so that they are hashed once and read several times."""
-    with whole_file(path) as stream:
+    with job_file(path) as stream:
         for block in blocks:
             stream.write(keys_of(block).tobytes())
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from naysay.checks import check_one_of, is_number, raise_invalid, shown
-from naysay.files import first_line
+from naysay.files import first_line, read_array
 from naysay.quantity.separation import Floats
 
 _NAMES = ("val_auc", "auc")  # in this order, where a file has both
@@ -105,8 +105,7 @@ def _from_json(path: str) -> Floats:
 
 def _from_numpy(path: str) -> Floats:
     try:
-        with Path(path).open("rb") as file:
-            values = np.lib.format.read_array(file, allow_pickle=False)
+        values = read_array(Path(path))
     except Exception as error:  # of many kinds: NumPy parses a damaged header with Python's own tokeniser
         raise_invalid("val_auc", "a readable NumPy file", f"{shown(path)} ({first_line(error)})")
     if values.ndim != 1 or values.dtype.kind not in "iuf" or not values.size:

@@ -1,28 +1,136 @@
-"""The summary of a job: one line with what it did, and one with what to do about it."""
+"""The results of a job: all parts together, the sampled anchors as a `Mined`, and the summary of both."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import final
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._rows import offsets
 from naysay.checks import shown
+from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors.rate import false_negative_rate
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
+from naysay.jobs._folder import array_file
+from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
+from naysay.jobs._prepare import Ready
+from naysay.mining._task import Task
 from naysay.mining.candidates import Candidates
 from naysay.mining.exclude import EXCLUDED
-from naysay.mining.judge import SUSPICIOUS
+from naysay.mining.explain import added
+from naysay.mining.judge import SUSPICIOUS, score_thresholds
+from naysay.mining.mined import Mined, slots_of
+from naysay.positives import Positives
 from naysay.text import percent
+from naysay.types import Query
 
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float32]
 MIN_POSITIVES = 20  # to estimate a false-negative rate
 _HIGH_RATE = 0.05  # a false-negative rate to look into before training
 _UNSURE = 0.25  # an upper limit of the rate above which more labels are needed to know
-Floats = NDArray[np.float32]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """All parts of a job together.
+
+    Args:
+        ids: (n, k), mapped from a file in the job's folder.
+        scores: (n, k), mapped likewise.
+        tally: Numbers of all anchors.
+        dropped: {reason: candidates}.
+        above: See `_parts.above`.
+        sample: The candidates of some anchors.
+        rows: Which anchors these are.
+        counts: k of these.
+    """
+
+    ids: Ids
+    scores: NDArray[np.float32]
+    tally: dict[str, int]
+    dropped: dict[str, int]
+    above: int
+    sample: Candidates
+    rows: Ids
+    counts: Ids
+
+
+def together(folder: Path, task: Task) -> Whole:
+    """Put the parts together: ids and scores in files that are mapped, the sample in memory."""
+    n, width = task.queries.n, task.width
+    if task.counts is None:
+        width = max((part.arrays["ids"].shape[1] for part in parts(folder)), default=0)
+    width = max(1, width)
+    tallies, dropped, pairs, samples, counts = [], dict[str, int](), 0, [], np.zeros(n, np.int64)
+    with (
+        array_file(folder / "ids.npy", (n, width), np.dtype(np.int64)) as ids,
+        array_file(folder / "scores.npy", (n, width), np.dtype(np.float32)) as scores,
+    ):
+        for part in parts(folder):
+            for stream, name, empty in ((ids, "ids", -1), (scores, "scores", -np.inf)):
+                stream.write(widened(part.arrays[name], width, empty).data)
+            counts[part.start : part.stop] = part.arrays["counts"]
+            tallies.append(part.totals["tally"])
+            for reason, count in part.totals["dropped"].items():
+                dropped[reason] = dropped.get(reason, 0) + count
+            pairs += part.totals["above"]
+            own = {name[7:]: np.array(values) for name, values in part.arrays.items() if name[:7] == "sample "}
+            samples.append(own)
+    mapped = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in ("ids.npy", "scores.npy")]
+    rows = sampled_rows(n, task.depth)
+    return Whole(
+        mapped[0],
+        mapped[1],
+        added(tallies),
+        dict(sorted(dropped.items())),
+        pairs,
+        unpacked(task, samples),
+        rows,
+        counts[rows],
+    )
+
+
+def sampled(ready: Ready, whole: Whole, notes: tuple[str, ...]) -> Mined:
+    """The sampled anchors as a `Mined`, to be shown and measured; row i is the anchor `whole.rows[i]`."""
+    task, rows, detector = ready.task, whole.rows, ready.threshold.detector
+    known = task.known
+    counts = np.diff(known.indptr)[rows]
+    indptr = offsets(counts)
+    places = np.repeat(known.indptr[rows] - indptr[:-1], counts) + np.arange(indptr[-1])
+    relation = None if known.relation is None else known.relation[places]
+    query = Query(rows, positives=None if task.firsts is None else task.firsts[rows])
+    return Mined(
+        **slots_of(whole.sample, whole.ids.shape[1]),
+        positive_scores=whole.sample.positive_scores,
+        thresholds=np.full(len(rows), np.nan) if detector is None else score_thresholds(detector, query),
+        counts=whole.counts,
+        rule=ready.threshold.rule,
+        judge=detector,
+        suspicion_threshold=SUSPICION_THRESHOLD,
+        candidates=whole.sample,
+        known=Positives(indptr, known.indices[places], known.n_items, relation=relation),
+        known_scores=ready.known_scores[places],
+        depth=task.depth,
+        metric=task.options.metric,
+        notes=notes,
+        query=query,
+        _auto_k=task.counts is None,
+        _judged=whole.sample,
+        _finish=_no_more,
+    )
+
+
+def _no_more(candidates: Candidates, detector: Any) -> NoReturn:
+    """Raise: a job keeps too few candidates to be judged again."""
+    message = "a job on disk keeps the candidates of a sample only. Mine again with another --judge."
+    raise NaysayError(message)
 
 
 @final
@@ -95,11 +203,6 @@ def next_step(output: Path, tally: Mapping[str, int], rate: Share | str, *, dept
         reason = "is unknown" if isinstance(rate, str) else "is uncertain"
         return f"Next: read some negatives before you train (see --report); the false-negative rate {reason}."
     return f"Next: train on {output}."
-
-
-def above(scores: NDArray[np.float32], background: Floats) -> int:
-    """How many (negative, random pair) there are in which the negative scores higher; `background` is sorted."""
-    return int(np.searchsorted(background, scores, side="left").sum())
 
 
 def rate_of(

@@ -1,6 +1,5 @@
 """The line at the end: hardness as in loops, the rate a bound on the truth; models, indices and reports in a job."""
 
-import importlib
 import json
 import pickle
 import sys
@@ -17,9 +16,8 @@ import naysay as ns
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
 from naysay.jobs import _parts as job_run
-from naysay.jobs import _whole as job_whole
-from naysay.jobs._parts import sampled_rows
-from naysay.jobs._summary import MinedFile, above, next_step
+from naysay.jobs import command
+from naysay.jobs._results import MinedFile, next_step
 from naysay.mining import mine
 from naysay.mining.options import INDEX_KINDS
 
@@ -43,11 +41,6 @@ def test_hardness_as_in_loops(world, monkeypatch):
     for rows in (7, 24):
         in_parts(monkeypatch, rows)
         assert world.run(judge="none").hardness == pytest.approx(sum(shares) / len(shares), abs=1e-12)
-
-
-def test_above_counts_pairs():
-    assert above(np.array([0.5, 0.1], np.float32), np.array([0.0, 0.1, 0.5, 0.6], np.float32)) == 2 + 1
-    assert above(np.empty(0, np.float32), np.zeros(3, np.float32)) == 0
 
 
 @pytest.mark.parametrize("judge", ["auto", "calibrated:0.2"])
@@ -103,25 +96,15 @@ def test_what_to_do_next(tally, rate, given, words):
     assert words in advice
 
 
-@pytest.mark.parametrize(
-    ("n", "width", "most"), [(0, 100, 0), (1, 100, 1), (30, 100, 30), (9000, 100, 2000), (9000, 4096, 512)]
-)
-def test_sampled_rows_are_spread(n, width, most):
-    rows = sampled_rows(n, width)
-    assert len(rows) == most
-    assert (np.diff(rows) > 0).all()
-    assert n == 0 or (rows[0], rows[-1]) == (0, n - 1) or n == 1
-
-
 def test_the_sample_does_not_depend_on_parts(world, monkeypatch):
     seen = []
-    own = job_whole.sampled
+    own = command.sampled
 
     def keep(*given):
         seen.append(own(*given))
         return seen[-1]
 
-    monkeypatch.setattr(importlib.import_module("naysay.jobs._finalize"), "sampled", keep)
+    monkeypatch.setattr(command, "sampled", keep)
     whole = mine(world.queries, world.corpus, world.known, 5, on_short="random", judge=ns.detectors.Absolute(0.1))
     for rows in (5, 24):
         in_parts(monkeypatch, rows)
