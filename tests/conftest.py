@@ -7,7 +7,9 @@ from hypothesis import settings
 
 from naysay.kernels import threads
 
-settings.register_profile("naysay", deadline=None, derandomize=True)
+# 50 examples a law, always the same; `pytest --hypothesis-profile=thorough` tries 500 others.
+settings.register_profile("naysay", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("thorough", deadline=None, max_examples=500)
 settings.load_profile("naysay")
 
 # What a shell starts in the background ignores Ctrl-C, and all that it starts inherits that; tests send it.
