@@ -7,8 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+import typer
 
 from naysay import __version__, catalog
+from naysay._commands import AuditOptions, HowmanyOptions, ThresholdOptions
+from naysay._options import command_fields, flag_of, option_names
+from naysay.cli import app
 
 
 def naysay(*arguments, module="naysay.cli"):
@@ -23,6 +27,20 @@ def test_help_lists_the_commands():
     assert "demo" in done.stdout
     assert "howmany" in done.stdout
     assert "thresholds" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "declaration"), [("audit", AuditOptions), ("howmany", HowmanyOptions), ("thresholds", ThresholdOptions)]
+)
+def test_a_command_has_every_declared_option_and_errors_name_no_other(name, declaration):
+    shown = {one.name: one for one in typer.main.get_command(app).commands[name].params}
+    declared = list(command_fields(declaration))
+    assert list(shown) == [one.name for one in declared]
+    for one in declared:
+        assert shown[one.name].opts == list(one.metadata["flags"] or [flag_of(one)])
+        assert shown[one.name].help == one.metadata["help"]
+        assert shown[one.name].required or shown[one.name].default == one.default
+    assert set(option_names(declaration).values()) == {flag_of(one) for one in declared}
 
 
 def test_version():

@@ -26,6 +26,8 @@ PROGRAMS = sorted(
 LAYERS = [
     "errors",
     "text",
+    "_options",
+    "_commands",
     "arrays",
     "checks",
     "files",

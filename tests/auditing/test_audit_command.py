@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 import naysay as ns
+from naysay._commands import AuditOptions
 from naysay.auditing.command import audit_command, terminal_safe
 
 WORLD = ns.planted_world(200, 500, per_anchor=4, known_share=0.25, noise=0.1, spread=1.0)
@@ -36,7 +37,7 @@ def vectors(files):
 def printed(path, width=80, encoding="utf-8", **options):
     """Whether the set passes, and the text of a call."""
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    passes = audit_command(path, **options, console=Console(file=out, width=width))
+    passes = audit_command(AuditOptions(negatives=path, **options), console=Console(file=out, width=width))
     out.flush()
     return passes, out.buffer.getvalue().decode(encoding)
 
@@ -185,7 +186,8 @@ def test_errors_come_before_anything_is_printed_or_written(files, tmp_path):
         ({"metric": "foo"}, "`--metric` must be one of 'dot', 'cosine', 'l2', got 'foo'."),
         ({"corpus_ids": files / "x.txt"}, "`--corpus-ids` must be left out without vectors, got names."),
     ):
-        message_got = refusal(audit_command, files / "train.parquet", **({"json": target} | options), console=console)
+        given = AuditOptions(**({"negatives": files / "train.parquet", "json": target} | options))
+        message_got = refusal(audit_command, given, console=console)
         assert message_got.startswith(f"audit: {message}")
     assert out.getvalue() == ""
     assert not target.exists()

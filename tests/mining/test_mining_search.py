@@ -11,7 +11,7 @@ import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Combined, Margin, ShareOfPositive
 from naysay.mining import _search as deepen
 from naysay.mining._known import rows_of
-from naysay.mining._search import deepened
+from naysay.mining._search import Demand, deepened
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import ask, score_thresholds
 from naysay.search.exact import search, search_below
@@ -99,8 +99,8 @@ def test_one_look_is_all_rounds(seed, n, items, kinds, width, deepest, floor, me
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(deepen, "DEEPEST", deepest)
             for below in (None, partial(below_of, corpus, metric)):
-                given = open_vectors(queries)
-                got, skipped = deepened(found, look, given, known, detector, query, wanted, low, slots, below)
+                given, demand = open_vectors(queries), Demand(detector, query, wanted, low)
+                got, skipped = deepened(found, look, given, known, demand, slots, below)
                 assert (got.ids == expected[0]).all()
                 assert (got.scores == expected[1]).all()
                 assert (skipped == expected[2]).all()
@@ -130,7 +130,7 @@ def test_it_looks_once_where_that_tells(monkeypatch):
         return search_below(queries, corpus, depth, caps, exclude=exclude)
 
     found, wanted, given = look(queries, 5, known), np.full(30, 3), open_vectors(queries)
-    arguments = (given, known, Absolute(0.3), Query(np.arange(30)), wanted)
+    arguments = (given, known, Demand(Absolute(0.3), Query(np.arange(30)), wanted))
     searched.clear()
     old, skipped = deepened(found, look, *arguments)
     assert [depth for _, depth in searched] == [40, 320]
@@ -155,12 +155,12 @@ def test_a_round_that_ends_because_nothing_is_left(excluded):
     queries, corpus, _ = world_of(7, 2, 100, 60)
     known = ns.Positives.from_pairs([1] * excluded, np.arange(excluded), 2, 100)
     look, below = partial(search_of, corpus, "cosine"), partial(below_of, corpus, "cosine")
-    arguments = (known, Absolute(-2.0), Query(np.arange(2)), np.array([2, 2]))
+    judged = (Absolute(-2.0), Query(np.arange(2)), np.array([2, 2]))
     found = look(queries, 5, known)
-    ids, scores, skipped = in_rounds(found, look, queries, *arguments, None, 1 << 14)
+    ids, scores, skipped = in_rounds(found, look, queries, known, *judged, None, 1 << 14)
     left = 100 - excluded
     assert skipped.tolist() == [95, min(left, 35 if left < 40 else 95)]
-    got, again = deepened(found, look, open_vectors(queries), *arguments, below=below)
+    got, again = deepened(found, look, open_vectors(queries), known, Demand(*judged), below=below)
     assert (got.ids == ids).all()
     assert (got.scores == scores).all()
     assert (again == skipped).all()
@@ -194,9 +194,9 @@ def test_what_has_no_line_is_searched_in_rounds(detector):
     queries, corpus, known = world_of(3, 6, 300, 60)
     look, below = partial(search_of, corpus, "cosine"), partial(below_of, corpus, "cosine")
     found, query = look(queries, 12, known), Query(np.arange(6))
-    given, wanted = open_vectors(queries), np.full(6, 12)
-    old, skipped = deepened(found, look, given, known, detector, query, wanted)
-    new, again = deepened(found, look, given, known, detector, query, wanted, below=below)
+    given, demand = open_vectors(queries), Demand(detector, query, np.full(6, 12))
+    old, skipped = deepened(found, look, given, known, demand)
+    new, again = deepened(found, look, given, known, demand, below=below)
     assert skipped.any()
     assert (new.ids == old.ids).all()
     assert (again == skipped).all()

@@ -9,6 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
+from naysay._commands import HowmanyOptions
 from naysay.errors import NaysayError
 from naysay.files import write_whole
 from naysay.quantity import auc, estimate, simulated
@@ -17,10 +18,14 @@ from naysay.quantity._command import howmany
 FOUND = estimate(0.75, [0.52, 0.61, 0.66, 0.7, 0.72])
 
 
+def run(*, console=None, **options):
+    return howmany(HowmanyOptions(**options), console=console)
+
+
 def printed(width=80, encoding="utf-8", **arguments):
     """The estimates and the text of a call."""
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    found = howmany(**arguments, console=Console(file=file, width=width))
+    found = run(**arguments, console=Console(file=file, width=width))
     file.flush()
     return found, file.buffer.getvalue().decode(encoding)
 
@@ -61,7 +66,7 @@ def test_the_result_on_one_line_and_what_to_do_on_the_next():
         ({"train_auc": 1, "val_auc": "0.6,0.9"}, "Use as many negatives as you can afford: the labels have no noise."),
         ({"train_auc": 0.75, "val_auc": "0.6,0.7", "k_max": 2}, "Raise --k-max above 2: the best k may be larger."),
         ({"train_auc": 0.52, "val_auc": "0.51,0.52"}, "Improve the labels, or use the cheapest k: with these labels"),
-        ({"separations": [0.8], "k_max": 6, "weight": 0.99}, "Use k = 3, or a schedule: k_at = naysay.quantity.adap"),
+        ({"separation": [0.8], "k_max": 6, "weight": 0.99}, "Use k = 3, or a schedule: k_at = naysay.quantity.adap"),
     ],
 )
 def test_what_to_do_depends_on_the_result(arguments, advice):
@@ -79,7 +84,7 @@ def test_notes_are_printed():
 
 
 def test_separations_are_simulated_one_after_the_other():
-    found, text = printed(separations=[1, 2.4])
+    found, text = printed(separation=[1, 2.4])
     assert [one.k for one in found] == [4, 20]
     assert found[1].curve.tolist() == estimate(auc(2.4), auc(simulated(2.4))).curve.tolist()
     assert text.count("k_at = ") == 2
@@ -106,7 +111,7 @@ def test_long_numbers_are_shortened():
 
 
 def test_json_holds_all_of_it(tmp_path):
-    found, _ = printed(separations=[1, 0.3], json=tmp_path / "out.json", k_max=30)
+    found, _ = printed(separation=[1, 0.3], json=tmp_path / "out.json", k_max=30)
     kept = json.loads((tmp_path / "out.json").read_text())
     assert [row["run"] for row in kept] == ["a simulated run at separation 1", "a simulated run at separation 0.3"]
     for one, row in zip(found, kept, strict=True):
@@ -126,7 +131,7 @@ def test_json_of_separations_without_end(tmp_path):
 
 @pytest.mark.parametrize("name", ["out.svg", "out.PNG"])
 def test_the_plot_is_written(tmp_path, name):
-    printed(separations=[1], plot=tmp_path / name, k_max=50)
+    printed(separation=[1], plot=tmp_path / name, k_max=50)
     data = (tmp_path / name).read_bytes()
     assert data.startswith(b"<svg" if name.endswith("svg") else b"\x89PNG")
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -157,38 +162,38 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path, monkeypat
         ({"val_auc": "0.5"}, "`--train-auc` must be given, got nothing. Or give `--separation` for a simulated run."),
         ({"train_auc": 0.7}, "`--val-auc` must be given, got nothing. Or give `--separation` for a simulated run."),
         (
-            {"train_auc": 0.7, "separations": [1]},
+            {"train_auc": 0.7, "separation": [1]},
             "`--separation` must be left out where AUCs are given, got both. Give a run or separations.",
         ),
         (
-            {"column": "a", "separations": [1]},
+            {"column": "a", "separation": [1]},
             "`--separation` must be left out where AUCs are given, got both. Give a run or separations.",
         ),
-        ({"separations": [1, 0]}, "`--separation` must be a finite number above 0, got 0."),
-        ({"separations": [float("nan")]}, "`--separation` must be a finite number above 0, got nan."),
+        ({"separation": [1, 0]}, "`--separation` must be a finite number above 0, got 0."),
+        ({"separation": [float("nan")]}, "`--separation` must be a finite number above 0, got nan."),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_anything_is_printed(arguments, message):
     file = io.StringIO()
-    assert refusal(howmany, **arguments, console=Console(file=file)) == f"howmany: {message}"
+    assert refusal(run, **arguments, console=Console(file=file)) == f"howmany: {message}"
     assert file.getvalue() == ""
 
 
 def test_targets_are_refused_before_work_starts(tmp_path):
     folder = repr(str(tmp_path))
-    assert refusal(howmany, json=tmp_path) == f"howmany: `--json` must be a file, got the folder {folder}."
+    assert refusal(run, json=tmp_path) == f"howmany: `--json` must be a file, got the folder {folder}."
     lost = tmp_path / "no" / "a.svg"
-    assert refusal(howmany, plot=lost) == f"howmany: `--plot` must be in an existing folder, got {str(lost)!r}."
+    assert refusal(run, plot=lost) == f"howmany: `--plot` must be in an existing folder, got {str(lost)!r}."
     endless = tmp_path / ("x" * 5000)
-    assert "`--json` must be a file that can be written" in refusal(howmany, json=endless)
+    assert "`--json` must be a file that can be written" in refusal(run, json=endless)
     one, curve = tmp_path / "one.svg", tmp_path / "curve.csv"
     curve.write_text("auc\n0.6\n0.7\n0.75\n")
-    sentence = refusal(howmany, separations=(1.0,), plot=one, json=one)
+    sentence = refusal(run, separation=(1.0,), plot=one, json=one)
     assert sentence.startswith("howmany: `--json` must be another file than `--plot`, got '")
-    sentence = refusal(howmany, train_auc=0.8, val_auc=str(curve), json=curve)
+    sentence = refusal(run, train_auc=0.8, val_auc=str(curve), json=curve)
     assert sentence.startswith("howmany: `--json` must be another file than `--val-auc`, got '")
     assert curve.read_text().startswith("auc")
-    assert "`--plot` must be a file that ends in .svg or .png" in refusal(howmany, plot=tmp_path / "a.html")
+    assert "`--plot` must be a file that ends in .svg or .png" in refusal(run, plot=tmp_path / "a.html")
 
 
 # ---- from a shell ---------------------------------------------------------------------------------------------------

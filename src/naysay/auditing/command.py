@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from naysay._commands import AuditOptions
+from naysay._options import option_names
 from naysay.auditing._training_set import TrainingSet, training_set
 from naysay.auditing.audit import audit
 from naysay.auditing.report import report_audit
@@ -21,43 +24,15 @@ from naysay.checks import raise_invalid, with_option_names
 from naysay.files import check_apart, check_page, check_target
 from naysay.text import percent
 
-_SETTINGS = ("format", "metric", "temperature", "alpha", "top", "seed")
 _VECTORS = ("query_vectors", "corpus_vectors", "query_ids", "corpus_ids")
-_OPTIONS = {
-    **{name: f"--{name.replace('_', '-')}" for name in (*_SETTINGS, *_VECTORS)},
-    "path": "negatives",
-    "name": "--model",
-    "model": "--model",
-    "folder": "--encoded",
-}
+_SETTINGS = ("metric", "temperature", "alpha", "top", "seed")
 _SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
 # Control characters, direction and other invisible marks, surrogate halves, private and unassigned ones, line ends.
 _NO_GLYPH = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
 
-@with_option_names("audit", _OPTIONS)
-def audit_command(
-    negatives: Path,
-    *,
-    format: str = "",
-    query_vectors: Path | None = None,
-    corpus_vectors: Path | None = None,
-    query_ids: Path | None = None,
-    corpus_ids: Path | None = None,
-    model: str = "",
-    query_prompt: str = "",
-    corpus_prompt: str = "",
-    encoded: Path | None = None,
-    metric: str = "cosine",
-    temperature: float = 0.05,
-    alpha: float = 0.05,
-    fail_above: str | None = None,
-    top: int = 10,
-    seed: int = 0,
-    json: Path | None = None,
-    report: Path | None = None,
-    console: Console | None = None,
-) -> bool:
+@with_option_names("audit", option_names(AuditOptions))
+def audit_command(options: AuditOptions, *, console: Console | None = None) -> bool:
     """Audit a training file, print the result, write it, and return whether the set passes.
 
     It fails if `fail_above` ("2%" or "0.02") is given and the *estimate* of the false share is higher. The lower end of
@@ -66,39 +41,39 @@ def audit_command(
     checked. If nothing can be estimated, `fail_above` is an error: the set would pass whatever it is like.
     """
     out = console or Console()
-    limit = _limit(fail_above)
-    if json is not None:
-        check_target("--json", json)
-    if report is not None:
-        check_page("--report", report)
-    read = {"negatives": negatives, "--query-vectors": query_vectors, "--corpus-vectors": corpus_vectors}
-    read |= {"--query-ids": query_ids, "--corpus-ids": corpus_ids}
-    check_apart({"--json": json, "--report": report}, read)
-    vectors: dict[str, Any] = {"query_vectors": query_vectors, "corpus_vectors": corpus_vectors}
-    vectors |= {"query_ids": query_ids, "corpus_ids": corpus_ids}
-    if model and any(value is not None for value in vectors.values()):
-        raise_invalid("--model", "left out where vectors are given", repr(model))
-    with_model = {"--query-prompt": query_prompt, "--corpus-prompt": corpus_prompt, "--encoded": encoded}
-    for option, value in with_model.items():
-        if value and not model:
-            raise_invalid(option, "left out without --model", repr(str(value)))
-    errors = Console(stderr=True)
-    with errors.status("reading", spinner="line") as status:
-        given = training_set(negatives, format or None)
-        if model:
+    limit = _limit(options.fail_above)
+    vectors: dict[str, Any] = {name: getattr(options, name) for name in _VECTORS}
+    _check_files(options, vectors)
+    with Console(stderr=True).status("reading", spinner="line") as status:
+        given = training_set(options.negatives, options.format or None)
+        if options.model:
             status.stop()
-            prompts = (query_prompt or None, corpus_prompt or None)
-            folder = encoded or negatives.parent / f".{negatives.name}.vectors"
-            vectors = _encoded(given, model, folder, prompts)
+            vectors = _encoded(given, options)
             status.start()
         status.update("auditing")
-        result = audit(given, **vectors, metric=metric, temperature=temperature, alpha=alpha, top=top, seed=seed)
+        result = audit(given, **vectors, **{name: getattr(options, name) for name in _SETTINGS})
     print_audit(result, out)
-    if json is not None:
-        result.write(json)
-    if report is not None:
-        report_audit(result, report, files={name: file for name, file in vectors.items() if file is not None})
+    if options.json is not None:
+        result.write(options.json)
+    if options.report is not None:
+        files = {name: file for name, file in vectors.items() if file is not None}
+        report_audit(result, options.report, files=files)
     return _passes(result, limit, out)
+
+
+def _check_files(options: AuditOptions, vectors: Mapping[str, Path | None]) -> None:
+    """Raise for files that cannot be written, and for options that do not go together."""
+    if options.json is not None:
+        check_target("json", options.json)
+    if options.report is not None:
+        check_page("report", options.report)
+    check_apart({"json": options.json, "report": options.report}, {"negatives": options.negatives, **vectors})
+    if options.model and any(value is not None for value in vectors.values()):
+        raise_invalid("model", "left out where vectors are given", repr(options.model))
+    for name in ("query_prompt", "corpus_prompt", "encoded"):
+        value = getattr(options, name)
+        if value and not options.model:
+            raise_invalid(name, "left out without --model", repr(str(value)))
 
 
 def _limit(text: str | None) -> float | None:
@@ -128,19 +103,21 @@ def _passes(result: Audit, limit: float | None, out: Console) -> bool:
     return passes
 
 
-def _encoded(given: TrainingSet, model: str, folder: Path, prompts: tuple[str | None, str | None]) -> dict[str, Any]:
-    """Encode all texts of the set, in its order, and keep the vectors in `folder` for the next time."""
+def _encoded(given: TrainingSet, options: AuditOptions) -> dict[str, Any]:
+    """Encode all texts of the set, in its order, and keep the vectors in a folder for the next time."""
     from naysay.encode.model import load_model
     from naysay.encode.texts import encode_texts
 
     texts = {"queries": given.query_texts, "documents": given.corpus_texts}
     for name, each in texts.items():
         if each is None:
-            raise_invalid("--model", f"left out where the set has no texts of {name}", repr(model), "Pass vectors.")
-    encoder = load_model(model)
+            rule = f"left out where the set has no texts of {name}"
+            raise_invalid("model", rule, repr(options.model), "Pass vectors.")
+    encoder = load_model(options.model)
+    folder = options.encoded or options.negatives.parent / f".{options.negatives.name}.vectors"
     paths = [
-        encode_texts(encoder, each, folder=folder, prompt=prompt)
-        for each, prompt in zip(texts.values(), prompts, strict=True)
+        encode_texts(encoder, each, folder=folder, prompt=prompt or None)
+        for each, prompt in zip(texts.values(), (options.query_prompt, options.corpus_prompt), strict=True)
     ]
     return {"query_vectors": paths[0], "corpus_vectors": paths[1]}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from naysay.checks import public, raise_invalid, shown, with_option_names
+from naysay._commands import ThresholdOptions
+from naysay._options import option_names
+from naysay.checks import raise_invalid, shown, with_option_names
 from naysay.detectors._score_inputs import open_scores
 from naysay.detectors._thresholds_figure import figure
 from naysay.detectors._thresholds_show import as_json, print_thresholds
@@ -19,79 +20,57 @@ from naysay.plots import as_picture, check_picture
 
 _MAX_VALUES = 100_000
 _RULE = "numbers separated by commas, or first:last:step"
-_OPTIONS = {
-    "n_positives": "--positives",
-    "false_share": "--false-share",
-    "hard_share": "--hard-share",
-    "start_low": "--start-low",
-    "grid": "--low-grid",
-    "column": "--column",
-    "scope": "--scope",
-}
 
 
-@public
-def thresholds(
-    scores: Path,
-    *,
-    column: str = "",
-    positives: int = 0,
-    false_share: float = 0.001,
-    hard_share: float = 0.05,
-    low_grid: str = "",
-    high_grid: str = "",
-    start_low: float = 0.0,
-    scope: str = "all",
-    plot: Path | None = None,
-    json: Path | None = None,
-    console: Console | None = None,
-) -> Thresholds:
+@with_option_names("thresholds", option_names(ThresholdOptions))
+def thresholds(options: ThresholdOptions, *, console: Console | None = None) -> Thresholds:
     """Choose thresholds for a file of scores, print them, write --json and --plot, and return them.
 
     The file is read in blocks, two or three times.
     """
-    out = console or Console()
-    for parameter, path in (("--plot", plot), ("--json", json)):
+    out, plot, json = console or Console(), options.plot, options.json
+    for parameter, path in (("plot", plot), ("json", json)):
         if path is not None:
             check_target(parameter, path)
-    check_apart({"--plot": plot, "--json": json}, {"scores": scores})
+    check_apart({"plot": plot, "json": json}, {"scores": options.scores})
     if plot is not None:
-        check_picture("--plot", plot)
-    if bool(low_grid) != bool(high_grid):
-        given, missing = ("--low-grid", "--high-grid") if low_grid else ("--high-grid", "--low-grid")
-        raise_invalid(missing, f"given together with {given}", "nothing")
-    grid = None
-    if low_grid:
-        grid = (read_grid("--low-grid", low_grid), read_grid("--high-grid", high_grid))
-    passes = 2 if low_grid or scope == "anchor" else 3  # the last of them for the drawing
+        check_picture("plot", plot)
+    grid = _grid(options)
+    passes = 2 if grid is not None or options.scope == "anchor" else 3  # the last of them for the drawing
     columns = (TextColumn("reading scores"), BarColumn(), TimeRemainingColumn())
     errors = Console(stderr=True)
-    with (
-        Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress,
-        with_option_names("thresholds", _OPTIONS),
-    ):
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("", total=None)
-        blocks = open_scores(scores, column or None, lambda rows: progress.advance(task, rows))
+        blocks = open_scores(options.scores, options.column or None, lambda rows: progress.advance(task, rows))
         progress.update(task, total=passes * (blocks.rows or 0))
         found = choose_thresholds(
             blocks,
-            n_positives=positives,
-            false_share=false_share,
-            hard_share=hard_share,
+            n_positives=options.positives,
+            false_share=options.false_share,
+            hard_share=options.hard_share,
             grid=grid,
-            start_low=start_low,
-            scope=scope,
+            start_low=options.start_low,
+            scope=options.scope,
         )
         sketch = ScoreSketch()
         for block in blocks.flat():
             sketch.add(block)
-    name = str(scores)
+    name = str(options.scores)
     print_thresholds(name, found, sketch, out)
     if json is not None:
-        write_whole("--json", json, as_json(name, found))
+        write_whole("json", json, as_json(name, found))
     if plot is not None:
-        write_whole("--plot", plot, as_picture(figure(name, found, sketch), plot.suffix.lower()))
+        write_whole("plot", plot, as_picture(figure(name, found, sketch), plot.suffix.lower()))
     return found
+
+
+def _grid(options: ThresholdOptions) -> tuple[list[float], list[float]] | None:
+    """The low and the high values to choose among, or None."""
+    low, high = options.low_grid, options.high_grid
+    if bool(low) != bool(high):
+        given, missing = ("--low-grid", "--high-grid") if low else ("--high-grid", "--low-grid")
+        raise_invalid(missing, f"given together with {given}", "nothing")
+    return (read_grid("--low-grid", low), read_grid("--high-grid", high)) if low else None
 
 
 def read_grid(option: str, text: str) -> list[float]:

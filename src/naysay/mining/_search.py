@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,8 +100,42 @@ def found_of(task: Task, rows: Rows, threshold: Threshold) -> tuple[Found, Ids |
     if np.isnan(score_thresholds(threshold.detector, rows.query)).any():
         return found, None
     wanted = np.full(len(found), options.max_k) if rows.counts is None else rows.counts
-    judged = threshold.detector, rows.query, wanted, threshold.min_score
-    return deepened(found, nearest, rows.queries, known, *judged, task.slots, below if task.index is None else None)
+    demand = Demand(threshold.detector, rows.query, wanted, threshold.min_score)
+    return deepened(found, nearest, rows.queries, known, demand, task.slots, below if task.index is None else None)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Demand:
+    """The candidates that anchors need.
+
+    Args:
+        detector: One by scores: what it suspects of a row are the row's first.
+        query: The anchors, for the detector.
+        wanted: (n,) how many candidates below its threshold an anchor should have.
+        low: The lowest score of a negative, or None. Nothing below it is searched for.
+    """
+
+    detector: Any
+    query: Query
+    wanted: Ids
+    low: float | None = None
+
+    def take(self, rows: Ids) -> Demand:
+        """The demand of some anchors."""
+        return replace(self, query=query_rows(self.query, rows), wanted=self.wanted[rows])
+
+    def suspected(self, candidates: Candidates) -> NDArray[np.bool_]:
+        """(n, m) which candidates the detector suspects."""
+        return ask(candidates, self.detector, self.query) >= SUSPICION_THRESHOLD
+
+    def short(self, candidates: Candidates) -> Ids:
+        """Rows whose list is full and has fewer candidates below the threshold than wanted, so that more may follow."""
+        free = np.count_nonzero(candidates.filled & ~self.suspected(candidates), axis=1)
+        open_ended = candidates.ids[:, -1] >= 0
+        if self.low is not None:
+            open_ended &= candidates.scores[:, -1] >= np.float32(self.low)
+        return np.flatnonzero((free < self.wanted) & open_ended)
 
 
 def deepened(
@@ -109,10 +143,7 @@ def deepened(
     search: Search,
     queries: Vectors,
     known: Positives,
-    detector: Any,
-    query: Query,
-    wanted: Ids,
-    low: float | None = None,
+    demand: Demand,
     slots: int | None = None,
     below: Below | None = None,
 ) -> tuple[Found, Ids]:
@@ -131,26 +162,23 @@ def deepened(
         search: search(queries, depth, exclude) -> Found.
         queries: (n, d) vectors.
         known: Pairs to leave out.
-        detector: One by scores: what it suspects of a row are the row's first.
-        query: What it is given.
-        wanted: (n,) how many candidates below its threshold an anchor should have.
-        low: The lowest score of a negative, or None. Nothing below it is searched for.
+        demand: The candidates that the anchors need.
         slots: How many candidates fit in memory, some 100 bytes each; 2^24 by default.
         below: A search that counts what is above a threshold and leaves it out, or None.
     """
     width, at_once = found.ids.shape[1], _SLOTS if slots is None else slots
     ids, scores, skipped = found.ids.copy(), found.scores.copy(), np.zeros(len(found), np.int64)
-    short, depths = _short(Candidates.of(found), detector, query, wanted, low), _depths(width, known.n_items)
+    short, depths = demand.short(Candidates.of(found)), _depths(width, known.n_items)
     begins = np.full(len(short), depths[0] if depths else 0)  # how deep each is searched first, 0 if it need not be
     if below is not None and depths and len(short):
-        highest = _highest(found, detector, query)[short]
+        highest, low = _highest(found, demand.detector, demand.query)[short], demand.low
         known_highest = np.flatnonzero(~np.isnan(highest) & (low is None or highest >= np.float32(low)))
         for some in _parts(known_highest, at_once // depths[0]):
-            rows, given_query = short[some], query_rows(query, short[some])
+            rows, needed = short[some], demand.take(short[some])
             left_out = rows_of(known, rows)
             after, above = below(queries.take(rows), width, highest[some], left_out)
-            clean = (ask(Candidates.of(after), detector, given_query) < SUSPICION_THRESHOLD).all(axis=1)
-            ends = _ends(after, above, known.n_items - left_out.count(), wanted[rows], low, depths)
+            clean = ~needed.suspected(Candidates.of(after)).any(axis=1)
+            ends = _ends(after, above, known.n_items - left_out.count(), needed, depths)
             done = clean & (above <= ends - width)
             ids[rows[done]], scores[rows[done]] = after.ids[done], after.scores[done]
             skipped[rows[done]] = above[done]
@@ -159,10 +187,10 @@ def deepened(
     for depth in depths:
         waiting, left = np.concatenate([left, short[begins == depth]]), short[:0]
         for rows in _parts(waiting, at_once // depth):
-            deep, given_query = search(queries.take(rows), depth, rows_of(known, rows)), query_rows(query, rows)
+            deep, needed = search(queries.take(rows), depth, rows_of(known, rows)), demand.take(rows)
             candidates = Candidates.of(deep)
-            passed = np.count_nonzero(ask(candidates, detector, given_query) >= SUSPICION_THRESHOLD, axis=1)
-            left = np.concatenate([left, rows[_short(candidates, detector, given_query, wanted[rows], low)]])
+            passed = np.count_nonzero(needed.suspected(candidates), axis=1)
+            left = np.concatenate([left, rows[needed.short(candidates)]])
             places = np.minimum(passed, depth - width)[:, None] + np.arange(width)
             ids[rows], scores[rows] = (np.take_along_axis(part, places, 1) for part in (deep.ids, deep.scores))
             skipped[rows] = places[:, 0]
@@ -202,7 +230,7 @@ def _highest(found: Found, detector: Any, query: Query) -> NDArray[np.float32]:
     return highest
 
 
-def _ends(after: Found, above: Ids, there: Ids, wanted: Ids, low: float | None, depths: list[int]) -> Ids:
+def _ends(after: Found, above: Ids, there: Ids, demand: Demand, depths: list[int]) -> Ids:
     """(n,) the depth at which the rounds end: the first with enough candidates below the threshold, or with all of use.
 
     Where a round holds more of what comes after than `after` does, its last score is not known, and does not matter:
@@ -212,25 +240,15 @@ def _ends(after: Found, above: Ids, there: Ids, wanted: Ids, low: float | None, 
         after: What comes after the suspected ones.
         above: (n,) how many are suspected.
         there: (n,) how many candidates there are in all.
-        wanted: (n,) how many candidates an anchor should have.
-        low: The lowest score of a negative, or None.
+        demand: The candidates that the anchors need.
         depths: How deep the rounds search.
     """
     ends = np.full(len(above), depths[-1])
     for depth in reversed(depths[:-1]):
         free = np.maximum(np.minimum(depth, there) - above, 0)
-        goes_on = (free < wanted) & (there >= depth)
-        if low is not None:  # the last one of a round that is among the suspected is above `low`, as the threshold is
+        goes_on = (free < demand.wanted) & (there >= depth)
+        if demand.low is not None:  # a last one that is suspected is above `low`, as the threshold is
             last = np.take_along_axis(after.scores, np.clip(free - 1, 0, after.ids.shape[1] - 1)[:, None], axis=1)[:, 0]
-            goes_on &= (free == 0) | (last >= np.float32(low))
+            goes_on &= (free == 0) | (last >= np.float32(demand.low))
         ends[~goes_on] = depth
     return ends
-
-
-def _short(candidates: Candidates, detector: Any, query: Query, wanted: Ids, low: float | None) -> Ids:
-    """Rows whose list is full and has fewer candidates below the threshold than wanted, so that more may follow."""
-    free = np.count_nonzero(candidates.filled & (ask(candidates, detector, query) < SUSPICION_THRESHOLD), axis=1)
-    open_ended = candidates.ids[:, -1] >= 0
-    if low is not None:
-        open_ended &= candidates.scores[:, -1] >= np.float32(low)
-    return np.flatnonzero((free < wanted) & open_ended)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from naysay._options import takes_options
 from naysay.checks import public
 from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.mining._known import known_of
@@ -16,7 +17,7 @@ from naysay.mining._task import read_sources, task_of
 from naysay.mining.explain import notes_of, tally_of
 from naysay.mining.judge import score_thresholds
 from naysay.mining.mined import Mined, slots_of
-from naysay.mining.options import MiningOptions, takes_options
+from naysay.mining.options import MiningOptions
 from naysay.search.vectors import as_vectors
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from naysay._commands import HowmanyOptions
+from naysay._options import option_names
 from naysay.checks import check_number, raise_invalid, with_option_names
 from naysay.files import check_apart, check_target, write_whole
 from naysay.plots import BLOCK, PLAIN, as_picture, check_picture, terminal_curve
@@ -19,64 +21,44 @@ from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.separation import auc
 from naysay.quantity.simulated import simulated
 
-_OPTIONS = {
-    "train_auc": "--train-auc",
-    "val_auc": "--val-auc",
-    "column": "--column",
-    "separation": "--separation",
-    "weight": "--weight",
-    "k_max": "--k-max",
-    "plot": "--plot",
-    "json": "--json",
-}
 
-
-def howmany(
-    *,
-    train_auc: float | None = None,
-    val_auc: str = "",
-    column: str = "",
-    separations: Sequence[float] = (),
-    weight: float = 0.9,
-    k_max: int = 1000,
-    plot: Path | None = None,
-    json: Path | None = None,
-    console: Console | None = None,
-) -> list[Estimate]:
+@with_option_names("howmany", option_names(HowmanyOptions))
+def howmany(options: HowmanyOptions, *, console: Console | None = None) -> list[Estimate]:
     """Estimate k for one run from its AUCs, or for each separation on a simulated run; print, write and return."""
-    out = console or Console()
-    with with_option_names("howmany", _OPTIONS):
-        for parameter, path in (("plot", plot), ("json", json)):
-            if path is not None:
-                check_target(parameter, path)
-        check_apart({"plot": plot, "json": json}, {"val_auc": Path(val_auc) if val_auc else None})
-        if plot is not None:
-            check_picture("plot", plot)
-        if not separations:
-            runs = [_measured(train_auc, val_auc, column, weight, k_max)]
-        elif train_auc is None and not val_auc and not column:
-            runs = [_simulated(mu, weight, k_max) for mu in separations]
-        else:
-            raise_invalid("separation", "left out where AUCs are given", "both", "Give a run or separations.")
-        for place, (name, found) in enumerate(runs):
-            if place:
-                out.rule(characters="-")
-            print_estimate(name, found, out)
-        if json is not None:
-            write_whole("json", json, as_json(runs))
-        if plot is not None:
-            write_whole("plot", plot, as_picture(figure(runs), plot.suffix.lower()))
+    out, plot, json = console or Console(), options.plot, options.json
+    for parameter, path in (("plot", plot), ("json", json)):
+        if path is not None:
+            check_target(parameter, path)
+    check_apart({"plot": plot, "json": json}, {"val_auc": Path(options.val_auc) if options.val_auc else None})
+    if plot is not None:
+        check_picture("plot", plot)
+    if not options.separation:
+        runs = [_measured(options)]
+    elif options.train_auc is None and not options.val_auc and not options.column:
+        runs = [_simulated(mu, options.weight, options.k_max) for mu in options.separation]
+    else:
+        raise_invalid("separation", "left out where AUCs are given", "both", "Give a run or separations.")
+    for place, (name, found) in enumerate(runs):
+        if place:
+            out.rule(characters="-")
+        print_estimate(name, found, out)
+    if json is not None:
+        write_whole("json", json, as_json(runs))
+    if plot is not None:
+        write_whole("plot", plot, as_picture(figure(runs), plot.suffix.lower()))
     return [found for _, found in runs]
 
 
-def _measured(train_auc: float | None, val_auc: str, column: str, weight: float, k_max: int) -> tuple[str, Estimate]:
+def _measured(options: HowmanyOptions) -> tuple[str, Estimate]:
     """The name and the estimate of a run given by its AUCs."""
     advice = "Or give `separation` for a simulated run."
+    train_auc, val_auc = options.train_auc, options.val_auc
     if train_auc is None:
         raise_invalid("train_auc", "given", "nothing", advice)
     if not val_auc:
         raise_invalid("val_auc", "given", "nothing", advice)
-    found = estimate(train_auc, read_curve(val_auc, column), weight=weight, k_max=k_max)
+    curve = read_curve(val_auc, options.column)
+    found = estimate(train_auc, curve, weight=options.weight, k_max=options.k_max)
     short = val_auc if len(val_auc) <= 60 else f"{val_auc[:57]}..."
     return f"training AUC {train_auc:g} and validation AUC {short}", found
 
