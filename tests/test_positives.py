@@ -1,6 +1,5 @@
 """Positives against a Python set of pairs: what they answer, how small and how fast they are."""
 
-
 import numpy as np
 import pytest
 import torch

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from naysay._options import command_fields, flag_of, option_names
 from naysay.cli import _mine_command, _parameters
 from naysay.detectors import Absolute
 from naysay.errors import NaysayError
 from naysay.jobs.command import mine_files
 from naysay.jobs.options import JobOptions, read_count, read_size, recorded
-from naysay.mining.options import MiningOptions, command_fields, flag_of, option_names
+from naysay.mining.options import MiningOptions
 
 FILES = {"pairs": Path("p.csv"), "output": Path("o.jsonl"), "query_vectors": Path("q.npy"), "corpus_vectors": Path("c")}
 

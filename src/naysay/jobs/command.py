@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from naysay._options import check_keywords, command_fields, from_command, option_names
 from naysay._rows import offsets
 from naysay.checks import first_bad, raise_invalid, shown, with_option_names
 from naysay.files import check_apart, check_page, clear_drafts, sync
@@ -33,7 +34,7 @@ from naysay.mining._task import Task
 from naysay.mining._threshold import is_detector
 from naysay.mining.explain import deeper, notes_of
 from naysay.mining.mined import Mined
-from naysay.mining.options import MiningOptions, check_keywords, command_fields, from_command, option_names
+from naysay.mining.options import MiningOptions
 from naysay.positives import POSITIVE
 
 STOPPED = "stopped; run again with --resume"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from naysay._options import command_fields, flag_of, option
 from naysay.checks import check_one_of, check_whole, raise_invalid, shown
-from naysay.mining.options import command_fields, flag_of, option
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}

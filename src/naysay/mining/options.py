@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from naysay._options import check_keywords, command_fields, flag_of, from_command, option, option_names
+from naysay._options import option
 from naysay.checks import check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.mining._threshold import check_judge_text
 from naysay.mining.backfill import ON_SHORT
@@ -21,16 +21,6 @@ from naysay.mining.rescore import ScorePairs, check_score_pairs
 from naysay.mining.select import METHODS, check_method_options
 from naysay.search._pair_scores import METRICS
 
-__all__ = [  # with the general functions, for other declarations
-    "INDEX_KINDS",
-    "MiningOptions",
-    "check_keywords",
-    "command_fields",
-    "flag_of",
-    "from_command",
-    "option",
-    "option_names",
-]
 INDEX_KINDS = ("auto", "ivf", "hnsw")
 
 
