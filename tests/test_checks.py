@@ -143,7 +143,7 @@ def test_range_names_its_rule():
 
 def test_lengths():
     checks.check_lengths(a=2, b=2)
-    assert sentence(checks.check_lengths, a=2, b=3) == "`a` must be as long as its partners, got a 2, b 3."
+    assert sentence(checks.check_lengths, a=2, b=3) == "`a` must be of the same length as the others, got a 2, b 3."
 
 
 def test_the_first_bad_row_of_any_shape():

@@ -79,7 +79,7 @@ def test_strings_get_a_vocabulary():
 @pytest.mark.parametrize(
     ("anchors", "items", "sizes", "message"),
     [
-        ([0, 1], [0], {}, "`anchors` must be as long as its partners, got anchors 2, items 1."),
+        ([0, 1], [0], {}, "`anchors` must be of the same length as the others, got anchors 2, items 1."),
         ([0, -1], [0, 0], {}, "`anchors` must be at least 0, got -1 at row 1 (1 such row)."),
         ([0, 0], [-7, -1], {}, "`items` must be at least 0, got -7 at row 0 (2 such rows)."),
         (
@@ -142,7 +142,7 @@ def test_explicit_zeros_are_not_positives():
             [0, 3, 1, 2],
             [0, 0],
             None,
-            "`indptr` must be a rising sequence from 0 to the 2 indices, got a fall to 1 at row 1 (1 such row).",
+            "`indptr` must be a rising sequence from 0 to the 2 indices, got a decrease to 1 at row 1 (1 such row).",
         ),
         ([0, 2], [0, 5], 5, "`indices` must be between 0 and 4 (5 items), got 5 at row 1 (1 such row)."),
         ([0, 1], [-1], None, "`indices` must be at least 0, got -1 at row 0 (1 such row)."),
@@ -195,7 +195,7 @@ def test_edges_default_to_both_ways_and_ignore_self_pairs():
 @pytest.mark.parametrize(
     ("sources", "targets", "n_nodes", "message"),
     [
-        ([0, 1], [0], None, "`sources` must be as long as its partners, got sources 2, targets 1."),
+        ([0, 1], [0], None, "`sources` must be of the same length as the others, got sources 2, targets 1."),
         ([0, -1], [0, 0], None, "`sources` must be at least 0, got -1 at row 1 (1 such row)."),
         ([0], [-1], None, "`targets` must be at least 0, got -1 at row 0 (1 such row)."),
         ([0], [4], 4, "`targets` must be between 0 and 3 (4 nodes), got 4 at row 0 (1 such row)."),

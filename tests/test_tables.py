@@ -173,7 +173,7 @@ def test_a_misspelt_column_is_refused_with_the_nearest():
 def test_a_column_that_is_there_twice_is_refused():
     table = pa.table([[1], [2], [3]], names=["u", "u", "i"])
     assert tables.columns(table, items="i")["items"].tolist() == [3]
-    message = "`anchors` must be a column that is there once, got 'u', 2 times."
+    message = "`anchors` must be the name of exactly one column, got 'u', 2 times."
     assert refusal(tables.columns, table, anchors="u") == message
 
 

@@ -432,7 +432,7 @@ BY_ANCHOR = {"anchors": np.arange(40), "background": TABLE}
         (
             False,
             {"anchors": np.arange(39)},
-            "`anchors` must be as long as its partners, got anchors 39, positive_scores 40.",
+            "`anchors` must be of the same length as the others, got anchors 39, positive_scores 40.",
         ),
         (False, {"anchors": np.zeros(40)}, "`anchors` must be whole numbers, got dtype float64. Ids count from 0."),
         (

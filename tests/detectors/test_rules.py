@@ -399,7 +399,7 @@ TABLE = "`positive_scores` must be a function of the query, or a score for each 
         (lambda: Ecdf(KNOWN, OWN, beta=1.1), "Ecdf: `beta` must be a number at least 0 and at most 1, got 1.1."),
         (lambda: Ecdf(KNOWN, OWN, floor=-0.1), "Ecdf: `floor` must be a number at least 0 and at most 1, got -0.1."),
         (lambda: Ecdf(KNOWN, "abc"), f"Ecdf: {TABLE}, got <U3 of shape ()."),
-        (lambda: lowest_scores([0, 1], [0.5]), "lowest_scores: `anchors` must be as long as its partners, got"),
+        (lambda: lowest_scores([0, 1], [0.5]), "lowest_scores: `anchors` must be of the same length as the others"),
         (lambda: lowest_scores([0, 3], [0.5, 1], 3), "lowest_scores: `anchors` must be between 0 and 2 (3 anchors)"),
         (lambda: lowest_scores([-1], [0.5]), "lowest_scores: `anchors` must be between 0 and 0 (1 anchors), got -1"),
         (lambda: lowest_scores([0], [math.nan]), "lowest_scores: `scores` must be finite, got nan at row 0"),

@@ -607,7 +607,7 @@ def test_notes_of_anchors_with_equal_scores():
         (
             np.ones((2, 3)),
             {"scope": "anchor", "n_positives": [0, 3000]},
-            "`hard_share` must be at most what the 3 negatives of an anchor can be of all its pairs, got room for 153 "
+            "`hard_share` must be at most what the 3 negatives of an anchor are of its pairs, got a count of 153 "
             "at row 1 (1 such row). Lower the shares or `n_positives`.",
         ),
         (
@@ -671,7 +671,7 @@ def test_refusals_of_files(tmp_path):
     assert refusal(file) == "`column` must be a column without nulls ('a'), got 1 nulls in lists of rows 0 to 1."
     twice = pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
     pq.write_table(twice, file)
-    assert refusal(file, column="a") == "`column` must be a column that is there once, got 'a', 2 times."
+    assert refusal(file, column="a") == "`column` must be the name of exactly one column, got 'a', 2 times."
 
 
 def test_a_damaged_page_is_one_sentence(tmp_path):

@@ -157,7 +157,7 @@ KNOWN = ns.Positives.from_pairs([0], [1], N, ITEMS)
         ),
         (
             lambda: exclude(lists(0), duplicates=Duplicates(positives=KNOWN), query=ns.Query([0])),
-            r"exclude: `query` must be as long as its partners, got query 1, candidates 4",
+            r"exclude: `query` must be of the same length as the others, got query 1, candidates 4",
         ),
         (
             lambda: exclude(lists(0), duplicates=Duplicates(positives=KNOWN), query=3),

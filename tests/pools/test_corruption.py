@@ -476,8 +476,8 @@ def test_on_short_raise_names_the_first_row_and_the_count():
     pool = Corruption([[0, 0, 1], [0, 0, 0]], sides=("tail",), n_entities=3, on_short="raise")
     assert draw(pool, [[0, 0, 1]], 1).dropped == {}
     message = (
-        r"^Corruption\.draw: row 1 has 1 candidates left of the 2 asked for \(2 such rows\)\. "
-        r"Ask for fewer, or pass on_short='pad'\.$"
+        r"^Corruption\.draw: row 1 has 1 candidates left of the 2 requested \(2 such rows\)\. "
+        r"Request fewer, or pass on_short='pad'\.$"
     )
     with pytest.raises(NaysayError, match=message):
         draw(pool, [[1, 0, 1], [0, 0, 1], [0, 0, 0]], 2)

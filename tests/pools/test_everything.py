@@ -330,7 +330,7 @@ def test_pairs_follow_the_settings_of_the_pool():
     strict = Everything(positives, on_short="raise")
     assert len(strict.draw_pairs(30, rng=ns.rng_for(0))[0]) == 30
     assert len(strict.draw_pairs(31, rng=ns.rng_for(0), distinct=False)[0]) == 31
-    message = r"^Everything\.draw_pairs: `n` must be at most 30, the pairs that are not known, got 31\. Ask for fewer"
+    message = r"^Everything\.draw_pairs: `n` must be at most 30, the pairs that are not known, got 31\. Request fewer"
     with pytest.raises(NaysayError, match=message):
         strict.draw_pairs(31, rng=ns.rng_for(0))
     full = Everything(world([{0, 1}], 2), on_short="raise", distinct=False)
@@ -359,12 +359,12 @@ def test_on_short_raise_names_the_first_row_and_the_count():
     pool = Everything(world([set(), {0, 1}, {0}], 3), on_short="raise")
     assert draw(pool, [0, 2], [3, 2]).dropped == {}
     message = (
-        r"^Everything\.draw: row 1 has 1 candidates left of the 2 asked for \(2 such rows\)\. "
-        r"Ask for fewer, or pass on_short='pad'\.$"
+        r"^Everything\.draw: row 1 has 1 candidates left of the 2 requested \(2 such rows\)\. "
+        r"Request fewer, or pass on_short='pad'\.$"
     )
     with pytest.raises(NaysayError, match=message):
         draw(pool, [0, 1, 1], 2)
-    with pytest.raises(NaysayError, match=r"row 0 has 0 candidates left of the 1 asked for \(1 such row\)\."):
+    with pytest.raises(NaysayError, match=r"row 0 has 0 candidates left of the 1 requested \(1 such row\)\."):
         draw(Everything(world([{0, 1}], 2), distinct=False, on_short="raise"), [0], 1)
 
 

@@ -190,7 +190,7 @@ def test_refusals():
     with pytest.raises(NaysayError, match=r"InBatch\.draw: `n` must be a whole number, got 1\.5"):
         InBatch().draw(ns.Query([0], positives=[0]), 1.5, rng=rng)
     with pytest.raises(
-        NaysayError, match=r"InBatch\.draw: row 0 has 1 candidates left of the 2 asked for \(2 such rows\)"
+        NaysayError, match=r"InBatch\.draw: row 0 has 1 candidates left of the 2 requested \(2 such rows\)"
     ):
         InBatch(on_short="raise").draw(ns.Query([0, 1], positives=[0, 1]), 2, rng=rng)
 

@@ -220,7 +220,7 @@ def test_no_rows_one_node_and_lonely_nodes():
 def test_short_rows_can_be_refused():
     pool = KHop(PATH, on_short="raise")
     assert pool.draw(ns.Query([4]), 2, rng=ns.rng_for(0)).dropped == {}
-    message = r"KHop.draw: row 1 has 1 candidates left of the 2 asked for \(1 such row\)"
+    message = r"KHop.draw: row 1 has 1 candidates left of the 2 requested \(1 such row\)"
     with pytest.raises(ns.NaysayError, match=message):
         pool.draw(ns.Query([4, 0]), 2, rng=ns.rng_for(0))
 

@@ -195,7 +195,7 @@ def test_refused_draws():
     with pytest.raises(NaysayError, match=r"Local\.draw: `rng` must be a numpy Generator, got 3"):
         pool.draw(ns.Query([0]), 1, rng=3)
     with pytest.raises(
-        NaysayError, match=r"Local\.draw: row 1 has 1 candidates left of the 2 asked for \(1 such row\)"
+        NaysayError, match=r"Local\.draw: row 1 has 1 candidates left of the 2 requested \(1 such row\)"
     ):
         Local([[1, 2], [3]], on_short="raise").draw(ns.Query([0, 1]), 2, rng=rng)
 

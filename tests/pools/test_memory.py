@@ -266,7 +266,7 @@ def test_refused_settings(make, message):
         (([[1]],), r"`ids` must be of shape \(n,\), got shape \(1, 1\)\."),
         (([0.5],), r"`ids` must be whole numbers, got dtype float64\."),
         (([1, -1],), r"`ids` must be at least 0, got -1 at row 1 \(1 such row\)\."),
-        (([1, 2], [1]), r"`ids` must be as long as its partners, got ids 2, owners 1\."),
+        (([1, 2], [1]), r"`ids` must be of the same length as the others, got ids 2, owners 1\."),
         (([1, 2], [-2, -3]), r"`owners` must be at least -1, got -2 at row 0 \(2 such rows\)\."),
         (([1], None, [1.0]), r"`vectors` must be of shape \(1, d\), like ids, got shape \(1,\)\."),
         (([1], None, np.ones((2, 3))), r"`vectors` must be of shape \(1, d\), like ids, got shape \(2, 3\)\."),
@@ -335,7 +335,7 @@ def test_refused_draws():
         with pytest.raises(NaysayError, match=r"Memory\.draw: `rng` must be a numpy Generator"):
             memory.draw(ns.Query([0]), n, rng=0)
     with pytest.raises(
-        NaysayError, match=r"Memory\.draw: row 1 has 0 candidates left of the 2 asked for \(1 such row\)"
+        NaysayError, match=r"Memory\.draw: row 1 has 0 candidates left of the 2 requested \(1 such row\)"
     ):
         memory.draw(ns.Query([0, 1]), 2, rng=rng)
 
@@ -349,15 +349,15 @@ def changed(**parts):
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({"size": 3, "next": 0, "ids": []}, r"`state` must be what Memory\.state gave, got no 'owners' in \['size', "),
+        ({"size": 3, "next": 0, "ids": []}, r"`state` must be what Memory\.state returned, got no 'owners' in \['"),
         (changed(size=4), r"`state` must be of a memory of size 3, got 4\. Make a Memory\(4\) for it\."),
-        (None, r"`state` must be what Memory\.state gave, got NoneType\."),
+        (None, r"`state` must be what Memory\.state returned, got NoneType\."),
         (changed(size="3"), r"`size` must be a whole number, got '3'\."),
         (changed(next=np.zeros(2, int)), r"`next` must be a whole number, got array\(\[0, 0\]\)\."),
         (changed(vectors=[[1.0], [1.0, 2.0]]), r"`vectors` must be rows of one length"),
         (changed(next=1), r"`state` must be of a whole queue, got 2 entries and the next at 1\."),
         (changed(next=3), r"`state` must be of a whole queue, got 2 entries and the next at 3\."),
-        (changed(ids=np.array([1])), r"`ids` must be as long as its partners, got ids 1, owners 2\."),
+        (changed(ids=np.array([1])), r"`ids` must be of the same length as the others, got ids 1, owners 2\."),
         (changed(ids=np.array([1, -1])), r"`ids` must be at least 0, got -1 at row 1"),
         (changed(vectors=np.ones((1, 2))), r"`vectors` must be of shape \(2, d\), like ids, got shape \(1, 2\)\."),
         (

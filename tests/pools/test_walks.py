@@ -193,7 +193,7 @@ def test_fewer_slots_are_a_prefix():
 def test_short_rows_can_be_refused():
     pool = Walks(PATH, on_short="raise")
     assert pool.draw(ns.Query([4]), 2, rng=ns.rng_for(0)).dropped == {}
-    with pytest.raises(ns.NaysayError, match=r"Walks.draw: row 1 has 1 candidates left of the 2 asked for"):
+    with pytest.raises(ns.NaysayError, match=r"Walks.draw: row 1 has 1 candidates left of the 2 requested"):
         pool.draw(ns.Query([4, 0]), 2, rng=ns.rng_for(0))
 
 

@@ -93,7 +93,7 @@ def test_curves_in_other_forms(tmp_path):
             "tset",
             "`column` must be one of 'step', 'test', got 'tset'. Did you mean 'test'?",
         ),
-        ("a.csv", "a,a\n1,0.5\n", "a", "`column` must be a column that is there once, got 'a', 2 times."),
+        ("a.csv", "a,a\n1,0.5\n", "a", "`column` must be the name of exactly one column, got 'a', 2 times."),
         (
             "a.csv",
             "auc\n0.5\n\nhigh\n0.6\nlow\n",

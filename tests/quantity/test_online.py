@@ -525,7 +525,7 @@ def test_steps_that_the_run_has_not(step, message):
         ({"steps": 10}, "`state` must be of a run of 3000 steps, got 10. Create an Online with that number."),
         ({"auc": None}, "`state` must be what Online.state returned, got no 'auc' in ['steps', 'split'"),
         ({"split": np.full(42, 2)}, "`split` must be one of the 2 in use, got 2.0 at row 0 (42 such rows)."),
-        ({"split": np.zeros(41, int)}, "`split` must be as long as its partners, got split 41, step 42."),
+        ({"split": np.zeros(41, int)}, "`split` must be of the same length as the others, got split 41, step 42."),
         ({"step": np.full(42, 3001)}, "`step` must be rising, from 0 to 3000, got 3001.0 at row 0 (42 such rows)."),
         ({"step": np.arange(42)[::-1]}, "`step` must be rising, from 0 to 3000, got 40.0 at row 1 (40 such rows)."),
         ({"step": np.zeros(42)}, "`step` must be whole numbers, got dtype float64."),

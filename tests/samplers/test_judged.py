@@ -177,7 +177,7 @@ def test_slots_that_are_no_negatives_are_not_judged_again():
 def test_short_rows_may_be_refused():
     judged = Judged(Listed([[0, 1, 2]]), ByTable(np.array([[0, 0.9, 0] + [0] * 7])), on_short="raise")
     assert judged.sample(ns.Query([0]), 2, rng=ns.rng_for(0)).ids.tolist() == [[0, 2]]
-    with pytest.raises(NaysayError, match=r"^Judged\.sample: row 0 has 2 candidates left of the 3 asked for \(1 such"):
+    with pytest.raises(NaysayError, match=r"^Judged\.sample: row 0 has 2 candidates left of the 3 requested \(1 such"):
         judged.sample(ns.Query([0]), 3, rng=ns.rng_for(0))
 
 

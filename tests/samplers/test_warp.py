@@ -256,7 +256,7 @@ def test_the_sampler_refuses():
     assert refusal(sampler.sample, ns.Query([0]), 1, rng=rng) == rule
     assert refusal(sampler.sample, ns.Query([0], positives=[0]), -1, rng=rng).startswith("Warp.sample: `k` must be")
     never = Warp(POOL, by(np.arange(48).reshape(4, 12) * -1.0), 5, 0.5, on_short="raise")
-    with pytest.raises(NaysayError, match=r"Warp\.sample: row 0 has 0 candidates left of the 1 asked for"):
+    with pytest.raises(NaysayError, match=r"Warp\.sample: row 0 has 0 candidates left of the 1 requested"):
         never.sample(ns.Query([0], positives=[0]), 1, rng=rng)
 
 

@@ -38,7 +38,7 @@ from naysay.rng import rng_for
 from naysay.text import percent as share
 
 _SLOTS = 1 << 22  # candidates in the report, in whole anchors
-_HIGH_RATE = 0.05  # a false-negative rate to look into before training
+_HIGH_RATE = 0.05  # a false-negative rate to review before training
 
 
 @public
@@ -237,13 +237,13 @@ def _advice(mined: MinedArrays, rate: Share | None, count: str) -> tuple[str, ..
         first += " Move the threshold below to see what a judge would do, or mine again with judge='auto'."
     elif rate is None or (rate.notes and rate.estimate <= _HIGH_RATE):
         first = (
-            f"Look at the most suspect examples before you train on {these}: the false-negative rate cannot be "
+            f"Review the most suspicious examples before you train on {these}: the false-negative rate cannot be "
             "estimated from the scores."
         )
     elif rate.estimate > _HIGH_RATE:
         first = (
-            f"Look before you train: up to {share(rate.estimate)} of {these} may be unlabelled positives. Lower the "
-            "threshold to see what that costs."
+            f"Review examples before you train: up to {share(rate.estimate)} of {these} may be unlabelled positives. "
+            "Lower the threshold to see what that costs."
         )
     else:
         first = f"Train on {these}: at most {share(rate.estimate)} of them are estimated to be false."

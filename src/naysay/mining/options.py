@@ -46,7 +46,7 @@ def option(
         read: read(flag, text) -> value, for options that are not a plain number, string, path or switch.
         written: The default as the command line shows it, where `read` is given.
         record: Whether the option decides the result of a job, and so belongs in its record.
-        parameters: Parameters of other functions that stand for this option in errors.
+        parameters: Parameters of other functions that errors replace by this option.
     """
     metadata = {
         "help": help,
@@ -78,7 +78,7 @@ def option_names(*declarations: Any) -> dict[str, str]:
 
 
 def from_command(declaration: type[_Result], given: Mapping[str, Any]) -> _Result:
-    """Build options from what the command line was given, where text may stand for any value."""
+    """Build options from what the command line was given, where any value may be text."""
     values = {}
     for one in command_fields(declaration):
         if one.name in given:
@@ -130,7 +130,7 @@ def _with_arguments(function: Callable[..., Any], declaration: type) -> str:
     """The docstring of a function, whose `Args:` go on with those of a dataclass."""
     arguments = (declaration.__doc__ or "").partition("Args:\n")[2].rstrip()
     head, _, tail = (function.__doc__ or "").partition("\n    Returns:")
-    own = head.partition("\n        options:")[0]  # which stands for the arguments that follow
+    own = head.partition("\n        options:")[0]  # the entry that the arguments replace
     return f"{own.rstrip()}\n{arguments}\n\n    Returns:{tail}"
 
 

@@ -23,9 +23,9 @@ class Walks:
     """Draw the ends of random walks of `length` steps from the anchor, a new walk for each draw.
 
     A walk ends at v with probability `[(D^-1 A)^length](anchor, v)`. An end that is the anchor, known of it (the
-    graph's edges and ignored pairs, and `positives`), or already in a distinct row, is rejected, and the next walk begins. A
-    walk that reaches a node without outgoing edges before its last step has no end; an anchor without edges gives an
-    empty row.
+    graph's edges and ignored pairs, and `positives`), or already in a distinct row, is rejected, and the next walk
+    begins. A walk that reaches a node without outgoing edges before its last step has no end; an anchor without edges
+    gives an empty row.
 
     log_q is None: the probabilities are those of the walks, renormalised over what is not rejected, and that sum is not
     computed.
