@@ -76,7 +76,7 @@ def test_ignored_by_name():
     assert same(ignored, known.with_ignored([1], [0]))
 
 
-def test_combining_refuses():
+def test_combining_rejects():
     known, named = build([]), ns.Positives.from_pairs(["ann"], [0])
     assert refusal(known.union, [(0, 1)]) == "Positives.union: `other` must be a Positives, got list."
     rule = (

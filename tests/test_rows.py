@@ -124,7 +124,7 @@ def test_merged_widens_ids_where_the_union_needs_it():
         ({"indptr": np.array([0, -1, 3])}, "indptr: a decrease to -1 at row 0 (1 such row)"),
     ],
 )
-def test_saved_rows_that_do_not_fit_are_refused(changed, got):
+def test_saved_rows_that_do_not_fit_are_rejected(changed, got):
     sound = {
         "indptr": np.array([0, 2, 3]),
         "indices": np.array([0, 1, 1], np.int32),

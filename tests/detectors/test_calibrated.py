@@ -522,7 +522,7 @@ def test_what_cannot_be_fitted(standardise, given, message):
         (np.arange(60.0), np.arange(59)),
     ],
 )
-def test_a_refusal_leaves_the_generator_where_it_was(scores, anchors):
+def test_a_error_leaves_the_generator_where_it_was(scores, anchors):
     rng = ns.rng_for(0)
     with pytest.raises(NaysayError, match="positive_scores"):
         Calibrated().fit(scores, anchors, rng=rng)
@@ -626,7 +626,7 @@ def standardised():
         ),
     ],
 )
-def test_what_it_refuses_to_answer(question, message):
+def test_what_it_rejects_to_answer(question, message):
     with pytest.raises(NaysayError) as caught:
         question(Calibrated().fit(RAMP), standardised())
     assert str(caught.value) == f"Calibrated.{message}"

@@ -462,7 +462,7 @@ def test_what_no_rule_can_be_asked(name):
     ],
 )
 @pytest.mark.parametrize("rule", [lambda own: Margin(0.1, own), ShareOfPositive, lambda own: Ecdf(KNOWN, own)])
-def test_a_positive_that_is_not_known_is_refused(rule, own, anchors, message):
+def test_a_positive_that_is_not_known_is_rejected(rule, own, anchors, message):
     query = ns.Query(np.array(anchors))
     asking = ns.Negatives(np.zeros((len(anchors), 2), np.int64), scores=np.zeros((len(anchors), 2)))
     with pytest.raises(NaysayError) as caught:

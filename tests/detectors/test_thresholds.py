@@ -230,7 +230,7 @@ def test_a_value_that_is_reached_or_was_typed_is_shown_as_it_is():
 
 @pytest.mark.parametrize("grid", [None, ([0.1, 0.2], [0.6, 0.9])])
 @pytest.mark.parametrize("stream", [False, True])
-def test_equal_scores_throughout_are_refused(grid, stream):
+def test_equal_scores_throughout_are_rejected(grid, stream):
     scores = np.full(1000, 0.5, np.float16)
     with pytest.raises(NaysayError, match=r"`scores` must be of more than one value, got 1000 times 0\.5\. Is the enc"):
         choose_thresholds(iter(np.split(scores, 10)) if stream else scores, grid=grid)
@@ -638,11 +638,11 @@ def test_notes_of_anchors_with_equal_scores():
         ("no/scores.npy", {}, "`scores` must be an existing file, got 'no/scores.npy'."),
     ],
 )
-def test_refusals(scores, options, sentence):
+def test_errors(scores, options, sentence):
     assert refusal(scores, **options) == sentence
 
 
-def test_refusals_of_files(tmp_path):
+def test_errors_of_files(tmp_path):
     damaged = tmp_path / "damaged.npy"
     damaged.write_bytes(b"\x93NUMPY")
     assert refusal(damaged).startswith("`scores` must be a readable .npy file, got ")

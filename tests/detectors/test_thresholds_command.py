@@ -262,14 +262,14 @@ def test_grids(text, values):
         ("0:1:1e-9", "a range of at most 100000 values, got '0:1:1e-9'."),
     ],
 )
-def test_refused_grids(text, sentence):
+def test_rejected_grids(text, sentence):
     assert refusal(read_grid, "--low-grid", text) == f"`--low-grid` must be {sentence}"
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
 
 
-def test_refusals_come_before_anything_is_printed_or_written(file, tmp_path):
+def test_errors_come_before_anything_is_printed_or_written(file, tmp_path):
     out = io.StringIO()
     console, both = Console(file=out), tmp_path / "both.svg"
     for options, sentence in (
@@ -319,7 +319,7 @@ def test_scores_are_not_overwritten_by_another_name(file, tmp_path):
         "x" * 240 + ".svg",  # a name that leaves no room for a draft's
     ],
 )
-def test_what_cannot_be_written_is_refused_before_the_scores_are_read(monkeypatch, tmp_path, option, place):
+def test_what_cannot_be_written_is_rejected_before_the_scores_are_read(monkeypatch, tmp_path, option, place):
     monkeypatch.chdir(tmp_path)
     sentence = refusal(thresholds, tmp_path / "lost.npy", **{option: Path(place)})
     assert sentence.startswith(f"thresholds: `--{option}` must be a file that can be written, got ")
@@ -361,11 +361,11 @@ def test_what_cannot_be_written_is_refused_before_the_scores_are_read(monkeypatc
         ),
     ],
 )
-def test_refusals_name_what_was_typed(file, options, sentence):
+def test_errors_name_what_was_typed(file, options, sentence):
     assert refusal(thresholds, file, **options) == f"thresholds: {sentence}"
 
 
-def test_refusals_of_columns_name_the_option_and_leave_names_as_they_are(tmp_path):
+def test_errors_of_columns_name_the_option_and_leave_names_as_they_are(tmp_path):
     file = tmp_path / "scores.parquet"
     pq.write_table(pa.table({"n_positives": [1.0, None], "grid": [2.0, 3.0]}), file)
     assert refusal(thresholds, file) == (

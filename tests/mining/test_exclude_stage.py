@@ -194,6 +194,6 @@ KNOWN = ns.Positives.from_pairs([0], [1], N, ITEMS)
         (lambda: known_of(None, None, N, N, same_ids="yes"), r"`same_ids` must be True or False, got 'yes'"),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()

@@ -417,7 +417,7 @@ def test_the_same_job_gives_the_same_bytes(tmp_path, monkeypatch):
         ({"of_anchors": 3}, r"^report_mined: `of_anchors` must be at least 150, got 3\.$"),
     ],
 )
-def test_refusals(tmp_path, options, message):
+def test_errors(tmp_path, options, message):
     with pytest.raises(NaysayError, match=message):
         report_mined(AUTO, tmp_path / "report.html", **options)
 

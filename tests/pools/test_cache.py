@@ -217,12 +217,12 @@ RNG = ns.rng_for(0)
         ),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()
 
 
-def test_a_refused_put_changes_nothing():
+def test_a_rejected_put_changes_nothing():
     cache = Cache(2, 2, KNOWN)
     cache.put([0, 1], [[1, 2], [3, -1]])
     with pytest.raises(NaysayError, match="between -1 and 3"):

@@ -160,7 +160,7 @@ def test_it_is_a_pool():
     assert repr(InBatch(on_short="raise")) == "InBatch(None, distinct=True, on_short='raise')"
 
 
-def test_refusals():
+def test_errors():
     rng = ns.rng_for(0)
     known = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)
     with pytest.raises(NaysayError, match=r"InBatch: `positives` must be a Positives or None, got int\."):

@@ -176,12 +176,12 @@ KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)
         ),
     ],
 )
-def test_refusals(make, message):
+def test_errors(make, message):
     with pytest.raises(NaysayError, match=message):
         make()
 
 
-def test_refused_draws():
+def test_rejected_draws():
     pool = Local([[1, 2], [3]])
     rng = ns.rng_for(0)
     with pytest.raises(
@@ -208,6 +208,6 @@ def test_ignored_pairs_of_a_positives_are_no_candidates():
     assert rows_left(Local(known)) == [[1, 2], [0]]
 
 
-def test_a_list_that_is_no_array_is_refused():
+def test_a_list_that_is_no_array_is_rejected():
     with pytest.raises(NaysayError, match=r"^Local: `lists` must be rows of one length, got rows of different lengths"):
         Local([[1], [[2], [3, 4]]])

@@ -255,7 +255,7 @@ KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)  # 2 anchors, 4 items
         (lambda: Memory(2, on_short="?"), r"Memory: `on_short` must be one of 'pad', 'raise', got '\?'\."),
     ],
 )
-def test_refused_settings(make, message):
+def test_rejected_settings(make, message):
     with pytest.raises(NaysayError, match=message):
         make()
 
@@ -277,7 +277,7 @@ def test_refused_settings(make, message):
         ),
     ],
 )
-def test_refused_pushes(arguments, message):
+def test_rejected_pushes(arguments, message):
     memory = Memory(4)
     with pytest.raises(NaysayError, match=r"Memory\.push: " + message):
         memory.push(*arguments)
@@ -307,7 +307,7 @@ def test_pushes_are_checked_against_the_positives():
         (np.ones((1, 2)), np.ones((1, 2), "f4"), r"must be 2 x float64, like the entries stored, got 2 x float32\."),
     ],
 )
-def test_a_change_of_vectors_is_refused(first, second, message):
+def test_a_change_of_vectors_is_rejected(first, second, message):
     memory = Memory(4)
     memory.push([1], vectors=first)
     with pytest.raises(NaysayError, match=message):
@@ -315,7 +315,7 @@ def test_a_change_of_vectors_is_refused(first, second, message):
     assert memory.ids.tolist() == [1]
 
 
-def test_refused_draws():
+def test_rejected_draws():
     memory = Memory(4, KNOWN, on_short="raise")
     memory.push([2, 3], [1, 1])
     rng = ns.rng_for(0)
@@ -366,7 +366,7 @@ def changed(**parts):
         ),
     ],
 )
-def test_refused_states_change_nothing(state, message):
+def test_rejected_states_change_nothing(state, message):
     memory = Memory(3)
     memory.push([5])
     with pytest.raises(NaysayError, match=r"Memory\.restore: " + message):
@@ -404,7 +404,7 @@ def test_it_observes_the_positives_of_a_step():
         (ns.Query([0, 1], positives=[1, 1]), [[1.0], [1.0, 2.0]], r"`vectors` must be rows of one length"),
     ],
 )
-def test_refused_observations(query, vectors, message):
+def test_rejected_observations(query, vectors, message):
     memory = Memory(3, KNOWN)
     with pytest.raises(NaysayError, match=r"^Memory\.observe: " + message):
         memory.observe(query, None, vectors=vectors)

@@ -269,7 +269,7 @@ def test_there_is_no_estimate_while_the_probes_are_too_few(made, message):
     assert online.k_at(1000) == 4.0
 
 
-def test_the_last_refusal_says_what_k_may_lose():
+def test_the_last_error_says_what_k_may_lose():
     why = restored(grown(2.4), grown(3), comparisons=70).why
     assert why.endswith("%. Record more probes; larger probes need fewer steps.")
     assert ", which may lose " in why
@@ -489,14 +489,14 @@ def test_what_cannot_be_recorded(step, split, message):
     online.record(0, *probes(0, 30, 2))  # of the other split
 
 
-def test_scores_are_refused_by_name():
+def test_scores_are_rejected_by_name():
     with pytest.raises(
         NaysayError, match=r"^Online\.record: `negatives` must be finite scores, got nan at row 1 \(1 such row\)\.$"
     ):
         Online(10).record(0, [1.0, 2.0], [[1.0], [math.nan]])
 
 
-def test_training_probes_that_would_not_be_used_are_refused():
+def test_training_probes_that_would_not_be_used_are_rejected():
     message = (
         r'^Online\.record: `split` must be "validation" with labels="validation", got \'training\'\. '
         r'Create Online\(steps, labels="training"\) to use them\.$'

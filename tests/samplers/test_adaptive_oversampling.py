@@ -211,7 +211,7 @@ def test_it_keeps_the_promises_of_a_sampler():
     ns.check_sampler(AdaptiveOversampling(known, ITEMS, embed, 3.0), known, k=3)
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

@@ -175,7 +175,7 @@ def test_it_keeps_the_promises_of_a_sampler(distinct):
     ns.check_sampler(DistanceWeighted(pool, by(TABLE), 8, 16), known, k=3)
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

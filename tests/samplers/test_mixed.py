@@ -188,7 +188,7 @@ def test_it_conforms(duplicates):
     ns.check_sampler(Mixed(parts, (1, 2), duplicates=duplicates), KNOWN)
 
 
-def test_what_it_is_refused_for():
+def test_what_it_is_rejected_for():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

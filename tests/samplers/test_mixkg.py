@@ -149,7 +149,7 @@ def test_it_conforms(by):
     ns.check_sampler(sampler_of(2, by, 6, 4), POOLS[2].known)
 
 
-def test_what_it_is_refused_for():
+def test_what_it_is_rejected_for():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

@@ -219,7 +219,7 @@ def test_it_keeps_the_promises_of_a_sampler(settings):
     ns.check_sampler(NearPositive(ns.pools.Everything(known), by(ALIKE), 8, **settings), known, k=3)
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

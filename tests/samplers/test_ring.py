@@ -249,7 +249,7 @@ def test_it_conforms(options):
     ns.check_sampler(Ring(POOL, score, 16, **options), KNOWN)
 
 
-def test_what_it_is_refused_for():
+def test_what_it_is_rejected_for():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

@@ -227,7 +227,7 @@ def test_no_gradient_comes_through():
     assert not taken.scores.requires_grad
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

@@ -193,7 +193,7 @@ def test_it_keeps_the_promises_of_a_sampler(numbers, distinct):
     assert saturated.weights.sum(axis=1) == pytest.approx([0.0, 1.0])
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

@@ -162,7 +162,7 @@ def test_it_knows_whether_rows_are_distinct():
     assert Static(ns.pools.Everything(KNOWN, distinct=False)).distinct is False
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     with pytest.raises(NaysayError) as caught:
         Static(KNOWN)
     assert str(caught.value) == "Static: `pool` must be a pool, with a method draw(query, n, *, rng), got Positives."

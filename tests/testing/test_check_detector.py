@@ -143,7 +143,7 @@ def test_a_promise_that_is_not_made_is_not_held():
     check_detector(Changed(lambda found, q, n: found * 3), *question(), without=("range",))
 
 
-def test_refusals():
+def test_errors():
     query, negatives = question()
     with pytest.raises(ns.NaysayError, match=r"check_detector: `detector` must be an object with suspicion\(query"):
         check_detector(object(), query, negatives)

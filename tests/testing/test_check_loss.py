@@ -227,7 +227,7 @@ def test_a_promise_that_is_not_made_is_not_held():
         check_loss(bpr, without=("gradients",))
 
 
-def test_refusals(monkeypatch):
+def test_errors(monkeypatch):
     with pytest.raises(NaysayError, match=r"check_loss: `loss` must be a function, got a str"):
         check_loss("bpr")
     monkeypatch.setitem(sys.modules, "torch", None)

@@ -602,7 +602,7 @@ def test_the_pools_own_positives_are_the_default():
         ({"pool": Plain(), "positives": KNOWN, "n": 0}, "check_pool: `n` must be at least 1, got 0"),
     ],
 )
-def test_refusals(arguments, message):
+def test_errors(arguments, message):
     pool = arguments.pop("pool")
     with pytest.raises(ns.NaysayError, match=message):
         check_pool(pool, **arguments)

@@ -185,7 +185,7 @@ def test_torch_anchors_are_taken_as_rows():
     check_sampler(Mine(Everything(KNOWN)), KNOWN, anchors=torch.arange(40))
 
 
-def test_refusals():
+def test_errors():
     with pytest.raises(
         ns.NaysayError, match=r"check_sampler: `sampler` must be an object with sample\(query, k, \*, rng\)"
     ):
