@@ -17,12 +17,12 @@ def sentence(call, *arguments, **named):
     return str(caught.value)
 
 
-def test_a_refusal_is_one_sentence_with_its_advice():
+def test_a_error_is_one_sentence_with_its_advice():
     assert sentence(checks.raise_invalid, "size", "even", 3) == "`size` must be even, got 3."
     assert sentence(checks.raise_invalid, "size", "even", 3, "Add one.") == "`size` must be even, got 3. Add one."
 
 
-def test_a_refusal_is_a_value_error_and_a_missing_extra_an_import_error():
+def test_a_error_is_a_value_error_and_a_missing_extra_an_import_error():
     assert issubclass(NaysayError, ValueError)
     assert issubclass(MissingExtraError, ImportError)
 
@@ -50,7 +50,7 @@ def test_whole_gives_a_plain_int(value):
         ([3], "`n` must be a whole number, got [3]."),
     ],
 )
-def test_whole_refuses(value, message):
+def test_whole_rejects(value, message):
     assert sentence(checks.check_whole, "n", value, 2) == message
 
 
@@ -109,7 +109,7 @@ def test_ids_of_the_other_byte_order_are_turned():
         ),
     ],
 )
-def test_whole_numbers_refuse(values, shape, message):
+def test_whole_numbers_reject(values, shape, message):
     assert sentence(checks.whole_numbers, "ids", values, shape) == message
 
 
@@ -143,7 +143,7 @@ def test_range_names_its_rule():
 
 def test_lengths():
     checks.check_lengths(a=2, b=2)
-    assert sentence(checks.check_lengths, a=2, b=3) == "`a` must be as long as its partners, got a 2, b 3."
+    assert sentence(checks.check_lengths, a=2, b=3) == "`a` must be of the same length as the others, got a 2, b 3."
 
 
 def test_the_first_bad_row_of_any_shape():

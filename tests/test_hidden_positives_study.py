@@ -146,7 +146,7 @@ def test_packages_without_a_long_text_are_left_out_and_no_tags_are_no_class(tmp_
     assert found.tags[2] != found.tags[4]
 
 
-def test_a_triples_file_that_lacks_a_part_is_refused(tmp_path):
+def test_a_triples_file_that_lacks_a_part_is_rejected(tmp_path):
     (tmp_path / "codex-s").mkdir()
     np.savez(tmp_path / "codex-s" / "triples.npz", train=np.zeros((1, 3)))
     with pytest.raises(NaysayError, match=r"`DATA` must be a triples\.npz with train, .*, got none named valid"):

@@ -99,7 +99,7 @@ def test_views_keep_their_shape_and_their_generator(study):
     assert not torch.equal(one, study.view(images, torch.Generator().manual_seed(2)))
 
 
-def test_what_is_no_idx_file_is_refused(study, tmp_path):
+def test_what_is_no_idx_file_is_rejected(study, tmp_path):
     from benchmarks.training.image_encoder import read_idx
 
     path = tmp_path / "train-images-idx3-ubyte.gz"

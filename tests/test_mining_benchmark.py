@@ -209,6 +209,6 @@ def test_training_lowers_the_loss_of_what_it_is_trained_on():
     assert float(matrices[0].abs().sum()) == 0
 
 
-def test_a_folder_without_the_data_is_refused(tmp_path):
+def test_a_folder_without_the_data_is_rejected(tmp_path):
     with pytest.raises(NaysayError, match="must be a folder with the data of scifact, got"):
         retrieval.read(tmp_path)

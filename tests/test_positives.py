@@ -113,7 +113,7 @@ def test_any_memory_layout(order):
     assert known.contains(np.array([0, 1], ">i4"), np.array([1, 2], ">i8")).tolist() == [True, True]
 
 
-def test_asking_refuses():
+def test_asking_rejects():
     known = build([(0, 1)])
     rule = "between 0 and 4 (5 anchors), got 5 at row 1 (1 such row)."
     assert refusal(known.contains, [0, 5], [0, 0]) == f"Positives.contains: `anchors` must be {rule}"

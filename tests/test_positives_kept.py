@@ -76,7 +76,7 @@ def test_ignored_by_name():
     assert same(ignored, known.with_ignored([1], [0]))
 
 
-def test_combining_refuses():
+def test_combining_rejects():
     known, named = build([]), ns.Positives.from_pairs(["ann"], [0])
     assert refusal(known.union, [(0, 1)]) == "Positives.union: `other` must be a Positives, got list."
     rule = (
@@ -93,7 +93,7 @@ def test_combining_refuses():
     assert refusal(known.with_ignored, [0], [9]) == f"{owner}: {rule}"
     rule = "`anchors` must be between 0 and 4 (5 anchors), got -1 at row 0 (1 such row)."
     assert refusal(known.with_ignored, [-1], [0]) == f"{owner}: {rule}"
-    rule = "`anchors` must be as long as its partners, got anchors 1, items 2."
+    rule = "`anchors` must be of the same length as the others, got anchors 1, items 2."
     assert refusal(known.with_ignored, [0], [0, 1]) == f"{owner}: {rule}"
     rule = "`anchors` must be whole numbers, got dtype <U3. Ids count from 0."
     assert refusal(known.with_ignored, ["ann"], [0]) == f"{owner}: {rule}"
@@ -217,7 +217,7 @@ def scribble(folder: Path, name: str, array: np.ndarray):
         ),
         (
             lambda folder: scribble(folder, "indptr", np.array([0, 1, 10**12, 2, 2, 2])),
-            "a folder of matching arrays, got indptr: a fall to 2 at row 2 (1 such row).",
+            "a folder of matching arrays, got indptr: a decrease to 2 at row 2 (1 such row).",
         ),
     ],
 )

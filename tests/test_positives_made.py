@@ -79,7 +79,7 @@ def test_strings_get_a_vocabulary():
 @pytest.mark.parametrize(
     ("anchors", "items", "sizes", "message"),
     [
-        ([0, 1], [0], {}, "`anchors` must be as long as its partners, got anchors 2, items 1."),
+        ([0, 1], [0], {}, "`anchors` must be of the same length as the others, got anchors 2, items 1."),
         ([0, -1], [0, 0], {}, "`anchors` must be at least 0, got -1 at row 1 (1 such row)."),
         ([0, 0], [-7, -1], {}, "`items` must be at least 0, got -7 at row 0 (2 such rows)."),
         (
@@ -98,7 +98,7 @@ def test_strings_get_a_vocabulary():
         (["a"], [None], {}, "`items` must be whole numbers, or strings throughout, got values of type NoneType."),
     ],
 )
-def test_from_pairs_refuses(anchors, items, sizes, message):
+def test_from_pairs_rejects(anchors, items, sizes, message):
     assert refusal(ns.Positives.from_pairs, anchors, items, **sizes) == f"Positives.from_pairs: {message}"
 
 
@@ -142,18 +142,18 @@ def test_explicit_zeros_are_not_positives():
             [0, 3, 1, 2],
             [0, 0],
             None,
-            "`indptr` must be a rising sequence from 0 to the 2 indices, got a fall to 1 at row 1 (1 such row).",
+            "`indptr` must be a rising sequence from 0 to the 2 indices, got a decrease to 1 at row 1 (1 such row).",
         ),
         ([0, 2], [0, 5], 5, "`indices` must be between 0 and 4 (5 items), got 5 at row 1 (1 such row)."),
         ([0, 1], [-1], None, "`indices` must be at least 0, got -1 at row 0 (1 such row)."),
         ([0, 1], [0.5], None, "`indices` must be whole numbers, got dtype float64. Ids count from 0."),
     ],
 )
-def test_from_csr_refuses(indptr, indices, n_items, message):
+def test_from_csr_rejects(indptr, indices, n_items, message):
     assert refusal(ns.Positives.from_csr, indptr, indices, n_items) == f"Positives.from_csr: {message}"
 
 
-def test_from_scipy_refuses():
+def test_from_scipy_rejects():
     message = "Positives.from_scipy: `matrix` must be a scipy.sparse matrix, got ndarray."
     assert refusal(ns.Positives.from_scipy, np.eye(2)) == message
     message = "Positives.from_scipy: `matrix` must be of two dimensions, anchors x items, got shape (3,)."
@@ -195,7 +195,7 @@ def test_edges_default_to_both_ways_and_ignore_self_pairs():
 @pytest.mark.parametrize(
     ("sources", "targets", "n_nodes", "message"),
     [
-        ([0, 1], [0], None, "`sources` must be as long as its partners, got sources 2, targets 1."),
+        ([0, 1], [0], None, "`sources` must be of the same length as the others, got sources 2, targets 1."),
         ([0, -1], [0, 0], None, "`sources` must be at least 0, got -1 at row 1 (1 such row)."),
         ([0], [-1], None, "`targets` must be at least 0, got -1 at row 0 (1 such row)."),
         ([0], [4], 4, "`targets` must be between 0 and 3 (4 nodes), got 4 at row 0 (1 such row)."),
@@ -203,7 +203,7 @@ def test_edges_default_to_both_ways_and_ignore_self_pairs():
         (["a"], ["b"], None, "`sources` must be whole numbers, got dtype <U1. Ids count from 0."),
     ],
 )
-def test_from_edges_refuses(sources, targets, n_nodes, message):
+def test_from_edges_rejects(sources, targets, n_nodes, message):
     assert refusal(ns.Positives.from_edges, sources, targets, n_nodes) == f"Positives.from_edges: {message}"
 
 
@@ -228,7 +228,7 @@ def test_an_empty_table(tmp_path):
     assert len(ns.Positives.from_arrow(pa.table({"u": [], "i": []}), anchors="u", items="i")) == 0
 
 
-def test_tables_refuse(tmp_path):
+def test_tables_reject(tmp_path):
     table = pa.table({"user": [1, None], "item": [1, 2]})
     pq.write_table(table, tmp_path / "pairs.parquet")
     (tmp_path / "pairs.csv").write_text("user,item\n1,1\n,2\n")
@@ -251,7 +251,7 @@ def test_from_triples_lists_the_tails_of_each_head_and_relation():
     assert found == {tuple(triple) for triple in triples}
 
 
-def test_from_triples_refuses_what_is_no_triple():
+def test_from_triples_rejects_what_is_no_triple():
     with pytest.raises(NaysayError, match=r"^Positives\.from_triples: `triples` must be of shape \(n, 3\)"):
         ns.Positives.from_triples([[0, 1]])
     with pytest.raises(NaysayError, match=r"within 2 entities and 1 relations, got \[0, 0, 2\] at row 0"):

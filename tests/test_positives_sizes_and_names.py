@@ -8,7 +8,7 @@ from positives_as_sets import as_set, refusal, same
 import naysay as ns
 
 
-def test_from_triples_refuses_more_rows_than_fit():
+def test_from_triples_rejects_more_rows_than_fit():
     owner = "Positives.from_triples: `triples` must be"
     message = f"{owner} of at most 2^27 pairs of entity and relation, got 5000000 x 800."
     wanted = ns.Positives.from_triples, [[0, 0, 1]], 5_000_000, 800
@@ -25,7 +25,7 @@ def test_from_triples_refuses_more_rows_than_fit():
         (ns.Positives.from_edges, ([0, 1], [3, 10**12]), "targets", "n_nodes"),
     ],
 )
-def test_ids_with_wide_gaps_are_refused(make, given, parameter, size):
+def test_ids_with_wide_gaps_are_rejected(make, given, parameter, size):
     rule = "must be numbered from 0 without wide gaps, got 1000000000000 among 2 ids."
     advice = f"Encode ids as 0 to n - 1, or pass {size}."
     assert refusal(make, *given) == f"Positives.{make.__name__}: `{parameter}` {rule} {advice}"
@@ -53,7 +53,7 @@ def test_vocabularies_that_are_given():
     assert refusal(ns.Positives.from_pairs, [0], ["x"], item_names=["x"]) == f"{owner}{rule}"
 
 
-def test_tables_take_sizes_and_sign_their_refusals(tmp_path):
+def test_tables_take_sizes_and_sign_their_errors(tmp_path):
     table = pa.table({"user": [1, 0], "item": ["x", "y"]})
     pq.write_table(table, tmp_path / "pairs.parquet")
     (tmp_path / "pairs.csv").write_text("user,item\n1,x\n0,y\n")

@@ -191,7 +191,7 @@ def test_likes_are_read_once_each_from_1(tmp_path):
     assert (sets(pairs), len(pairs), n_users, n_items) == ({(0, 3), (1, 1)}, 2, 3, 5)
 
 
-def test_data_that_cannot_be_read_is_refused(tmp_path):
+def test_data_that_cannot_be_read_is_rejected(tmp_path):
     with pytest.raises(NaysayError, match=r"`DATA` must be a folder with a file ratings\.npz, got '.*'\. It holds"):
         factorisation.read(tmp_path)
     np.savez(tmp_path / "ratings.npz", user=[1], item=[1])

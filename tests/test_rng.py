@@ -71,7 +71,7 @@ def test_streams_stay_the_same_on_every_machine():
         (2**64, "below 2^64, got 18446744073709551616"),
     ],
 )
-def test_bad_numbers_are_refused_by_name(name, value, rule):
+def test_bad_numbers_are_rejected_by_name(name, value, rule):
     with pytest.raises(NaysayError) as caught:
         ns.rng_for(**{"seed": 0, name: value})
     assert str(caught.value) == f"rng_for: `{name}` must be {rule}."

@@ -120,11 +120,11 @@ def test_merged_widens_ids_where_the_union_needs_it():
         ({"indptr": np.empty(0, np.int64)}, "indptr: not from 0 to 3"),
         ({"indptr": np.array([[0, 3]])}, "indptr: (1, 2) int64"),
         ({"indices": np.array(3, np.int32)}, "indices: () int32"),
-        ({"indptr": np.array([0, 10**12, 3])}, "indptr: a fall to 3 at row 1 (1 such row)"),
-        ({"indptr": np.array([0, -1, 3])}, "indptr: a fall to -1 at row 0 (1 such row)"),
+        ({"indptr": np.array([0, 10**12, 3])}, "indptr: a decrease to 3 at row 1 (1 such row)"),
+        ({"indptr": np.array([0, -1, 3])}, "indptr: a decrease to -1 at row 0 (1 such row)"),
     ],
 )
-def test_saved_rows_that_do_not_fit_are_refused(changed, got):
+def test_saved_rows_that_do_not_fit_are_rejected(changed, got):
     sound = {
         "indptr": np.array([0, 2, 3]),
         "indices": np.array([0, 1, 1], np.int32),

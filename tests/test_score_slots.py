@@ -100,7 +100,7 @@ def test_large_whole_numbers_keep_their_order():
     assert found.dtype == torch.float32
 
 
-def test_a_sum_that_overflows_is_no_refusal():
+def test_a_sum_that_overflows_is_no_error():
     for query, ids in both():
         found = scored(lambda a, ids: ids * np.float32(0) + np.float32(3e38), query, ids)
         assert (to_list := np.asarray(found))[~EMPTY].tolist() == [float(np.float32(3e38))] * 4
@@ -156,20 +156,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("score", "rule"), WRONG.values(), ids=WRONG)
-def test_wrong_answers_are_refused(score, rule):
+def test_wrong_answers_are_rejected(score, rule):
     for query, ids in both():
         with pytest.raises(NaysayError, match=ANSWERS + rule):
             scored(score, query, ids)
 
 
-def test_minus_infinity_and_one_bad_row_are_refused_by_row():
+def test_minus_infinity_and_one_bad_row_are_rejected_by_row():
     for query, ids in both(np.array([[3, 2, 1], [2, 0, 1]])):
         for bad in (-np.inf, np.inf, np.nan):
             with pytest.raises(NaysayError, match=rf"numbers, got .*{bad}.* at row 1 \(1 such row\)\.$"):
                 scored(lambda a, ids, bad=bad: of(ids).where(ids == 0, bad, 1.0), query, ids)
 
 
-def test_answers_of_another_world_are_refused():
+def test_answers_of_another_world_are_rejected():
     query = ns.Query(torch.tensor([0, 1]))
     with pytest.raises(NaysayError, match=ANSWERS + "a tensor, like the query, got a ndarray"):
         scored(lambda a, ids: ids.numpy() * 1.0, query, torch.from_numpy(IDS))

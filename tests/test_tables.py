@@ -102,7 +102,7 @@ def test_no_strings_are_an_empty_vocabulary(values):
         ([[0], [1, 2]], "rows of one length, got rows of different lengths."),
     ],
 )
-def test_encode_refuses(values, message):
+def test_encode_rejects(values, message):
     assert refusal(tables.encode, "anchors", values) == f"`anchors` must be {message}"
 
 
@@ -148,7 +148,7 @@ def test_one_column_may_be_both():
     assert found["anchors"].tolist() == found["items"].tolist() == [1, 2]
 
 
-def test_nulls_are_refused_with_row_and_count():
+def test_nulls_are_rejected_with_row_and_count():
     table = pa.table({"u": pa.chunked_array([[1, 2], [None, 3, None]]), "i": ["a", None, "b", "c", "d"]})
     rule = "`anchors` must be a column without nulls ('u'), got null at row 2 (2 such rows)."
     assert refusal(tables.columns, table, anchors="u", items="i") == rule
@@ -162,7 +162,7 @@ def test_a_null_inside_a_dictionary_is_a_null():
     assert message.endswith("got null at row 1 (2 such rows).")
 
 
-def test_a_misspelt_column_is_refused_with_the_nearest():
+def test_a_misspelt_column_is_rejected_with_the_nearest():
     table = pa.table({"user_id": [1], "item_id": [2]})
     message = "`items` must be one of the columns 'user_id', 'item_id', got 'itme_id'. Did you mean 'item_id'?"
     assert refusal(tables.columns, table, anchors="user_id", items="itme_id") == message
@@ -170,10 +170,10 @@ def test_a_misspelt_column_is_refused_with_the_nearest():
     assert refusal(tables.columns, table, anchors="user_id", items="zzz") == message
 
 
-def test_a_column_that_is_there_twice_is_refused():
+def test_a_column_that_is_there_twice_is_rejected():
     table = pa.table([[1], [2], [3]], names=["u", "u", "i"])
     assert tables.columns(table, items="i")["items"].tolist() == [3]
-    message = "`anchors` must be a column that is there once, got 'u', 2 times."
+    message = "`anchors` must be the name of exactly one column, got 'u', 2 times."
     assert refusal(tables.columns, table, anchors="u") == message
 
 

@@ -170,6 +170,6 @@ def test_many_triples_against_sorted_keys():
         (lambda: Triples([[0, 0, 1]]).union([0, 0, 1]), r"^Triples: `triples` must be of shape \(n, 3\)"),
     ],
 )
-def test_what_is_refused(call, message):
+def test_what_is_rejected(call, message):
     with pytest.raises(NaysayError, match=message):
         call()

@@ -70,7 +70,7 @@ def test_query_keeps_tensors_and_their_device():
 
 
 @pytest.mark.parametrize("anchors", [3, [[1, 2]], np.zeros((2, 3, 1)), torch.zeros((2, 4))])
-def test_query_refuses_other_shapes(anchors):
+def test_query_rejects_other_shapes(anchors):
     message = refusal(ns.Query, anchors)
     assert (
         message
@@ -79,13 +79,13 @@ def test_query_refuses_other_shapes(anchors):
 
 
 @pytest.mark.parametrize("positives", [[1], [[1], [2]], 1, torch.tensor([1, 2, 3])])
-def test_query_refuses_partners_of_another_shape(positives):
+def test_query_rejects_partners_of_another_shape(positives):
     message = refusal(ns.Query, [0, 1], positives=positives)
     assert message == f"Query: `positives` must be of shape (2,), got shape {tuple(np.shape(positives))}."
 
 
 @pytest.mark.parametrize("vectors", [np.zeros((3, 5)), 3, [1.0, 2.0], np.zeros((2, 5, 1)), torch.zeros(2)])
-def test_query_refuses_vectors_of_another_shape(vectors):
+def test_query_rejects_vectors_of_another_shape(vectors):
     rule = "of shape (2, d), a row for each anchor"
     assert (
         refusal(ns.Query, [0, 1], vectors=vectors)
@@ -101,13 +101,13 @@ def test_query_takes_vectors_in_numpy_torch_and_lists():
 
 
 @pytest.mark.parametrize("name", ["anchors", "positives", "vectors"])
-def test_query_refuses_rows_of_different_lengths(name):
+def test_query_rejects_rows_of_different_lengths(name):
     message = refusal(ns.Query, **{"anchors": [0, 1], name: [[1, 2, 3], [4]]})
     assert message == f"Query: `{name}` must be rows of one length, got rows of different lengths."
 
 
 @pytest.mark.parametrize(("step", "rule"), [(-1, "at least 0, got -1"), (0.5, "a whole number, got 0.5")])
-def test_query_refuses_steps(step, rule):
+def test_query_rejects_steps(step, rule):
     assert refusal(ns.Query, [0], step=step) == f"Query: `step` must be {rule}."
 
 
@@ -116,7 +116,7 @@ def test_query_ids_are_whole_numbers():
     assert message == "`anchors` must be whole numbers, got dtype float64. Ids count from 0."
 
 
-def test_names_are_refused_with_the_way_to_their_ids():
+def test_names_are_rejected_with_the_way_to_their_ids():
     positives = ns.Positives.from_pairs(["ann", "bob"], ["x", "y"])
     rule = "must be whole numbers, got dtype <U3. The ids of names are positives."
     message = refusal(anchor_ids, ns.Query(["bob"]))
@@ -143,11 +143,11 @@ def test_query_positives_as_ids():
 @pytest.mark.parametrize(
     "ids", [np.zeros(3, np.int64), np.zeros((2, 2), np.int32), torch.zeros((2, 2)), np.zeros((2, 2))]
 )
-def test_negatives_refuse_other_ids(ids):
+def test_negatives_reject_other_ids(ids):
     assert refusal(ns.Negatives, ids) == f"Negatives: `ids` must be (B, K) int64, got {tuple(ids.shape)} {ids.dtype}."
 
 
-def test_negatives_refuse_lists():
+def test_negatives_reject_lists():
     assert refusal(ns.Negatives, [[1]]) == "Negatives: `ids` must be (B, K) int64, got list."
     assert (
         refusal(ns.Negatives, IDS, scores=[[1.0, 2.0]] * 2)
@@ -156,7 +156,7 @@ def test_negatives_refuse_lists():
 
 
 @pytest.mark.parametrize("name", sorted(FULL))
-def test_negatives_refuse_partners_of_another_shape(name):
+def test_negatives_reject_partners_of_another_shape(name):
     wrong = FULL[name][:1]
     rule = f"of shape {(2, 2, *FULL[name].shape[2:])}, like ids"
     assert refusal(ns.Negatives, IDS, **{name: wrong}) == f"Negatives: `{name}` must be {rule}, got {wrong.shape}."

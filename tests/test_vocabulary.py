@@ -132,7 +132,7 @@ def test_an_unknown_name_is_shown_with_its_row_and_count(kind):
     assert refusal(vocabulary.ids, kind(["x", "item 5", "y"])) == two
 
 
-def test_an_id_out_of_range_or_of_another_kind_is_refused():
+def test_an_id_out_of_range_or_of_another_kind_is_rejected():
     vocabulary = ns.Vocabulary(["a", "b"])
     rule = "Vocabulary.names: `ids` must be between 0 and 1 (2 names), got"
     assert refusal(vocabulary.names, [0, 2]) == f"{rule} 2 at row 1 (1 such row)."
@@ -152,13 +152,13 @@ def test_an_id_out_of_range_or_of_another_kind_is_refused():
         {"x_bytes": np.array([0xFF] * 6, np.uint8)},
     ],
 )
-def test_damaged_arrays_are_refused(damage):
+def test_damaged_arrays_are_rejected(damage):
     arrays = ns.Vocabulary(["cat", "dog"]).arrays("x")
     message = refusal(ns.Vocabulary.from_arrays, arrays | damage, "x")
     assert message.startswith("Vocabulary.from_arrays: `arrays` must be offsets that fit their UTF-8 bytes, got x: ")
 
 
-def test_a_missing_half_is_refused():
+def test_a_missing_half_is_rejected():
     offsets = {"x_offsets": ns.Vocabulary(["cat"]).arrays("x")["x_offsets"]}
     message = refusal(ns.Vocabulary.from_arrays, offsets, "x")
     assert message == "Vocabulary.from_arrays: `arrays` must be offsets that fit their UTF-8 bytes, got x: 'x_bytes'."

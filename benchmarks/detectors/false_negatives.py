@@ -176,7 +176,7 @@ def _estimated(encoder: Any, seed: int) -> dict[str, tuple[float, float, float, 
     query = ns.Query(seen.anchors)
     hidden = hidden_positives(judge, query, split.hidden, rng=ns.rng_for(seed, 1), score=world.scores)
     suspected = judge.flag(seen.scores)
-    never = seen.false.copy()  # positives that nobody ever labelled
+    never = seen.false.copy()  # positives that are never labelled
     never[split.hidden.pairs()] = False
     held = split.hidden.pairs()
     places = np.unique(held[0], return_index=True)[1]

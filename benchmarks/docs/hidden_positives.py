@@ -64,7 +64,7 @@ the rows "by both kinds" and "labelled" also use {valid_negatives:,} false ones.
 each anchor, here a head and a relation; some have dozens.
 
 The ridge and the features of `Labelled` were chosen by hand by cross-validation on validation triples. The form of
-ComplEx's score and its steps were chosen earlier, after a look at the test results of one model, so this choice is
+ComplEx's score and its steps were chosen earlier, after seeing the test results of one model, so this choice is
 not blind. Attributes scores 0 for every tail without information: some anchors have no standard deviation, so the
 standardised rule is missing there, and its mixture is fitted to the scores that are not 0.
 """

@@ -133,7 +133,7 @@ def online(result: dict[str, Any], table: Table) -> list[str]:
     headings = (
         "separation, curve",
         "best k",
-        "first answer at",
+        "first estimate at",
         "k then, 10 / 50 / 90 %",
         "lost then",
         "lost at the end",

@@ -176,7 +176,7 @@ def _end_rows(run: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _index(runs: list[dict[str, Any]], table: Table) -> list[str]:
-    """Recall and time by rung, both kinds of vectors."""
+    """Recall and time by setting, for both kinds of vectors."""
     rows = [
         (
             run["vectors"],

@@ -22,6 +22,7 @@ RENAMED = {
     "Twins, by text     ": "Duplicates, by text",
     "Twins": "Duplicates",
     "twins": "duplicates",
+    "on the line": "at the threshold",
     "one line, by both": "one threshold, by both",
     "a line for each relation": "one threshold per relation",
 }
@@ -87,7 +88,7 @@ def table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def speed(sampling: dict[str, Any], threads: int) -> str:
-    """A line for each case: ours, the peer's, the ratio."""
+    """One row per case: ours, the peer's, the ratio."""
     rows = []
     for folder, case, peer, title in CASES:
         found = sampling[f"threads_{threads}"][folder][case]
@@ -168,7 +169,7 @@ def page() -> str:
 
 
 def readme() -> str:
-    """The README with its two parts made anew."""
+    """The README with its two generated blocks."""
     printed = "\n".join(result("demonstration")["printed"])
     text = between(README.read_text(), marks("demo"), f"```text\n{printed}\n```")
     return between(text, marks("speed"), speed(result("sampling"), 1))
@@ -183,7 +184,7 @@ def catalogue() -> str:
 
 
 def marks(name: str) -> tuple[str, str]:
-    """What stands before and after a block that is made by this script."""
+    """The comments before and after a block that this script writes."""
     return f"<!-- {name}: made by benchmarks/docs/pages.py -->", f"<!-- end of {name} -->"
 
 

@@ -1,4 +1,4 @@
-"""The part of the benchmarks page about samplers that look at the model: what they cost in a training step."""
+"""The part of the benchmarks page about samplers that use model scores: their cost in a training step."""
 
 from __future__ import annotations
 

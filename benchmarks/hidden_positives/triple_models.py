@@ -120,7 +120,7 @@ class Attributes:
         self.said = known - (known - products @ solved) / ridge / own
 
     def of(self, entities: Ids, relations: Ids, others: Ids) -> Floats:
-        """What is said of entities and their attributes, shapes broadcast; 0 where nobody is known to have it."""
+        """The scores of entities and attributes, shapes broadcast; 0 for an attribute that no known entity has."""
         wanted = relations * self.n_entities + others
         columns = np.minimum(np.searchsorted(self.attributes, wanted), len(self.attributes) - 1)
         return np.where(self.attributes[columns] == wanted, self.said[entities, columns], 0.0)

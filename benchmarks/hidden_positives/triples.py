@@ -140,7 +140,7 @@ def within(evaluated: Evaluated, scores: dict[str, Floats]) -> float:
 
 
 def learned(evaluated: Evaluated, n_relations: int, told: Told | None = None, cost: float = 1) -> dict[str, Floats]:
-    """{set: suspicion} of `Labelled` by both kinds of validation triples: the score, or what is told in its place."""
+    """{set: suspicion} of `Labelled` by both kinds of validation triples: the score, or the features in its place."""
     features = None if told is None else lambda _, corrupted: told(corrupted)
     relations = np.arange(n_relations)
     judge = ns.detectors.Labelled(groups=relations, features=features, scores=told is None, cost=cost)

@@ -100,14 +100,14 @@ def compared(
 
     Why a row differs, by scores in float64; float32 sums in another order cannot separate scores within 1e-6:
 
-    tie           each slot that differs has two scores within 1e-6
-    on the line   what only one of them took, or left out before its last, is within 1e-6 of the line of the margin
-    other         neither
+    tie                each slot that differs has two scores within 1e-6
+    at the threshold   a candidate that only one of them has is within 1e-6 of the threshold
+    other              neither
     """
     common, one, other = np.intersect1d(ours[:, 0], theirs[:, 0], return_indices=True)
     a, b = ours[one], theirs[other]
     rows = np.flatnonzero((a[:, 2:] != b[:, 2:]).any(axis=1))
-    why = {"tie": 0, "on the line": 0, "other": 0}
+    why = {"tie": 0, "at the threshold": 0, "other": 0}
     for left, right in zip(a[rows], b[rows], strict=True):
         asked = vectors[left[0]].astype(np.float64)
         scores = [vectors[side[2:]] @ asked for side in (left, right)]
@@ -115,7 +115,7 @@ def compared(
         only = np.setxor1d(left[2:], right[2:])
         near = np.abs(vectors[only] @ asked - (own - abs(own) * margin)) < 1e-6
         tie = bool((np.abs(scores[0] - scores[1])[left[2:] != right[2:]] < 1e-6).all())
-        why["tie" if tie else "on the line" if near.any() else "other"] += 1
+        why["tie" if tie else "at the threshold" if near.any() else "other"] += 1
     return {
         "rows_of_ours": len(ours),
         "rows_of_theirs": len(theirs),

@@ -22,7 +22,7 @@ class Interactions:
 
 
 def prepare(data: Data, case: str) -> tuple[float, Repeat]:
-    """Build the sampler, with every id raised by one to leave room for RecBole's padding."""
+    """Build the sampler, with every id raised by one because RecBole uses 0 for padding."""
     n_items, k = int(data["n_items"]), int(data["k"])
     known = data["users"] * n_items + data["items"]
     batches = data["batch"] + 1

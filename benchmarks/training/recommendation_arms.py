@@ -17,7 +17,7 @@ import naysay as ns
 from benchmarks.training.factorisation import LightGCN, Pairs, Split, auc, ranking
 
 BATCH, CANDIDATES, POWER = 1024, 16, 0.75
-_AUC_PAIRS = 4000  # training pairs whose AUC is looked at
+_AUC_PAIRS = 4000  # training pairs whose AUC is measured
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Run:
         held = data.validation + data.test
         self.held = ns.Positives.from_pairs(held.users, held.items, data.n_users, data.n_items)
         weights = ns.pools.popularity(known, POWER) if arm.source == "popularity" else None
-        # log q up to a constant; an item that nobody has in training, and so q = 0, as if one had.
+        # log q up to a constant; an item without a training pair, which has q = 0, counts as if it had one.
         log_q = POWER * np.log(np.maximum(known.item_counts(), 1)) if arm.restored else np.zeros(data.n_items)
         self.log_q = torch.from_numpy(log_q).float()
         self.sampler = self._sampler(arm.source, ns.pools.Everything(known, weights))
@@ -152,7 +152,7 @@ class Run:
         self.processor_seconds += time.process_time() - own
 
     def look(self, *, with_auc: bool = False) -> None:
-        """Add a point, off the clock; the test part is looked at where the validation part is at its best so far.
+        """Add a point, off the clock; the test part is evaluated where validation is best so far.
 
         The validation ranking leaves out what was trained on, the test ranking the validation part too.
         """
@@ -195,7 +195,7 @@ def together(
 ) -> None:
     """Train all runs alternately, `every` steps each, so that noise affects all of them.
 
-    after   is told how many steps are done
+    after   is called with the number of finished steps
     """
     for run in runs:
         run.look(with_auc=with_auc)

@@ -130,7 +130,7 @@ def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> Made
         got = f"{len(starts)} values, {starts[:1].tolist()} to {starts[-1:].tolist()}"
         raise_invalid("indptr", rule, got)
     if falls.any():
-        raise_invalid("indptr", rule, f"a fall to {first_bad(starts[1:], falls)}")
+        raise_invalid("indptr", rule, f"a decrease to {first_bad(starts[1:], falls)}")
     size = size_of("n_items", "indices", n_items, ids)
     return _made(starts, ids.astype(rows.index_type(size)), size)
 

@@ -40,7 +40,7 @@ def check_sound(arrays: Mapping[str, NDArray[Any]], n_items: int, *, every_id: b
         raise_invalid("path", "a folder of matching arrays", f"indptr: not from 0 to {len(indices)}")
     falls = indptr[1:] < indptr[:-1]
     if falls.any():
-        raise_invalid("path", "a folder of matching arrays", f"indptr: a fall to {first_bad(indptr[1:], falls)}")
+        raise_invalid("path", "a folder of matching arrays", f"indptr: a decrease to {first_bad(indptr[1:], falls)}")
     if every_id and len(indices) and not (indices.min() >= 0 and indices.max() < n_items):
         wrong = first_bad(indices, (indices < 0) | (indices >= n_items))
         raise_invalid("path", f"a folder of ids below {n_items}", f"indices: {wrong}")
@@ -59,14 +59,14 @@ def offsets(counts: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view. All rows are read-only, so that compiled loops know one type, mapped from disk or not."""
+    """A read-only view. All rows are read-only, so that compiled loops have one type, mapped from disk or not."""
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
 
 
 def grouped(anchors: NDArray[Any], items: NDArray[Any], n_anchors: int, n_items: int) -> Rows:
-    """Pairs in any order to rows in any order within, by one counting sort."""
+    """Group pairs into rows by one counting sort; the ids of a row are in no order."""
     indptr = offsets(np.bincount(anchors, minlength=n_anchors))
     indices = np.empty(len(items), index_type(n_items))
     csr.scatter(anchors, items, indptr[:-1].copy(), indices)
@@ -93,7 +93,7 @@ def positions(
     anchors: NDArray[Any],
     items: NDArray[Any],
 ) -> NDArray[np.int64]:
-    """Where each pair stands in tidy rows with the filter `bits`, -1 if it does not; shaped like `items`."""
+    """The position of each pair in tidy rows with the filter `bits`, -1 if it is not there; shaped like `items`."""
     found = np.empty(items.size, np.int64)
     flat = (anchors.ravel(), items.ravel(), indptr, indices, bits, found)
     in_rows(csr.contains, items.size, 2 * items.size, *flat)
@@ -130,7 +130,7 @@ def filter_of(indptr: NDArray[np.int64], indices: NDArray[Any]) -> NDArray[np.ui
 
 
 def merged(one: Rows, other: Rows, n_anchors: int, n_items: int) -> Rows:
-    """The union of tidy rows, row by row; where both know a pair, positive goes before ignore."""
+    """The union of tidy rows, row by row; if a pair is in both, positive wins over ignore."""
     a, b = _prepared(one, n_anchors, n_items), _prepared(other, n_anchors, n_items)
     kept = np.empty(n_anchors, np.int64)
     steps = len(one.indices) + len(other.indices)

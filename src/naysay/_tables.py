@@ -61,7 +61,7 @@ def _whole(parameter: str, rule: str, column: Any) -> Any:
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):  # it may have nulls, names that nobody uses, or numbers
+    if pa.types.is_dictionary(column.type):  # it may have nulls, unused names, or numbers
         column = column.dictionary_decode()
     if column.null_count:
         rows = np.flatnonzero(np.asarray(column.is_null()))
@@ -131,7 +131,7 @@ def _check_columns(present: list[str], wanted: dict[str, str]) -> None:
         if not isinstance(name, str):
             raise_invalid(parameter, "the name of a column", shown(name))
         if present.count(name) > 1:
-            raise_invalid(parameter, "a column that is there once", f"{name!r}, {present.count(name)} times")
+            raise_invalid(parameter, "the name of exactly one column", f"{name!r}, {present.count(name)} times")
         if name not in present:
             near = difflib.get_close_matches(name, present, n=1)
             advice = f"Did you mean {near[0]!r}?" if near else ""

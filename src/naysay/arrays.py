@@ -1,4 +1,4 @@
-"""The only place where NumPy and torch meet. torch is imported only if a user passes tensors."""
+"""Conversion between NumPy and torch, only here. torch is imported only if a user passes tensors."""
 
 from __future__ import annotations
 

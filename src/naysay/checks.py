@@ -233,7 +233,7 @@ def check_lengths(**lengths: int) -> None:
     """Raise if the lengths differ."""
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise_invalid(next(iter(lengths)), "as long as its partners", got)
+        raise_invalid(next(iter(lengths)), "of the same length as the others", got)
 
 
 def first_bad(values: NDArray[Any], bad: NDArray[np.bool_]) -> str:

@@ -87,6 +87,6 @@ BAD = {
 
 
 @pytest.mark.parametrize(("call", "sentence"), BAD.values(), ids=BAD)
-def test_refusals(call, sentence):
+def test_errors(call, sentence):
     with pytest.raises(NaysayError, match=sentence):
         call()

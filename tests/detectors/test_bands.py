@@ -144,11 +144,11 @@ def test_whole_scores_are_compared_as_they_are():
         ([[0]], [[1]], "`low` must be a number like high, or (n_anchors,) like high, got shapes (1, 1), (1, 1)."),
     ],
 )
-def test_refused_thresholds(low, high, sentence):
+def test_rejected_thresholds(low, high, sentence):
     assert refusal(Bands, low, high) == f"Bands: {sentence}"
 
 
-def test_refused_scores():
+def test_rejected_scores():
     bands, own = Bands(0, 1), Bands([0, 0], [1, 1])
     for scores in ([0.1, math.nan], torch.tensor([0.1, math.nan])):
         assert refusal(bands.flag, scores) == "Bands.flag: `scores` must be a number, got nan at row 1 (1 such row)."
@@ -184,7 +184,7 @@ def test_refused_scores():
     assert refusal(own.flag, [[0.5]], [0.5]).startswith("Bands.flag: `anchors` must be whole numbers")
 
 
-def test_refused_questions():
+def test_rejected_questions():
     own = Bands([0, 0], [1, 1])
     negatives = ns.Negatives(np.array([[0]]), scores=np.array([[np.nan]]))
     assert refusal(own.suspicion, ns.Query([0]), negatives) == (

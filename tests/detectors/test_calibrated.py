@@ -432,7 +432,7 @@ BY_ANCHOR = {"anchors": np.arange(40), "background": TABLE}
         (
             False,
             {"anchors": np.arange(39)},
-            "`anchors` must be as long as its partners, got anchors 39, positive_scores 40.",
+            "`anchors` must be of the same length as the others, got anchors 39, positive_scores 40.",
         ),
         (False, {"anchors": np.zeros(40)}, "`anchors` must be whole numbers, got dtype float64. Ids count from 0."),
         (
@@ -522,7 +522,7 @@ def test_what_cannot_be_fitted(standardise, given, message):
         (np.arange(60.0), np.arange(59)),
     ],
 )
-def test_a_refusal_leaves_the_generator_where_it_was(scores, anchors):
+def test_a_error_leaves_the_generator_where_it_was(scores, anchors):
     rng = ns.rng_for(0)
     with pytest.raises(NaysayError, match="positive_scores"):
         Calibrated().fit(scores, anchors, rng=rng)
@@ -626,7 +626,7 @@ def standardised():
         ),
     ],
 )
-def test_what_it_refuses_to_answer(question, message):
+def test_what_it_rejects_to_answer(question, message):
     with pytest.raises(NaysayError) as caught:
         question(Calibrated().fit(RAMP), standardised())
     assert str(caught.value) == f"Calibrated.{message}"

@@ -233,7 +233,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("features", "sentence"), BAD.values(), ids=BAD)
-def test_refusals(features, sentence):
+def test_errors(features, sentence):
     with pytest.raises(NaysayError, match="^`features` " + sentence):
         as_features(features, 6)
 

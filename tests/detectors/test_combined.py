@@ -147,7 +147,7 @@ def test_parts_that_learn_are_taught_and_restored_together():
         assert both.state() == state
 
 
-def test_if_one_part_refuses_a_step_none_has_learnt_from_it():
+def test_if_one_part_rejects_a_step_none_has_learnt_from_it():
     parts = {"wide": LearnedQuantile(2, bounds=(-9, 9)), "inner": Combined({"narrow": LearnedQuantile(2)})}
     both = Combined(parts)
     near = ns.Negatives(np.array([[4, 7], [1, 2]]), scores=np.array([[0.1, 0.5], [0.2, 0.3]]))
@@ -163,7 +163,7 @@ def test_if_one_part_refuses_a_step_none_has_learnt_from_it():
     assert both.state()["wide/seen"].tolist() == both.state()["inner/narrow/seen"].tolist() == [2, 2]
 
 
-def test_a_state_that_the_last_part_refuses_leaves_the_first_alone():
+def test_a_state_that_the_last_part_rejects_leaves_the_first_alone():
     guide = Guide(lambda anchors, ids: 0.0 * ids, 1.0, first=0.5)
     both = Combined({"lines": LearnedQuantile(2), "guide": guide})
     other = {**both.state(), "lines/seen": np.array([7, 7])}
@@ -197,7 +197,7 @@ def test_it_says_whether_a_part_learns():
         ({"a": Fixed([0])}, "noisy-or", r"`rule` must be one of .*, got 'noisy-or'\. Did you mean 'noisy_or'\?"),
     ],
 )
-def test_settings_that_are_refused(detectors, rule, message):
+def test_settings_that_are_rejected(detectors, rule, message):
     with pytest.raises(NaysayError, match=f"^Combined: {message}"):
         Combined(detectors, rule)
 

@@ -382,12 +382,12 @@ def test_no_torch_is_loaded_by_the_module():
         ),
     ],
 )
-def test_settings_that_are_refused(settings, message):
+def test_settings_that_are_rejected(settings, message):
     with pytest.raises(NaysayError, match=message):
         Duplicates(**settings)
 
 
-def test_questions_that_are_refused():
+def test_questions_that_are_rejected():
     duplicates = Duplicates(item_texts=TEXTS, anchor_texts=ASKED)
     negatives = ns.Negatives(np.array([[1, 2]]))
     for query, asked, message in (

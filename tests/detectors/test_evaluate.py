@@ -332,7 +332,7 @@ GOOD = Says(np.zeros((2, 2)))
         ),
     ],
 )
-def test_what_adding_refuses(arguments, message):
+def test_what_adding_rejects(arguments, message):
     board = Scoreboard()
     with pytest.raises(ns.NaysayError) as caught:
         board.add(*arguments)
@@ -351,7 +351,7 @@ def test_what_adding_refuses(arguments, message):
         ({"confidence": 1.0}, "`confidence` must be a number above 0 and below 1, got 1.0."),
     ],
 )
-def test_what_it_refuses_to_be(options, message):
+def test_what_it_rejects_to_be(options, message):
     with pytest.raises(ns.NaysayError) as caught:
         Scoreboard(**options)
     assert str(caught.value) == f"Scoreboard: {message}"

@@ -347,7 +347,7 @@ def test_with_a_budget_and_a_cache_or_with_a_total_asking_again_may_change_the_a
         (lambda n: 1 / 0, r"got ZeroDivisionError: division by zero, from anchor 0, id 4 to anchor 0, id 7\.$"),
     ],
 )
-def test_an_answer_that_is_none_is_refused_with_its_pair(answer, message):
+def test_an_answer_that_is_none_is_rejected_with_its_pair(answer, message):
     guide = Guide(lambda anchors, ids: answer(len(ids)), 0.0)
     start = r"^Guide\.suspicion: `score_pairs` must be a function that returns 2 finite numbers for 2 pairs, "
     with pytest.raises(NaysayError, match=start + message):
@@ -355,7 +355,7 @@ def test_an_answer_that_is_none_is_refused_with_its_pair(answer, message):
     assert guide.n_scored == 0
 
 
-def test_a_probability_beyond_one_is_refused():
+def test_a_probability_beyond_one_is_rejected():
     guide = Guide(lambda anchors, ids: 2.0 * ids, 0.5, output="probabilities")
     with pytest.raises(NaysayError, match=r"returns 2 probabilities for 2 pairs, got 8\.0 for anchor 0, id 4 \(2 s"):
         guide.suspicion(ns.Query([0]), ns.Negatives(np.array([[4, 7]])))
@@ -517,12 +517,12 @@ def test_the_state_of_the_first_opinion_goes_along():
         ({"threshold": 0, "cache_size": -1}, r"`cache_size` must be at least 0, got -1"),
     ],
 )
-def test_settings_that_are_refused(arguments, message):
+def test_settings_that_are_rejected(arguments, message):
     with pytest.raises(NaysayError, match=f"^Guide: {message}"):
         Guide(**({"score_pairs": Teacher()} | arguments))
 
 
-def test_questions_that_are_refused():
+def test_questions_that_are_rejected():
     negatives = ns.Negatives(np.array([[1, 2]]))
     with pytest.raises(NaysayError, match=r"^Guide\.suspicion: `negatives.scores` must be given, got None\. Use a sam"):
         Guide(Teacher(), 0.0, first=0.5).suspicion(ns.Query([0]), negatives)

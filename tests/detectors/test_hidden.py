@@ -257,7 +257,7 @@ SCORED = ns.Negatives(np.ones((400, 1), np.int64), scores=np.ones((400, 1)))
         ({"confidence": 0}, "`confidence` must be a number above 0 and below 1, got 0."),
     ],
 )
-def test_what_it_refuses(changed, message):
+def test_what_it_rejects(changed, message):
     rng = ns.rng_for(0)
     given_arguments = GIVEN | {"rng": rng} | changed
     query = given_arguments.pop("query")
@@ -269,7 +269,7 @@ def test_what_it_refuses(changed, message):
     assert rng.integers(1 << 40) == ns.rng_for(0).integers(1 << 40)  # it is where it was
 
 
-def test_other_refusals_of_a_detector_are_its_own():
+def test_other_errors_of_a_detector_are_its_own():
     unfitted = ns.detectors.Calibrated()
     with pytest.raises(ns.NaysayError, match=r"^Calibrated\.suspicion: `positive_scores` must be fitted first"):
         hidden_positives(unfitted, QUERY, SPLIT.hidden, rng=ns.rng_for(0))
@@ -291,7 +291,7 @@ def test_it_moves_the_generator_by_one_key():
         ((WORLD.known, "half"), "`share` must be a number above 0 and below 1, got 'half'."),
     ],
 )
-def test_what_a_split_refuses(arguments, message):
+def test_what_a_split_rejects(arguments, message):
     with pytest.raises(ns.NaysayError) as caught:
         split_known(*arguments, rng=ns.rng_for(0))
     assert str(caught.value) == f"split_known: {message}"
@@ -299,7 +299,7 @@ def test_what_a_split_refuses(arguments, message):
         split_known(WORLD.known, 0.5, rng=0)
 
 
-def test_a_spot_check_that_is_refused_would_draw_the_same_again():
+def test_a_spot_check_that_is_rejected_would_draw_the_same_again():
     """Whether there is nothing to judge, or the judge answers in another way; what it moves by is one key."""
     drawn, seen = ns.pools.Everything(SPLIT.kept).draw(QUERY, 3, rng=ns.rng_for(2)), []
 

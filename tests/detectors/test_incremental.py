@@ -408,7 +408,7 @@ BAD_SETTINGS = {
 
 
 @pytest.mark.parametrize(("wrong", "sentence"), BAD_SETTINGS.values(), ids=BAD_SETTINGS)
-def test_settings_that_are_refused(wrong, sentence):
+def test_settings_that_are_rejected(wrong, sentence):
     with pytest.raises(NaysayError, match="^Incremental: " + sentence):
         Incremental(**({"n_samples": 10, "clusters": 2} | wrong))
 
@@ -444,14 +444,14 @@ BAD_UPDATES = {
 
 
 @pytest.mark.parametrize(("wrong", "sentence"), BAD_UPDATES.values(), ids=BAD_UPDATES)
-def test_updates_that_are_refused_change_nothing(wrong, sentence):
+def test_updates_that_are_rejected_change_nothing(wrong, sentence):
     found = updated()
     with pytest.raises(NaysayError, match=r"^Incremental\.update: " + sentence):
         found.update(*wrong)
     assert same(found, updated())
 
 
-def test_nobody_to_tell_is_refused():
+def test_nobody_to_tell_is_rejected():
     found = updated()
     with pytest.raises(
         NaysayError, match=r"^Incremental\.update: `on_progress` must be a function, or left out, got True\.$"
@@ -460,7 +460,7 @@ def test_nobody_to_tell_is_refused():
     assert same(found, updated())
 
 
-def test_a_schedule_that_leaves_its_range_is_refused_before_any_work():
+def test_a_schedule_that_leaves_its_range_is_rejected_before_any_work():
     found = updated(accept=lambda progress: 2 * progress, progress=0.5)
     with pytest.raises(
         NaysayError, match=r"^Incremental\.update: `accept` must be a number at least 0 and at most 1, got 1\.2\."
@@ -488,7 +488,7 @@ BAD_QUESTIONS = {
 
 
 @pytest.mark.parametrize(("wrong", "sentence"), BAD_QUESTIONS.values(), ids=BAD_QUESTIONS)
-def test_questions_that_are_refused(wrong, sentence):
+def test_questions_that_are_rejected(wrong, sentence):
     with pytest.raises(NaysayError, match=r"^Incremental\.suspicion: " + sentence):
         updated().suspicion(*wrong)
 
@@ -536,7 +536,7 @@ BAD_STATES = {
 
 
 @pytest.mark.parametrize(("change", "sentence"), BAD_STATES.values(), ids=BAD_STATES)
-def test_states_that_are_refused_change_nothing(change, sentence):
+def test_states_that_are_rejected_change_nothing(change, sentence):
     found = updated()
     with pytest.raises(NaysayError, match=r"^Incremental\.restore: .*" + sentence):
         found.restore(change(updated(seed=1).state()))

@@ -273,12 +273,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED)
-def test_bad_settings_are_refused(options, message):
+def test_bad_settings_are_rejected(options, message):
     with pytest.raises(NaysayError, match=message):
         Labelled(**options)
 
 
-def test_bad_labels_are_refused_and_nothing_changes():
+def test_bad_labels_are_rejected_and_nothing_changes():
     query, negatives, truth = judged()
     found = Labelled().fit(query, negatives, truth)
     before = found.state()
@@ -315,13 +315,13 @@ def test_bad_labels_are_refused_and_nothing_changes():
         (lambda n: 1 / 0, r"got ZeroDivisionError: division by zero, from anchor 0, id \d+ to anchor 59"),
     ],
 )
-def test_features_that_are_none_are_refused(answer, message):
+def test_features_that_are_none_are_rejected(answer, message):
     query, negatives, truth = judged()
     with pytest.raises(NaysayError, match=r"^Labelled\.fit: `features` must be .*" + message):
         Labelled(features=lambda anchors, ids: answer(len(ids))).fit(query, negatives, truth)
 
 
-def test_what_cannot_be_asked_is_refused():
+def test_what_cannot_be_asked_is_rejected():
     query, negatives, truth = judged()
     with pytest.raises(NaysayError, match=r"^Labelled\.suspicion: `truth` must be fitted before, got no labels\. Call"):
         Labelled().suspicion(query, negatives)
@@ -343,7 +343,7 @@ def test_two_features_that_say_the_same_share_the_weight():
     assert weights[2] == pytest.approx(weights[3], rel=1e-3)
 
 
-def test_states_of_something_else_are_refused():
+def test_states_of_something_else_are_rejected():
     query, negatives, truth = judged()
     found = Labelled(groups=np.arange(60) // 30).fit(query, negatives, truth)
     state = found.state()

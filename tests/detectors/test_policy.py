@@ -216,7 +216,7 @@ def test_losses_leave_out_what_a_policy_flags():
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_refusals_that_all_share(policy):
+def test_errors_that_all_share(policy):
     act, negatives = POLICIES[policy], ns.Negatives(np.array([[1, -1]]))
     for arguments, line, message in (
         ((negatives.ids, [[0, 0]]), 0.5, "`negatives` must be Negatives, got ndarray. Pass what a sampler returned."),
@@ -233,7 +233,7 @@ def test_refusals_that_all_share(policy):
     assert to_numpy(act(negatives, [[0, np.nan]]).suspicion).tolist() == [[0, 0]]  # an empty slot may hold anything
 
 
-def test_refusals_of_names_and_blame():
+def test_errors_of_names_and_blame():
     negatives = ns.Negatives(np.array([[1, 2]]))
     for settings, message in (
         ({"name": ()}, r"`name` must be one name, or several with `blame`, got \(\)"),

@@ -263,7 +263,7 @@ NAN = float("nan")
         ((SCORES, KNOWN, [True, False]), "`kept` must be of shape (3, 2), one for each score, got shape (2,)."),
     ],
 )
-def test_what_a_rate_refuses(arguments, message):
+def test_what_a_rate_rejects(arguments, message):
     with pytest.raises(ns.NaysayError) as caught:
         false_negative_rate(*arguments)
     assert str(caught.value).startswith(f"false_negative_rate: {message}")
@@ -283,13 +283,13 @@ def test_what_a_rate_refuses(arguments, message):
         ({"confidence": 1.5}, "`confidence` must be a number above 0 and below 1, got 1.5."),
     ],
 )
-def test_what_the_options_of_a_rate_refuse(options, message):
+def test_what_the_options_of_a_rate_reject(options, message):
     with pytest.raises(ns.NaysayError) as caught:
         false_negative_rate(SCORES, KNOWN, **({"kept": SCORES < 3} | options))
     assert str(caught.value).startswith(f"false_negative_rate: {message}")
 
 
-def test_what_a_prior_refuses():
+def test_what_a_prior_rejects():
     with pytest.raises(ns.NaysayError, match="unlabelled_share: `positives` must be at least one score, got none"):
         unlabelled_share(SCORES, [])
 
@@ -315,7 +315,7 @@ def test_what_a_prior_refuses():
         ),
     ],
 )
-def test_what_a_spot_check_refuses(changed, message):
+def test_what_a_spot_check_rejects(changed, message):
     asked = {"query": QUERY, "negatives": DRAWN, "judge": lambda anchors, ids: ids > 3, "m": 5, "rng": ns.rng_for(0)}
     with pytest.raises(ns.NaysayError) as caught:
         spot_check(**(asked | changed))

@@ -399,7 +399,7 @@ TABLE = "`positive_scores` must be a function of the query, or a score for each 
         (lambda: Ecdf(KNOWN, OWN, beta=1.1), "Ecdf: `beta` must be a number at least 0 and at most 1, got 1.1."),
         (lambda: Ecdf(KNOWN, OWN, floor=-0.1), "Ecdf: `floor` must be a number at least 0 and at most 1, got -0.1."),
         (lambda: Ecdf(KNOWN, "abc"), f"Ecdf: {TABLE}, got <U3 of shape ()."),
-        (lambda: lowest_scores([0, 1], [0.5]), "lowest_scores: `anchors` must be as long as its partners, got"),
+        (lambda: lowest_scores([0, 1], [0.5]), "lowest_scores: `anchors` must be of the same length as the others"),
         (lambda: lowest_scores([0, 3], [0.5, 1], 3), "lowest_scores: `anchors` must be between 0 and 2 (3 anchors)"),
         (lambda: lowest_scores([-1], [0.5]), "lowest_scores: `anchors` must be between 0 and 0 (1 anchors), got -1"),
         (lambda: lowest_scores([0], [math.nan]), "lowest_scores: `scores` must be finite, got nan at row 0"),
@@ -462,7 +462,7 @@ def test_what_no_rule_can_be_asked(name):
     ],
 )
 @pytest.mark.parametrize("rule", [lambda own: Margin(0.1, own), ShareOfPositive, lambda own: Ecdf(KNOWN, own)])
-def test_a_positive_that_is_not_known_is_refused(rule, own, anchors, message):
+def test_a_positive_that_is_not_known_is_rejected(rule, own, anchors, message):
     query = ns.Query(np.array(anchors))
     asking = ns.Negatives(np.zeros((len(anchors), 2), np.int64), scores=np.zeros((len(anchors), 2)))
     with pytest.raises(NaysayError) as caught:

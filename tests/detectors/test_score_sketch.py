@@ -169,7 +169,7 @@ def refusal(call, *arguments, **options):
     return str(caught.value)
 
 
-def test_refusals():
+def test_errors():
     sketch = sketched(np.array([1.0, 2.0]), 4)
     assert refusal(ScoreSketch, size=0) == "ScoreSketch: `size` must be at least 1, got 0."
     assert refusal(ScoreSketch().at_least, [1]) == (
@@ -184,7 +184,7 @@ def test_refusals():
     assert refusal(sketch.update, np.ones(2, np.float32)) == f"ScoreSketch.update: {sentence}"
 
 
-def test_a_refused_array_leaves_the_sketch_as_it_was():
+def test_a_rejected_array_leaves_the_sketch_as_it_was():
     sketch = sketched(np.array([1.0, 2.0]), 4)
     scores = np.ones(1 << 19)  # more than a block
     scores[-1] = np.nan

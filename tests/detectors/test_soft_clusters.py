@@ -347,7 +347,7 @@ def test_randomness_is_an_argument():
         SoftClusters(3).update(POINTS, rng=0)
 
 
-def test_a_refused_update_draws_nothing():
+def test_a_rejected_update_draws_nothing():
     rng, other = ns.rng_for(0), ns.rng_for(0)
     for bad in (POINTS[:2], POINTS * np.nan, np.ones((9, 3)), POINTS[0]):
         with pytest.raises(ns.NaysayError, match=r"^SoftClusters\.update: `vectors` must be "):

@@ -111,7 +111,7 @@ def test_they_go_straight_into_fit_and_evaluate_where_a_row_is_an_anchor():
     assert rates.anchors == len(second.query) <= 100
 
 
-def test_a_refusal_names_it_and_leaves_the_generator():
+def test_a_error_names_it_and_leaves_the_generator():
     rng = ns.rng_for(3)
     before = str(rng.bit_generator.state)
     for arguments, message in [

@@ -208,7 +208,7 @@ def test_a_state_is_a_copy(name):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_what_is_no_state_is_refused_and_changes_nothing(name):
+def test_what_is_no_state_is_rejected_and_changes_nothing(name):
     make, teach, _ = PARTS[name]
     part = make()
     teach(part)

@@ -137,6 +137,6 @@ def test_texts_come_in_many_forms(texts):
         ({"a": 1}, r"^`item_texts` must be a sequence of texts, got dict\.$"),
     ],
 )
-def test_refusals(texts, message):
+def test_errors(texts, message):
     with pytest.raises(NaysayError, match=message):
         read_texts("item_texts", texts)

@@ -232,7 +232,7 @@ def test_a_value_that_is_reached_or_was_typed_is_shown_as_it_is():
 
 @pytest.mark.parametrize("grid", [None, ([0.1, 0.2], [0.6, 0.9])])
 @pytest.mark.parametrize("stream", [False, True])
-def test_equal_scores_throughout_are_refused(grid, stream):
+def test_equal_scores_throughout_are_rejected(grid, stream):
     scores = np.full(1000, 0.5, np.float16)
     with pytest.raises(NaysayError, match=r"`scores` must be of more than one value, got 1000 times 0\.5\. Is the enc"):
         choose_thresholds(iter(np.split(scores, 10)) if stream else scores, grid=grid)
@@ -609,7 +609,7 @@ def test_notes_of_anchors_with_equal_scores():
         (
             np.ones((2, 3)),
             {"scope": "anchor", "n_positives": [0, 3000]},
-            "`hard_share` must be at most what the 3 negatives of an anchor can be of all its pairs, got room for 153 "
+            "`hard_share` must be at most what the 3 negatives of an anchor are of its pairs, got a count of 153 "
             "at row 1 (1 such row). Lower the shares or `n_positives`.",
         ),
         (
@@ -640,11 +640,11 @@ def test_notes_of_anchors_with_equal_scores():
         ("no/scores.npy", {}, "`scores` must be an existing file, got 'no/scores.npy'."),
     ],
 )
-def test_refusals(scores, options, sentence):
+def test_errors(scores, options, sentence):
     assert refusal(scores, **options) == sentence
 
 
-def test_refusals_of_files(tmp_path):
+def test_errors_of_files(tmp_path):
     damaged = tmp_path / "damaged.npy"
     damaged.write_bytes(b"\x93NUMPY")
     assert refusal(damaged).startswith("`scores` must be a readable .npy file, got ")
@@ -673,7 +673,7 @@ def test_refusals_of_files(tmp_path):
     assert refusal(file) == "`column` must be a column without nulls ('a'), got 1 nulls in lists of rows 0 to 1."
     twice = pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
     pq.write_table(twice, file)
-    assert refusal(file, column="a") == "`column` must be a column that is there once, got 'a', 2 times."
+    assert refusal(file, column="a") == "`column` must be the name of exactly one column, got 'a', 2 times."
 
 
 def test_a_damaged_page_is_one_sentence(tmp_path):

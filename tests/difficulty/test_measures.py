@@ -435,6 +435,6 @@ ROW = [[0.1, 0.2]]
         ),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()

@@ -417,13 +417,13 @@ ZERO = np.where(np.arange(50)[:, None] == 3, 0, NEGATIVES)
         ),
     ],
 )
-def test_what_a_study_refuses(change, message):
+def test_what_a_study_rejects(change, message):
     given = {"anchors": ANCHORS, "negatives": NEGATIVES} | change
     with pytest.raises(NaysayError, match=message):
         difficulty.study(given.pop("anchors"), given.pop("negatives"), **given)
 
 
-def test_many_classes_are_refused_before_their_table_is_made():
+def test_many_classes_are_rejected_before_their_table_is_made():
     one_each = {"labels": np.arange(30_000), "negative_labels": np.arange(50)}
     with pytest.raises(NaysayError, match=r"^study: `budget` must be at least \d+ for 50 negatives and 30000 classes"):
         difficulty.study(np.ones((30_000, 2)), np.ones((50, 2)), hierarchy=[-1, *[0] * 29_999], **one_each)
@@ -454,7 +454,7 @@ def test_many_classes_are_refused_before_their_table_is_made():
         ),
     ],
 )
-def test_what_its_files_refuse(call, message, tmp_path):
+def test_what_its_files_reject(call, message, tmp_path):
     found = difficulty.study(ANCHORS, NEGATIVES)
     with pytest.raises(NaysayError, match=message):
         call(found, tmp_path)

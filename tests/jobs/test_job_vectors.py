@@ -25,7 +25,7 @@ def test_rows_of_a_file_by_position(tmp_path, kind):
         assert (found == array[np.array(ids, np.int64)]).all()
     data = (tmp_path / "v.npy").read_bytes()
     (tmp_path / "v.npy").write_bytes(data[: len(data) // 2])  # mapped, this would end the process
-    with pytest.raises(NaysayError, match="`--vectors` must be a file that nobody changes meanwhile"):
+    with pytest.raises(NaysayError, match="`--vectors` must be a file that does not change while it is read"):
         vectors.take(np.array([0, 4000]))
     (tmp_path / "v.npy").unlink()
     with pytest.raises(NaysayError, match=r"`--vectors` must be a file that stays where it is, got .*No such file"):

@@ -106,7 +106,7 @@ def test_a_thread_that_is_held_up_holds_nobody_up():
         (None, "a whole number, got None"),
     ],
 )
-def test_set_threads_refuses(count, rule):
+def test_set_threads_rejects(count, rule):
     before = threads.threads()
     with pytest.raises(NaysayError) as caught:
         set_threads(count)
@@ -138,7 +138,7 @@ def test_the_environment_is_heard():
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", " 2"])
-def test_a_bad_environment_is_refused(value):
+def test_a_bad_environment_is_rejected(value):
     finished = run(COUNT, NAYSAY_THREADS=value)
     assert finished.returncode == 1
     rule = f"`NAYSAY_THREADS` must be a whole number of at least 1, got {value!r}."

@@ -164,7 +164,7 @@ def test_rows_come_in_the_order_of_ranks(found):
         assert process["alone"] is True
 
 
-def test_what_does_not_fit_together_is_refused_on_all(found):
+def test_what_does_not_fit_together_is_rejected_on_all(found):
     width = "gather_rows: `vectors` must be of one width in all processes, got (n, 3), (n, 4)."
     shape = "gather_rows: `vectors` must be of one width in all processes, got (n,), (n, 3)."
     dtype = "gather_rows: `vectors` must be of one dtype in all processes, got torch.float32, torch.float64."
@@ -194,6 +194,6 @@ BAD = {
 
 
 @pytest.mark.parametrize(("given", "rule"), BAD.values(), ids=BAD)
-def test_the_call_refuses(given, rule):
+def test_the_call_rejects(given, rule):
     with pytest.raises(NaysayError, match=rf"^gather_rows: `vectors` must be {rule}\.$"):
         gather_rows(given)

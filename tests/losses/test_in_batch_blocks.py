@@ -300,7 +300,7 @@ def test_a_frozen_side_takes_no_gradient_and_none_is_made_without_one():
     torch.testing.assert_close(found, wanted, **CLOSE)
 
 
-def test_a_second_derivative_is_refused_by_torch():
+def test_a_second_derivative_is_rejected_by_torch():
     left = vectors(5, 3)
     first = torch.autograd.grad((in_batch(left, left.detach()) ** 2).sum(), left, create_graph=True)[0]
     with pytest.raises(RuntimeError, match="once_differentiable"):
@@ -421,6 +421,6 @@ BAD = {
 
 
 @pytest.mark.parametrize(("call", "sentence"), BAD.values(), ids=BAD)
-def test_refusals(call, sentence):
+def test_errors(call, sentence):
     with pytest.raises(NaysayError, match=sentence):
         call()

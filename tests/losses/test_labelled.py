@@ -307,7 +307,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("call", "sentence"), BAD.values(), ids=BAD)
-def test_refusals(call, sentence):
+def test_errors(call, sentence):
     with pytest.raises(NaysayError, match=sentence):
         call()
 

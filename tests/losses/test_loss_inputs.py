@@ -338,7 +338,7 @@ def test_settings(loss, options, sentence):
     ("loss", "setting"),
     [(hinge, "margin"), (guided, "margin"), (hardness, "beta"), (self_adversarial, "alpha")],
 )
-def test_a_setting_without_end_is_refused(loss, setting):
+def test_a_setting_without_end_is_rejected(loss, setting):
     """Infinity is at least 0, and gives a loss of NaN, of infinity, or one that leaves everything out."""
     assert refusal(loss, *SCORES, **{setting: INF}).startswith(f"{loss.__name__}: `{setting}` must be ")
 
@@ -368,7 +368,7 @@ def test_a_number_may_be_numpys(loss, setting, value, kind):
     [([0.25, -1.0], "0.25 at row 0 (1 such row)"), ([-1.0, NAN], "nan at row 1 (1 such row)")],
 )
 @pytest.mark.parametrize("form", ["sampled", "refined", "classic"])
-def test_the_log_q_of_a_positive_is_refused_under_its_name(form, own, got):
+def test_the_log_q_of_a_positive_is_rejected_under_its_name(form, own, got):
     sentence = refusal(sampled, *SCORES, positive_log_q=own, form=form)
     assert sentence.startswith("sampled_softmax: `positive_log_q` must be ")
     assert f", got {got}. " in sentence

@@ -123,6 +123,6 @@ KNOWN = ns.Positives.from_pairs([0], [0], 1, 4)
         ),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()

@@ -151,7 +151,7 @@ def test_nothing_to_find():
         ({"words": lambda texts: [[1]]}, "`words` must be a function that gives strings, got 1"),
     ],
 )
-def test_refusals(arguments, message):
+def test_errors(arguments, message):
     with pytest.raises(NaysayError, match=f"^bm25: {message}"):
         bm25(**{"query_texts": ["cat"], "corpus_texts": ["cat"], "depth": 1} | arguments)
 

@@ -222,7 +222,7 @@ FOUND = candidates_from(IDS, SCORES)
         (lambda: join(FOUND.drop(FOUND.kept, "x")), r"join: `parts` must be as they were found.*Join first, then drop"),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()
 

@@ -157,7 +157,7 @@ KNOWN = ns.Positives.from_pairs([0], [1], N, ITEMS)
         ),
         (
             lambda: exclude(lists(0), duplicates=Duplicates(positives=KNOWN), query=ns.Query([0])),
-            r"exclude: `query` must be as long as its partners, got query 1, candidates 4",
+            r"exclude: `query` must be of the same length as the others, got query 1, candidates 4",
         ),
         (
             lambda: exclude(lists(0), duplicates=Duplicates(positives=KNOWN), query=3),
@@ -194,6 +194,6 @@ KNOWN = ns.Positives.from_pairs([0], [1], N, ITEMS)
         (lambda: known_of(None, None, N, N, same_ids="yes"), r"`same_ids` must be True or False, got 'yes'"),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()

@@ -128,6 +128,6 @@ FOUND = candidates_from([[1]], [[0.5]])
         (lambda: judge(FOUND, Absolute(0.5), query=ns.Query([0, 1])), r"got query 2, candidates 1"),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()

@@ -193,6 +193,6 @@ TWO = Found(np.array([[1], [2]]), np.array([[0.5], [0.5]], np.float32))
         ),
     ],
 )
-def test_refusals(sources, arguments, message):
+def test_errors(sources, arguments, message):
     with pytest.raises(NaysayError, match=f"^merge: {message}"):
         merge(sources, **arguments)

@@ -146,7 +146,7 @@ def fast(anchors, ids):
         (refused(engine="gpu"), r"`engine` must be one of .* got 'gpu'"),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()
 
@@ -183,12 +183,12 @@ JUDGED = mine(QUERIES, CORPUS, ONE, 2, judge=Absolute(0.5))
         ),
     ],
 )
-def test_refusals_of_what_was_mined(call, message):
+def test_errors_of_what_was_mined(call, message):
     with pytest.raises(NaysayError, match=message):
         call()
 
 
-def test_nothing_is_searched_before_a_refusal(monkeypatch):
+def test_nothing_is_searched_before_a_error(monkeypatch):
     def searched(*parts, **given):
         raise AssertionError
 

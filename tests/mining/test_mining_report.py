@@ -141,7 +141,7 @@ def test_every_kind_of_judge(tmp_path, monkeypatch):
         assert contents.scores.sample.by == by
         check_job(mined, contents)
     assert "of suspicion" not in contents.advice[0]
-    assert contents.advice[0].startswith("Look at the most suspect examples before you train on these 7")
+    assert contents.advice[0].startswith("Review the most suspicious examples before you train on these 7")
     assert contents.numbers["false negatives, upper estimate"] == "unknown"
 
 
@@ -163,7 +163,7 @@ def test_nothing_suspected_is_said_first(tmp_path, monkeypatch):
 def test_many_false_negatives_are_said_first(tmp_path, monkeypatch):
     loose = AUTO.rethreshold(alpha=0.6)
     assert WORLD.false_negative_rate(np.arange(150), loose.ids) > 0.05
-    assert told(loose, tmp_path, monkeypatch).advice[0].startswith("Look before you train: up to ")
+    assert told(loose, tmp_path, monkeypatch).advice[0].startswith("Review examples before you train: up to ")
 
 
 def test_short_rows_and_no_negatives(tmp_path, monkeypatch):
@@ -406,7 +406,7 @@ def test_the_same_job_gives_the_same_bytes(tmp_path, monkeypatch):
     [
         (
             {"corpus_texts": ["a"]},
-            r"^report_mined: `corpus_texts` must be as long as its partners, got corpus_texts 1, rows 600",
+            r"^report_mined: `corpus_texts` must be of the same length as the others, got corpus_texts 1, rows 600",
         ),
         ({"query_ids": 3}, r"^report_mined: `query_ids` must be a sequence, or None, got int\.$"),
         (
@@ -417,7 +417,7 @@ def test_the_same_job_gives_the_same_bytes(tmp_path, monkeypatch):
         ({"of_anchors": 3}, r"^report_mined: `of_anchors` must be at least 150, got 3\.$"),
     ],
 )
-def test_refusals(tmp_path, options, message):
+def test_errors(tmp_path, options, message):
     with pytest.raises(NaysayError, match=message):
         report_mined(AUTO, tmp_path / "report.html", **options)
 

@@ -119,7 +119,7 @@ def broken(anchors, ids):
         (lambda: rescore(lists(0), lambda a, i: i * np.nan), r"finite numbers for 12 pairs, got nan for \(0, \d\)\.$"),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()
 

@@ -251,6 +251,6 @@ FOUND = lists(0)
         (lambda: select(FOUND, 2, quotas=[2]), r"`quotas` must be a dictionary \{source name: number\}, got \[2\]"),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()

@@ -78,7 +78,7 @@ def test_every_set_is_as_likely():
     assert ((counts - draws / 20) ** 2 / (draws / 20)).sum() < 60  # 19 degrees of freedom
 
 
-def test_refusals():
+def test_errors():
     taken = select(candidates_from([[1]], [[0.5]]), 1, first=4)
     with pytest.raises(NaysayError, match=r"^backfill: anchor 4 has 1 of 2 negatives "):
         backfill(taken, 2, "raise", first=4)

@@ -172,7 +172,7 @@ RNG = ns.rng_for(0)
         (lambda: Cache(2, 2).put([0], [[1.5]]), r"Cache\.put: `ids` must be whole numbers, got dtype float64\."),
         (
             lambda: Cache(2, 2).put([0, 1], [[1]]),
-            r"Cache\.put: `anchors` must be as long as its partners, got anchors 2",
+            r"Cache\.put: `anchors` must be of the same length as the others, got anchors 2",
         ),
         (
             lambda: Cache(2, 2).put([0], [[1, 2, 3]]),
@@ -197,15 +197,15 @@ RNG = ns.rng_for(0)
         (lambda: Cache(2, 2).draw(ns.Query([0]), 1, rng=1), r"Cache\.draw: `rng` must be a numpy Generator, got 1"),
         (
             lambda: Cache(2, 2, on_short="raise").draw(ns.Query([0]), 1, rng=RNG),
-            r"Cache\.draw: row 0 has 0 candidates left of the 1 asked for",
+            r"Cache\.draw: row 0 has 0 candidates left of the 1 requested",
         ),
         (
             lambda: Cache(2, 2).restore(None),
-            r"Cache\.restore: `state` must be what Cache\.state gave, got NoneType\.",
+            r"Cache\.restore: `state` must be what Cache\.state returned, got NoneType\.",
         ),
         (
             lambda: Cache(2, 2).restore({}),
-            r"Cache\.restore: `state` must be what Cache\.state gave, got no 'table' in \[\]",
+            r"Cache\.restore: `state` must be what Cache\.state returned, got no 'table' in \[\]",
         ),
         (
             lambda: Cache(2, 2).restore(Cache(2, 3).state()),
@@ -217,12 +217,12 @@ RNG = ns.rng_for(0)
         ),
     ],
 )
-def test_refusals(call, message):
+def test_errors(call, message):
     with pytest.raises(NaysayError, match=message):
         call()
 
 
-def test_a_refused_put_changes_nothing():
+def test_a_rejected_put_changes_nothing():
     cache = Cache(2, 2, KNOWN)
     cache.put([0, 1], [[1, 2], [3, -1]])
     with pytest.raises(NaysayError, match="between -1 and 3"):

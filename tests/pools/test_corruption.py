@@ -476,8 +476,8 @@ def test_on_short_raise_names_the_first_row_and_the_count():
     pool = Corruption([[0, 0, 1], [0, 0, 0]], sides=("tail",), n_entities=3, on_short="raise")
     assert draw(pool, [[0, 0, 1]], 1).dropped == {}
     message = (
-        r"^Corruption\.draw: row 1 has 1 candidates left of the 2 asked for \(2 such rows\)\. "
-        r"Ask for fewer, or pass on_short='pad'\.$"
+        r"^Corruption\.draw: row 1 has 1 candidates left of the 2 requested \(2 such rows\)\. "
+        r"Request fewer, or pass on_short='pad'\.$"
     )
     with pytest.raises(NaysayError, match=message):
         draw(pool, [[1, 0, 1], [0, 0, 1], [0, 0, 0]], 2)
@@ -561,7 +561,7 @@ def test_on_short_raise_names_the_first_row_and_the_count():
         ({"on_short": "drop"}, r"^Corruption: `on_short` must be one of 'pad', 'raise', got 'drop'\.$"),
     ],
 )
-def test_what_a_pool_refuses(arguments, message):
+def test_what_a_pool_rejects(arguments, message):
     with pytest.raises(NaysayError, match=message):
         Corruption(**{"triples": [[0, 0, 1]], **arguments})
 
@@ -605,7 +605,7 @@ def test_what_a_pool_refuses(arguments, message):
         ([[0, 0, 1]], 1, 7, r"^Corruption\.draw: `rng` must be a numpy Generator, got 7\. Pass rng=naysay\.rng_for"),
     ],
 )
-def test_what_a_draw_refuses(triples, n, rng, message):
+def test_what_a_draw_rejects(triples, n, rng, message):
     with pytest.raises(NaysayError, match=message):
         Corruption([[0, 0, 1]]).draw(ns.Query(triples), n, rng=rng)
 
@@ -616,7 +616,7 @@ def test_repr_names_the_settings():
     )
 
 
-def test_what_corrupted_refuses():
+def test_what_corrupted_rejects():
     pool = Corruption(np.array([[0, 0, 1], [1, 0, 2]]))
     query = ns.Query(np.array([[0, 0, 1], [1, 0, 2]]))
     got = pool.draw(query, 2, rng=ns.rng_for(0))
@@ -633,7 +633,7 @@ def test_what_corrupted_refuses():
         assert str(caught.value) == f"Corruption.corrupted: {sentence}"
 
 
-def test_sides_that_are_no_names_are_refused():
+def test_sides_that_are_no_names_are_rejected():
     with pytest.raises(
         NaysayError, match=r"^Corruption: `sides` must be a sequence of different parts, got \[\['head'\]\]"
     ):

@@ -330,7 +330,7 @@ def test_pairs_follow_the_settings_of_the_pool():
     strict = Everything(positives, on_short="raise")
     assert len(strict.draw_pairs(30, rng=ns.rng_for(0))[0]) == 30
     assert len(strict.draw_pairs(31, rng=ns.rng_for(0), distinct=False)[0]) == 31
-    message = r"^Everything\.draw_pairs: `n` must be at most 30, the pairs that are not known, got 31\. Ask for fewer"
+    message = r"^Everything\.draw_pairs: `n` must be at most 30, the pairs that are not known, got 31\. Request fewer"
     with pytest.raises(NaysayError, match=message):
         strict.draw_pairs(31, rng=ns.rng_for(0))
     full = Everything(world([{0, 1}], 2), on_short="raise", distinct=False)
@@ -359,12 +359,12 @@ def test_on_short_raise_names_the_first_row_and_the_count():
     pool = Everything(world([set(), {0, 1}, {0}], 3), on_short="raise")
     assert draw(pool, [0, 2], [3, 2]).dropped == {}
     message = (
-        r"^Everything\.draw: row 1 has 1 candidates left of the 2 asked for \(2 such rows\)\. "
-        r"Ask for fewer, or pass on_short='pad'\.$"
+        r"^Everything\.draw: row 1 has 1 candidates left of the 2 requested \(2 such rows\)\. "
+        r"Request fewer, or pass on_short='pad'\.$"
     )
     with pytest.raises(NaysayError, match=message):
         draw(pool, [0, 1, 1], 2)
-    with pytest.raises(NaysayError, match=r"row 0 has 0 candidates left of the 1 asked for \(1 such row\)\."):
+    with pytest.raises(NaysayError, match=r"row 0 has 0 candidates left of the 1 requested \(1 such row\)\."):
         draw(Everything(world([{0, 1}], 2), distinct=False, on_short="raise"), [0], 1)
 
 
@@ -399,7 +399,7 @@ SMALL = world([{0}, {1}], 3)
         ),
     ],
 )
-def test_what_a_pool_refuses(arguments, message):
+def test_what_a_pool_rejects(arguments, message):
     with pytest.raises(NaysayError, match=message):
         Everything(**{"positives": SMALL, **arguments})
 
@@ -430,7 +430,7 @@ def test_what_a_pool_refuses(arguments, message):
         ([0, 1], [1.0, 2.0], r"^Everything\.draw: `n` must be whole numbers, got dtype float64"),
     ],
 )
-def test_what_a_draw_refuses(anchors, n, message):
+def test_what_a_draw_rejects(anchors, n, message):
     with pytest.raises(NaysayError, match=message):
         Everything(SMALL).draw(ns.Query(anchors), n, rng=ns.rng_for(0))
 
@@ -455,12 +455,12 @@ def test_a_draw_needs_a_generator():
         ),
     ],
 )
-def test_what_draw_pairs_refuses(weights, n, message):
+def test_what_draw_pairs_rejects(weights, n, message):
     with pytest.raises(NaysayError, match=message):
         Everything(SMALL, weights).draw_pairs(n, rng=ns.rng_for(0))
 
 
-def test_a_refused_draw_takes_nothing_from_the_generator():
+def test_a_rejected_draw_takes_nothing_from_the_generator():
     rng = ns.rng_for(0)
     with pytest.raises(NaysayError):
         Everything(SMALL).draw(ns.Query([9]), 1, rng=rng)
@@ -489,13 +489,13 @@ def test_repr_names_the_settings():
     ],
     ids=lambda pool: type(pool).__name__,
 )
-def test_a_bare_array_of_anchors_is_refused_by_every_pool(pool):
+def test_a_bare_array_of_anchors_is_rejected_by_every_pool(pool):
     owner = type(pool).__name__
     message = f"{owner}.draw: `query` must be a Query, got list. Write naysay.Query(anchors)."
     with pytest.raises(NaysayError, match=f"^{re.escape(message)}$"):
         pool.draw([0], 2, rng=ns.rng_for(0))
 
 
-def test_ragged_weights_are_refused():
+def test_ragged_weights_are_rejected():
     with pytest.raises(NaysayError, match=r"^Everything: `weights` must be rows of one length"):
         Everything(SMALL, [[1.0], [1.0, 2.0]])

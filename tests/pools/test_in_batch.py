@@ -157,7 +157,7 @@ def test_it_is_a_pool():
     assert repr(InBatch(on_short="raise")) == "InBatch(None, distinct=True, on_short='raise')"
 
 
-def test_refusals():
+def test_errors():
     rng = ns.rng_for(0)
     known = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)
     with pytest.raises(NaysayError, match=r"InBatch: `positives` must be a Positives or None, got int\."):
@@ -187,7 +187,7 @@ def test_refusals():
     with pytest.raises(NaysayError, match=r"InBatch\.draw: `n` must be a whole number, got 1\.5"):
         InBatch().draw(ns.Query([0], positives=[0]), 1.5, rng=rng)
     with pytest.raises(
-        NaysayError, match=r"InBatch\.draw: row 0 has 1 candidates left of the 2 asked for \(2 such rows\)"
+        NaysayError, match=r"InBatch\.draw: row 0 has 1 candidates left of the 2 requested \(2 such rows\)"
     ):
         InBatch(on_short="raise").draw(ns.Query([0, 1], positives=[0, 1]), 2, rng=rng)
 

@@ -217,10 +217,10 @@ def test_no_rows_one_node_and_lonely_nodes():
     assert lonely.draw(ns.Query([0]), 0, rng=ns.rng_for(0)).shape == (1, 0)
 
 
-def test_short_rows_can_be_refused():
+def test_short_rows_can_be_rejected():
     pool = KHop(PATH, on_short="raise")
     assert pool.draw(ns.Query([4]), 2, rng=ns.rng_for(0)).dropped == {}
-    message = r"KHop.draw: row 1 has 1 candidates left of the 2 asked for \(1 such row\)"
+    message = r"KHop.draw: row 1 has 1 candidates left of the 2 requested \(1 such row\)"
     with pytest.raises(ns.NaysayError, match=message):
         pool.draw(ns.Query([4, 0]), 2, rng=ns.rng_for(0))
 
@@ -253,7 +253,7 @@ def test_repr():
         ({"on_short": "rais"}, "`on_short` must be one of 'pad', 'raise', got 'rais'. Did you mean 'raise'?"),
     ],
 )
-def test_refusals_of_settings(changed, message):
+def test_errors_of_settings(changed, message):
     with pytest.raises(ns.NaysayError, match=f"^KHop: .*{message}"):
         KHop(**({"graph": PATH} | changed))
 
@@ -267,13 +267,13 @@ def test_refusals_of_settings(changed, message):
         ([0], 1, 0, "`rng` must be a numpy Generator, got 0."),
     ],
 )
-def test_refusals_of_draws(anchors, n, rng, message):
+def test_errors_of_draws(anchors, n, rng, message):
     with pytest.raises(ns.NaysayError, match=f"^KHop.draw: {message}"):
         KHop(PATH).draw(ns.Query(anchors), n, rng=rng)
 
 
 @pytest.mark.parametrize(("anchor", "rule"), [(10, r"between 0 and 9 \(10 nodes\)"), (-1, "at least 0")])
-def test_refusals_of_candidates(anchor, rule):
+def test_errors_of_candidates(anchor, rule):
     with pytest.raises(ns.NaysayError, match=f"^KHop.candidates: `anchor` must be {rule}, got {anchor}."):
         KHop(PATH).candidates(anchor)
 

@@ -176,12 +176,12 @@ KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)
         ),
     ],
 )
-def test_refusals(make, message):
+def test_errors(make, message):
     with pytest.raises(NaysayError, match=message):
         make()
 
 
-def test_refused_draws():
+def test_rejected_draws():
     pool = Local([[1, 2], [3]])
     rng = ns.rng_for(0)
     with pytest.raises(
@@ -195,7 +195,7 @@ def test_refused_draws():
     with pytest.raises(NaysayError, match=r"Local\.draw: `rng` must be a numpy Generator, got 3"):
         pool.draw(ns.Query([0]), 1, rng=3)
     with pytest.raises(
-        NaysayError, match=r"Local\.draw: row 1 has 1 candidates left of the 2 asked for \(1 such row\)"
+        NaysayError, match=r"Local\.draw: row 1 has 1 candidates left of the 2 requested \(1 such row\)"
     ):
         Local([[1, 2], [3]], on_short="raise").draw(ns.Query([0, 1]), 2, rng=rng)
 
@@ -208,6 +208,6 @@ def test_ignored_pairs_of_a_positives_are_no_candidates():
     assert rows_left(Local(known)) == [[1, 2], [0]]
 
 
-def test_a_list_that_is_no_array_is_refused():
+def test_a_list_that_is_no_array_is_rejected():
     with pytest.raises(NaysayError, match=r"^Local: `lists` must be rows of one length, got rows of different lengths"):
         Local([[1], [[2], [3, 4]]])

@@ -255,7 +255,7 @@ KNOWN = ns.Positives.from_pairs([0, 1], [0, 1], n_items=4)  # 2 anchors, 4 items
         (lambda: Memory(2, on_short="?"), r"Memory: `on_short` must be one of 'pad', 'raise', got '\?'\."),
     ],
 )
-def test_refused_settings(make, message):
+def test_rejected_settings(make, message):
     with pytest.raises(NaysayError, match=message):
         make()
 
@@ -266,7 +266,7 @@ def test_refused_settings(make, message):
         (([[1]],), r"`ids` must be of shape \(n,\), got shape \(1, 1\)\."),
         (([0.5],), r"`ids` must be whole numbers, got dtype float64\."),
         (([1, -1],), r"`ids` must be at least 0, got -1 at row 1 \(1 such row\)\."),
-        (([1, 2], [1]), r"`ids` must be as long as its partners, got ids 2, owners 1\."),
+        (([1, 2], [1]), r"`ids` must be of the same length as the others, got ids 2, owners 1\."),
         (([1, 2], [-2, -3]), r"`owners` must be at least -1, got -2 at row 0 \(2 such rows\)\."),
         (([1], None, [1.0]), r"`vectors` must be of shape \(1, d\), like ids, got shape \(1,\)\."),
         (([1], None, np.ones((2, 3))), r"`vectors` must be of shape \(1, d\), like ids, got shape \(2, 3\)\."),
@@ -277,7 +277,7 @@ def test_refused_settings(make, message):
         ),
     ],
 )
-def test_refused_pushes(arguments, message):
+def test_rejected_pushes(arguments, message):
     memory = Memory(4)
     with pytest.raises(NaysayError, match=r"Memory\.push: " + message):
         memory.push(*arguments)
@@ -307,7 +307,7 @@ def test_pushes_are_checked_against_the_positives():
         (np.ones((1, 2)), np.ones((1, 2), "f4"), r"must be 2 x float64, like the entries stored, got 2 x float32\."),
     ],
 )
-def test_a_change_of_vectors_is_refused(first, second, message):
+def test_a_change_of_vectors_is_rejected(first, second, message):
     memory = Memory(4)
     memory.push([1], vectors=first)
     with pytest.raises(NaysayError, match=message):
@@ -315,7 +315,7 @@ def test_a_change_of_vectors_is_refused(first, second, message):
     assert memory.ids.tolist() == [1]
 
 
-def test_refused_draws():
+def test_rejected_draws():
     memory = Memory(4, KNOWN, on_short="raise")
     memory.push([2, 3], [1, 1])
     rng = ns.rng_for(0)
@@ -335,7 +335,7 @@ def test_refused_draws():
         with pytest.raises(NaysayError, match=r"Memory\.draw: `rng` must be a numpy Generator"):
             memory.draw(ns.Query([0]), n, rng=0)
     with pytest.raises(
-        NaysayError, match=r"Memory\.draw: row 1 has 0 candidates left of the 2 asked for \(1 such row\)"
+        NaysayError, match=r"Memory\.draw: row 1 has 0 candidates left of the 2 requested \(1 such row\)"
     ):
         memory.draw(ns.Query([0, 1]), 2, rng=rng)
 
@@ -349,15 +349,15 @@ def changed(**parts):
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({"size": 3, "next": 0, "ids": []}, r"`state` must be what Memory\.state gave, got no 'owners' in \['size', "),
+        ({"size": 3, "next": 0, "ids": []}, r"`state` must be what Memory\.state returned, got no 'owners' in \['"),
         (changed(size=4), r"`state` must be of a memory of size 3, got 4\. Make a Memory\(4\) for it\."),
-        (None, r"`state` must be what Memory\.state gave, got NoneType\."),
+        (None, r"`state` must be what Memory\.state returned, got NoneType\."),
         (changed(size="3"), r"`size` must be a whole number, got '3'\."),
         (changed(next=np.zeros(2, int)), r"`next` must be a whole number, got array\(\[0, 0\]\)\."),
         (changed(vectors=[[1.0], [1.0, 2.0]]), r"`vectors` must be rows of one length"),
         (changed(next=1), r"`state` must be of a whole queue, got 2 entries and the next at 1\."),
         (changed(next=3), r"`state` must be of a whole queue, got 2 entries and the next at 3\."),
-        (changed(ids=np.array([1])), r"`ids` must be as long as its partners, got ids 1, owners 2\."),
+        (changed(ids=np.array([1])), r"`ids` must be of the same length as the others, got ids 1, owners 2\."),
         (changed(ids=np.array([1, -1])), r"`ids` must be at least 0, got -1 at row 1"),
         (changed(vectors=np.ones((1, 2))), r"`vectors` must be of shape \(2, d\), like ids, got shape \(1, 2\)\."),
         (
@@ -366,7 +366,7 @@ def changed(**parts):
         ),
     ],
 )
-def test_refused_states_change_nothing(state, message):
+def test_rejected_states_change_nothing(state, message):
     memory = Memory(3)
     memory.push([5])
     with pytest.raises(NaysayError, match=r"Memory\.restore: " + message):
@@ -404,7 +404,7 @@ def test_it_observes_the_positives_of_a_step():
         (ns.Query([0, 1], positives=[1, 1]), [[1.0], [1.0, 2.0]], r"`vectors` must be rows of one length"),
     ],
 )
-def test_refused_observations(query, vectors, message):
+def test_rejected_observations(query, vectors, message):
     memory = Memory(3, KNOWN)
     with pytest.raises(NaysayError, match=r"^Memory\.observe: " + message):
         memory.observe(query, None, vectors=vectors)

@@ -254,12 +254,12 @@ def test_scipy_graph_and_no_rows():
     assert pool.draw(ns.Query([1]), 0, rng=ns.rng_for(0)).shape == (1, 0)
 
 
-def test_short_rows_can_be_refused():
+def test_short_rows_can_be_rejected():
     pool = PageRank(PATH, (0, 2), on_short="raise")
     how = "ranks=(0, 2), restart=0.15, tolerance=1e-06, distinct=True, on_short='raise'"
     assert repr(pool) == f"PageRank(10 nodes, 18 edges, {how})"
     assert pool.draw(ns.Query([4]), 2, rng=ns.rng_for(0)).dropped == {}
-    with pytest.raises(ns.NaysayError, match=r"PageRank.draw: row 0 has 2 candidates left of the 3 asked for"):
+    with pytest.raises(ns.NaysayError, match=r"PageRank.draw: row 0 has 2 candidates left of the 3 requested"):
         pool.draw(ns.Query([4, 0]), 3, rng=ns.rng_for(0))
 
 
@@ -279,7 +279,7 @@ def test_short_rows_can_be_refused():
         ({"on_short": "no"}, "`on_short` must be one of 'pad', 'raise', got 'no'."),
     ],
 )
-def test_refusals_of_settings(changed, message):
+def test_errors_of_settings(changed, message):
     with pytest.raises(ns.NaysayError, match=f"^PageRank: .*{message}"):
         PageRank(**({"graph": PATH, "ranks": (0, 1)} | changed))
 
@@ -292,7 +292,7 @@ def test_refusals_of_settings(changed, message):
         ([0], 1, "`rng` must be a numpy Generator, got 1."),
     ],
 )
-def test_refusals_of_draws(anchors, rng, message):
+def test_errors_of_draws(anchors, rng, message):
     with pytest.raises(ns.NaysayError, match=f"^PageRank.draw: {message}"):
         PageRank(PATH, (0, 1)).draw(ns.Query(anchors), 1, rng=rng)
     with pytest.raises(ns.NaysayError, match=r"^PageRank.scores: `anchor` must be between 0 and 9 .* got 10."):

@@ -190,10 +190,10 @@ def test_fewer_slots_are_a_prefix():
     assert (few == many[:, :2]).all()
 
 
-def test_short_rows_can_be_refused():
+def test_short_rows_can_be_rejected():
     pool = Walks(PATH, on_short="raise")
     assert pool.draw(ns.Query([4]), 2, rng=ns.rng_for(0)).dropped == {}
-    with pytest.raises(ns.NaysayError, match=r"Walks.draw: row 1 has 1 candidates left of the 2 asked for"):
+    with pytest.raises(ns.NaysayError, match=r"Walks.draw: row 1 has 1 candidates left of the 2 requested"):
         pool.draw(ns.Query([4, 0]), 2, rng=ns.rng_for(0))
 
 
@@ -236,6 +236,6 @@ def test_repr():
         ),
     ],
 )
-def test_refusals(make, message):
+def test_errors(make, message):
     with pytest.raises(ns.NaysayError, match=message):
         make()

@@ -115,11 +115,11 @@ def test_item_oriented_is_what_is_missing():
         (lambda: item_oriented([1, 2]), r"^item_oriented: `positives` must be a Positives, got list\.$"),
     ],
 )
-def test_what_is_refused(call, message):
+def test_what_is_rejected(call, message):
     with pytest.raises(NaysayError, match=message):
         call()
 
 
-def test_ragged_counts_are_refused():
+def test_ragged_counts_are_rejected():
     with pytest.raises(NaysayError, match=r"^popularity: `counts` must be rows of one length"):
         popularity([[1], [1, 2]])

@@ -93,7 +93,7 @@ def test_curves_in_other_forms(tmp_path):
             "tset",
             "`column` must be one of 'step', 'test', got 'tset'. Did you mean 'test'?",
         ),
-        ("a.csv", "a,a\n1,0.5\n", "a", "`column` must be a column that is there once, got 'a', 2 times."),
+        ("a.csv", "a,a\n1,0.5\n", "a", "`column` must be the name of exactly one column, got 'a', 2 times."),
         (
             "a.csv",
             "auc\n0.5\n\nhigh\n0.6\nlow\n",
@@ -132,7 +132,7 @@ def test_curves_in_other_forms(tmp_path):
         ("a.npy", "no", "", "`val_auc` must be a readable NumPy file, got PATH ("),
     ],
 )
-def test_bad_files_are_refused(tmp_path, monkeypatch, name, content, column, message):
+def test_bad_files_are_rejected(tmp_path, monkeypatch, name, content, column, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     sentence = refusal(name, column)
@@ -149,25 +149,25 @@ def test_bad_files_are_refused(tmp_path, monkeypatch, name, content, column, mes
         (np.array([True]), "shape (1,) of bool"),
     ],
 )
-def test_arrays_of_other_shapes_are_refused(tmp_path, array, got):
+def test_arrays_of_other_shapes_are_rejected(tmp_path, array, got):
     np.save(tmp_path / "a.npy", array)
     message = f"`val_auc` must be an array (T,) of at least one number, got {got}."
     assert refusal(str(tmp_path / "a.npy")) == message
 
 
-def test_pickled_arrays_are_refused(tmp_path):
+def test_pickled_arrays_are_rejected(tmp_path):
     np.save(tmp_path / "a.npy", np.array([{}]), allow_pickle=True)
     assert "`val_auc` must be a readable NumPy file" in refusal(str(tmp_path / "a.npy"))
 
 
 @pytest.mark.parametrize("text", ["nowhere.csv", ".", "x" * 5000, "high,0.5"])
-def test_what_is_no_file_is_refused(tmp_path, monkeypatch, text):
+def test_what_is_no_file_is_rejected(tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
     message = "`val_auc` must be an existing file, or numbers separated by commas, got "
     assert refusal(text).startswith(message)
 
 
-def test_bad_numbers_are_refused():
+def test_bad_numbers_are_rejected():
     message = "`val_auc` must be numbers between 0 and 1, got 'x' at place 2 (2 such places)."
     assert refusal("0.5,x,7") == message
     message = "`column` must be left out, unless `val_auc` is a CSV file, got 'a'."

@@ -283,7 +283,7 @@ def test_answers_are_the_callers_own():
         ),
     ],
 )
-def test_what_is_refused(call, message):
+def test_what_is_rejected(call, message):
     with pytest.raises(NaysayError) as caught:
         call()
     assert str(caught.value) == message

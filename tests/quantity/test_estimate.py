@@ -193,7 +193,7 @@ def test_k_max_of_one():
         ((0.7, [0.5]), {"weight": -0.1}, "`weight` must be a number above 0 and below 1, got -0.1."),
     ],
 )
-def test_estimate_refuses(arguments, options, message):
+def test_estimate_rejects(arguments, options, message):
     with pytest.raises(NaysayError) as caught:
         estimate(*arguments, **options)
     assert str(caught.value).startswith(f"estimate: {message}")

@@ -159,7 +159,7 @@ def test_a_png_is_large_enough_to_read(of_one):
 
 
 @pytest.mark.parametrize("name", ["plot.html", "plot", "plot.pdf", "svg"])
-def test_other_pictures_are_refused(tmp_path, name):
+def test_other_pictures_are_rejected(tmp_path, name):
     with pytest.raises(NaysayError) as caught:
         check_picture("plot", tmp_path / name)
     got = repr(str(tmp_path / name))

@@ -173,13 +173,13 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path, monkeypat
         ({"separation": [float("nan")]}, "`--separation` must be a finite number above 0, got nan."),
     ],
 )
-def test_what_does_not_go_together_is_refused_before_anything_is_printed(arguments, message):
+def test_what_does_not_go_together_is_rejected_before_anything_is_printed(arguments, message):
     file = io.StringIO()
     assert refusal(run, **arguments, console=Console(file=file)) == f"howmany: {message}"
     assert file.getvalue() == ""
 
 
-def test_targets_are_refused_before_work_starts(tmp_path):
+def test_targets_are_rejected_before_work_starts(tmp_path):
     folder = repr(str(tmp_path))
     assert refusal(run, json=tmp_path) == f"howmany: `--json` must be a file, got the folder {folder}."
     lost = tmp_path / "no" / "a.svg"
@@ -235,7 +235,7 @@ def test_separations_from_a_shell_in_ascii():
         (["--separation", "1", "--plot", "a.html"], "`--plot` must be a file that ends in .svg or"),
     ],
 )
-def test_a_refusal_is_one_sentence_and_exit_2(arguments, message):
+def test_a_error_is_one_sentence_and_exit_2(arguments, message):
     done = naysay(*arguments)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode().startswith(f"naysay: howmany: {message}")

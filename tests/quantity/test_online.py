@@ -269,7 +269,7 @@ def test_there_is_no_estimate_while_the_probes_are_too_few(made, message):
     assert online.k_at(1000) == 4.0
 
 
-def test_the_last_refusal_says_what_k_may_lose():
+def test_the_last_error_says_what_k_may_lose():
     why = restored(grown(2.4), grown(3), comparisons=70).why
     assert why.endswith("%. Record more probes; larger probes need fewer steps.")
     assert ", which may lose " in why
@@ -489,14 +489,14 @@ def test_what_cannot_be_recorded(step, split, message):
     online.record(0, *probes(0, 30, 2))  # of the other split
 
 
-def test_scores_are_refused_by_name():
+def test_scores_are_rejected_by_name():
     with pytest.raises(
         NaysayError, match=r"^Online\.record: `negatives` must be finite scores, got nan at row 1 \(1 such row\)\.$"
     ):
         Online(10).record(0, [1.0, 2.0], [[1.0], [math.nan]])
 
 
-def test_training_probes_that_would_not_be_used_are_refused():
+def test_training_probes_that_would_not_be_used_are_rejected():
     message = (
         r'^Online\.record: `split` must be "validation" with labels="validation", got \'training\'\. '
         r'Create Online\(steps, labels="training"\) to use them\.$'
@@ -525,7 +525,7 @@ def test_steps_that_the_run_has_not(step, message):
         ({"steps": 10}, "`state` must be of a run of 3000 steps, got 10. Create an Online with that number."),
         ({"auc": None}, "`state` must be what Online.state returned, got no 'auc' in ['steps', 'split'"),
         ({"split": np.full(42, 2)}, "`split` must be one of the 2 in use, got 2.0 at row 0 (42 such rows)."),
-        ({"split": np.zeros(41, int)}, "`split` must be as long as its partners, got split 41, step 42."),
+        ({"split": np.zeros(41, int)}, "`split` must be of the same length as the others, got split 41, step 42."),
         ({"step": np.full(42, 3001)}, "`step` must be rising, from 0 to 3000, got 3001.0 at row 0 (42 such rows)."),
         ({"step": np.arange(42)[::-1]}, "`step` must be rising, from 0 to 3000, got 40.0 at row 1 (40 such rows)."),
         ({"step": np.zeros(42)}, "`step` must be whole numbers, got dtype float64."),

@@ -127,7 +127,7 @@ NAN = float("nan")
         ((np.zeros(5), np.empty((5, 0))), "`negatives` must be scores for at least 2 rows, got 0 of 5 rows."),
     ],
 )
-def test_what_it_refuses(arguments, message):
+def test_what_it_rejects(arguments, message):
     with pytest.raises(NaysayError) as caught:
         probe(*arguments)
     assert str(caught.value).startswith(message)

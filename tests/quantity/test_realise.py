@@ -98,7 +98,7 @@ def test_torch_and_lists_are_numbers_too():
         (1, 2.0, "`size` must be a whole number, got 2.0."),
     ],
 )
-def test_realise_refuses(k, size, message):
+def test_realise_rejects(k, size, message):
     assert refusal(k, size, rng_for(0)) == f"realise: {message}"
 
 

@@ -95,7 +95,7 @@ def test_it_prints_compares_and_pickles():
         (lambda: adaptive(4, 10)("0"), "`step` must be a number, or an array of numbers, got '0'."),
     ],
 )
-def test_adaptive_refuses(call, message):
+def test_adaptive_rejects(call, message):
     with pytest.raises(NaysayError) as caught:
         call()
     assert str(caught.value).startswith(f"Adaptive: {message}")

@@ -78,13 +78,13 @@ def test_a_number_gives_a_float_and_an_array_its_shape():
         ([[0.5], [0.5, 0.6]], "`auc` must be rows of one length, got rows of different lengths."),
     ],
 )
-def test_separation_refuses(score, message):
+def test_separation_rejects(score, message):
     with pytest.raises(NaysayError) as caught:
         separation(score)
     assert str(caught.value) == f"separation: {message}"
 
 
-def test_auc_refuses():
+def test_auc_rejects():
     with pytest.raises(NaysayError, match=r"^auc: `separation` must be a number, got nan\.$"):
         auc(math.nan)
     with pytest.raises(NaysayError, match=r"^auc: `separation` must be a number, or an array of numbers, got 'x'\.$"):

@@ -39,7 +39,7 @@ def test_the_papers_run():
         ((1.0, 60, math.inf), "`end` must be a finite number above 0, got inf."),
     ],
 )
-def test_simulated_refuses(arguments, message):
+def test_simulated_rejects(arguments, message):
     with pytest.raises(NaysayError) as caught:
         simulated(*arguments)
     assert str(caught.value) == f"simulated: {message}"
@@ -99,7 +99,7 @@ def test_what_the_model_supports_depends_on_the_labels(mu, turning, beats_consta
         (lambda: turning_sweep(4, 1.0, end=-1), "`end` must be a finite number above 0, got -1."),
     ],
 )
-def test_turning_sweep_refuses(call, message):
+def test_turning_sweep_rejects(call, message):
     with pytest.raises(NaysayError) as caught:
         call()
     assert str(caught.value).startswith(f"turning_sweep: {message}")

@@ -188,7 +188,7 @@ def test_difficulty_by_percentile():
             lambda: difficulty_by_percentile([], []),
             r"`percentiles` must be at least one bin, with at most 4 shares, got 0",
         ),
-        (lambda: difficulty_by_percentile([1], [1, 2]), r"`percentiles` must be as long as its partners"),
+        (lambda: difficulty_by_percentile([1], [1, 2]), r"`percentiles` must be of the same length as the others"),
         (
             lambda: difficulty_by_percentile([1], [1], {"a": [1, 1]}),
             r"`a` must be of 1 bins, like `percentiles`, got 2\.$",

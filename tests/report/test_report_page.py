@@ -217,17 +217,17 @@ def test_a_report_is_written_whole_or_not_at_all(quick, tmp_path, monkeypatch, s
         ("x" * 300, r"^write_report: `path` must be a file that can be written, got "),
     ],
 )
-def test_a_place_that_cannot_be_written_is_refused(quick, tmp_path, path, message):
+def test_a_place_that_cannot_be_written_is_rejected(quick, tmp_path, path, message):
     with pytest.raises(NaysayError, match=message):
         write_report(tmp_path / path, whole())
 
 
-def test_other_things_than_contents_are_refused(tmp_path):
+def test_other_things_than_contents_are_rejected(tmp_path):
     with pytest.raises(NaysayError, match=r"^write_report: `contents` must be Contents, got dict\.$"):
         write_report(tmp_path / "a.html", {})
 
 
-def test_a_page_that_would_be_too_large_is_refused(quick, tmp_path):
+def test_a_page_that_would_be_too_large_is_rejected(quick, tmp_path):
     spec = {"data": {"values": [{"x": n / 7} for n in range(100_000)]}, "mark": "point"}
     contents = Contents("t", ("do",), charts=(Chart("c", spec, "points"),))
     message = (

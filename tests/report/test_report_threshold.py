@@ -140,7 +140,7 @@ def test_equal_scores_give_no_share():
         ({"by": "rank"}, r"^Sample: `by` must be one of 'score', 'suspicion', got 'rank'\.$"),
         (
             {"scores": [0.5]},
-            r"^Sample: `scores` must be as long as its partners, got scores 1, values 1000, anchors 1000\.$",
+            r"^Sample: `scores` must be of the same length as the others, got scores 1, values 1000, anchors 1000\.$",
         ),
         (
             {"scores": np.full(1000, np.nan)},
@@ -170,7 +170,7 @@ def test_equal_scores_give_no_share():
         ),
         (
             {"positives": [0.5]},
-            r"^Sample: `positives` must be as long as its partners, got positives 1, positive_anchors 40\.$",
+            r"^Sample: `positives` must be of the same length as the others, got positives 1, positive_anchors 40\.$",
         ),
     ],
 )
@@ -195,7 +195,7 @@ def test_too_many_candidates():
     ("changed", "message"),
     [
         ({"kept": [np.inf]}, r"^Scores: `kept` must be finite, got inf at row 0 \(1 such row\)\.$"),
-        ({"why": [0]}, r"^Scores: `dropped` must be as long as its partners, got dropped 2, why 1\.$"),
+        ({"why": [0]}, r"^Scores: `dropped` must be of the same length as the others, got dropped 2, why 1\.$"),
         ({"why": [0, 2]}, r"^Scores: `why` must be between 0 and 1 \(2 reasons\), got 2 at row 1 \(1 such row\)\.$"),
         ({"sample": 3}, r"^Scores: `sample` must be a Sample, or None, got int\.$"),
     ],

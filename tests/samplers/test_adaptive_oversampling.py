@@ -211,7 +211,7 @@ def test_it_keeps_the_promises_of_a_sampler():
     ns.check_sampler(AdaptiveOversampling(known, ITEMS, embed, 3.0), known, k=3)
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)
@@ -252,7 +252,7 @@ def test_the_sampler_refuses():
     full = ns.Positives.from_pairs([0] * N_ITEMS, np.arange(N_ITEMS))
     short = made(full, ITEMS, embed, 1.0, on_short="raise")
     with pytest.raises(
-        NaysayError, match=r"AdaptiveOversampling\.sample: row 0 has 0 candidates left of the 1 asked for"
+        NaysayError, match=r"AdaptiveOversampling\.sample: row 0 has 0 candidates left of the 1 requested"
     ):
         short.sample(ns.Query([0]), 1, rng=rng)
 

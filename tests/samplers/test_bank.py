@@ -107,7 +107,7 @@ def test_it_conforms():
     ns.check_sampler(half, KNOWN)
 
 
-def test_what_it_is_refused_for():
+def test_what_it_is_rejected_for():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)
@@ -133,7 +133,7 @@ def test_what_it_is_refused_for():
     assert refusal(Bank(POOL, 3).sample, ns.Query([0]), 6, rng=ns.rng_for(0)).startswith(
         "Bank.sample: `pool` must be between -1 and 2 (3 items), got "
     )
-    assert refusal(bank.restore, 3) == "Bank.restore: `state` must be what Bank.state gave, got 3."
+    assert refusal(bank.restore, 3) == "Bank.restore: `state` must be what Bank.state returned, got 3."
     state = bank.state()
     rule = "Bank.restore: `seen` must be (7,) bool, got (7,) int64."
     assert refusal(bank.restore, {**state, "seen": np.ones(7, int)}) == rule

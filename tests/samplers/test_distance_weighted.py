@@ -175,7 +175,7 @@ def test_it_keeps_the_promises_of_a_sampler(distinct):
     ns.check_sampler(DistanceWeighted(pool, by(TABLE), 8, 16), known, k=3)
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)
@@ -206,7 +206,7 @@ def test_the_sampler_refuses():
         sampler.sample(ns.Query([0, 1]), 1, rng=rng)
     assert refusal(sampler.sample, [0], 1, rng=rng).startswith("DistanceWeighted.sample: `query` must be a Query")
     far = DistanceWeighted(POOL, by(np.full((4, 12), -0.5)), 5, 8, on_short="raise")
-    with pytest.raises(NaysayError, match=r"DistanceWeighted\.sample: row 0 has 0 candidates left of the 1 asked for"):
+    with pytest.raises(NaysayError, match=r"DistanceWeighted\.sample: row 0 has 0 candidates left of the 1 requested"):
         far.sample(ns.Query([0]), 1, rng=rng)
 
 

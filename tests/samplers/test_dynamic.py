@@ -220,7 +220,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("rule", NUMBERS)
-def test_numbers_are_refused_at_once_and_those_of_functions_when_asked(rule):
+def test_numbers_are_rejected_at_once_and_those_of_functions_when_asked(rule):
     given = {"candidates": 5} | NUMBERS[rule]
     name, words = rule.split(" ", 1)
     expected = f"`{name}` {words}."
@@ -240,7 +240,7 @@ def test_numpy_numbers_are_numbers():
     assert Dynamic(POOL, by_table, 5, top_m=np.int32(2)).sample(ns.Query([0]), 1, rng=ns.rng_for(0)).mask.all()
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     calls = []
     sampler = Dynamic(POOL, lambda *given: calls.append(given), 5, top_m=2)
     message = refusal(sampler.sample, ns.Query([0, 1]), [1, 3], rng=ns.rng_for(0))
@@ -260,5 +260,5 @@ def test_the_sampler_refuses():
     short = Dynamic(POOL, by_table, 5, on_short="raise")
     assert short.sample(ns.Query([0]), 5, rng=ns.rng_for(0)).mask.all()
     message = refusal(short.sample, ns.Query([0, 2]), 3, rng=ns.rng_for(0))
-    assert message.startswith("Dynamic.sample: row 1 has 1 candidates left of the 3 asked for (1 such row).")
+    assert message.startswith("Dynamic.sample: row 1 has 1 candidates left of the 3 requested (1 such row).")
     assert repr(Dynamic(POOL, by_table, 5)) == f"Dynamic({POOL!r}, candidates=5, temperature=0.0, top_m=None)"

@@ -174,10 +174,10 @@ def test_slots_that_are_no_negatives_are_not_judged_again():
     assert found.relation.tolist() == [[2, 0, 0, 0]]
 
 
-def test_short_rows_may_be_refused():
+def test_short_rows_may_be_rejected():
     judged = Judged(Listed([[0, 1, 2]]), ByTable(np.array([[0, 0.9, 0] + [0] * 7])), on_short="raise")
     assert judged.sample(ns.Query([0]), 2, rng=ns.rng_for(0)).ids.tolist() == [[0, 2]]
-    with pytest.raises(NaysayError, match=r"^Judged\.sample: row 0 has 2 candidates left of the 3 asked for \(1 such"):
+    with pytest.raises(NaysayError, match=r"^Judged\.sample: row 0 has 2 candidates left of the 3 requested \(1 such"):
         judged.sample(ns.Query([0]), 3, rng=ns.rng_for(0))
 
 
@@ -314,7 +314,7 @@ def test_a_judged_sampler_is_told_what_it_handed_out_itself():
     assert inner.told[0].ids.tolist() == [[0, 1, 2, 3, 4, 5, 6, 7]]
 
 
-def test_what_was_judged_but_not_last_is_refused_by_a_detector_that_learns():
+def test_what_was_judged_but_not_last_is_rejected_by_a_detector_that_learns():
     detector, query = Told(), ns.Query([0, 1])
     judged = Judged(Listed([[0, 1, 2, 3], [4, 5, 6, 7], [3, 5, 7, 9]]), {"even": detector})
     earlier = judged.sample(query, 2, rng=ns.rng_for(0))
@@ -357,7 +357,7 @@ def test_no_batch_is_kept_where_nothing_learns():
     judged.observe(query, drawn)
 
 
-def test_if_the_sampler_refuses_a_step_the_detector_has_not_learnt_from_it():
+def test_if_the_sampler_rejects_a_step_the_detector_has_not_learnt_from_it():
     class Refusing(Moving):
         def observe(self, query, negatives, *, positive_scores=None, vectors=None):
             message = "no"
@@ -414,12 +414,12 @@ def test_what_is_combined_already_is_taken_as_it_is():
         ((SAMPLER, ByTable(TABLE)), {"on_short": "pda"}, r"`on_short` must be one of 'pad', 'raise', got 'pda'"),
     ],
 )
-def test_settings_that_are_refused(arguments, settings, message):
+def test_settings_that_are_rejected(arguments, settings, message):
     with pytest.raises(NaysayError, match=f"^Judged: {message}"):
         Judged(*arguments, **settings)
 
 
-def test_questions_that_are_refused():
+def test_questions_that_are_rejected():
     judged = Judged(SAMPLER, ByTable(TABLE))
     with pytest.raises(NaysayError, match=r"^Judged\.sample: `query` must be a Query, got list"):
         judged.sample([0], 2, rng=ns.rng_for(0))

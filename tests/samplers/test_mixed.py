@@ -188,7 +188,7 @@ def test_it_conforms(duplicates):
     ns.check_sampler(Mixed(parts, (1, 2), duplicates=duplicates), KNOWN)
 
 
-def test_what_it_is_refused_for():
+def test_what_it_is_rejected_for():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)
@@ -206,7 +206,7 @@ def test_what_it_is_refused_for():
     assert refusal(Mixed, many, [1] * 128) == "Mixed: `parts` must be at most 127, got 128."
     assert refusal(Mixed, one, (1, 2)) == "Mixed: `shares` must be one for each of the 1 parts, got (1, 2)."
     assert refusal(Mixed, one, 1) == "Mixed: `shares` must be one for each of the 1 parts, got 1."
-    rule = "Mixed: `shares` must be numbers of at least 0, of which one is above 0, got "
+    rule = "Mixed: `shares` must be numbers of at least 0, one of them above 0, got "
     assert refusal(Mixed, one, (0,)) == rule + "[0]."
     assert refusal(Mixed, one, (-1,)) == rule + "[-1]."
     assert refusal(Mixed, one, (float("nan"),)) == rule + "[nan]."
@@ -218,7 +218,7 @@ def test_what_it_is_refused_for():
     moving = Mixed(one, [lambda step: -1])
     assert refusal(moving.sample, ns.Query([0]), 1, rng=rng) == rule.replace("Mixed:", "Mixed.sample:") + "[-1]."
     strict = Mixed({"a": Fixed(4), "b": Fixed(4)}, (1, 1), on_short="raise")
-    message = "Mixed.sample: row 0 has 1 candidates left of the 2 asked for (1 such row)."
+    message = "Mixed.sample: row 0 has 1 candidates left of the 2 requested (1 such row)."
     assert refusal(strict.sample, ns.Query([0]), 2, rng=rng).startswith(message)
     vectors = Mixed({"a": Fixed(1, vectors=np.ones(3)), "b": Fixed(2)}, (1, 1))
     rule = "Mixed.sample: `parts` must be samplers that all return vectors, or none, got 'b' without."

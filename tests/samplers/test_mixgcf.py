@@ -204,7 +204,7 @@ def test_it_conforms():
     ns.check_sampler(MixGCF(POOL, embed, 4, embed_anchors=both), KNOWN)
 
 
-def test_what_it_is_refused_for():
+def test_what_it_is_rejected_for():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

@@ -149,7 +149,7 @@ def test_it_conforms(by):
     ns.check_sampler(sampler_of(2, by, 6, 4), POOLS[2].known)
 
 
-def test_what_it_is_refused_for():
+def test_what_it_is_rejected_for():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)
@@ -183,7 +183,7 @@ def test_what_it_is_refused_for():
     assert refusal(alike.sample, [0], 1, rng=rng).startswith("MixKG.sample: `query` must be a Query")
     strict = sampler_of(2, "score", 4, 2, on_short="raise")
     message = refusal(strict.sample, ns.Query([[0, 0, 1]]), 1, rng=rng)
-    assert message.startswith("MixKG.sample: row 0 has 0 candidates left of the 1 asked for")
+    assert message.startswith("MixKG.sample: row 0 has 0 candidates left of the 1 requested")
 
 
 def test_it_says_what_it_is():

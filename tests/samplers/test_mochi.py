@@ -190,7 +190,7 @@ def test_it_conforms(where):
     ns.check_sampler(sampler, KNOWN)
 
 
-def test_what_it_is_refused_for():
+def test_what_it_is_rejected_for():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

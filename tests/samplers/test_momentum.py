@@ -59,7 +59,7 @@ def test_shared_parameters_move_once_and_frozen_ones_move():
     assert (slow.weight == 0.5).all()
 
 
-def test_what_it_is_refused_for():
+def test_what_it_is_rejected_for():
     def refusal(*arguments):
         with pytest.raises(NaysayError) as caught:
             momentum_update(*arguments)

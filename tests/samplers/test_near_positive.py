@@ -219,7 +219,7 @@ def test_it_keeps_the_promises_of_a_sampler(settings):
     ns.check_sampler(NearPositive(ns.pools.Everything(known), by(ALIKE), 8, **settings), known, k=3)
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)
@@ -270,7 +270,7 @@ def test_the_sampler_refuses():
     two = NearPositive(POOL, score, 5, first=by(LIKED), shortlist=3)
     assert refusal(two.sample, QUERY, 4, rng=rng) == "NearPositive.sample: `k` must be at most `shortlist`, 3, got 4."
     none = NearPositive(POOL, score, 5, limit=-1.0, on_short="raise")
-    with pytest.raises(NaysayError, match=r"NearPositive\.sample: row 0 has 0 candidates left of the 1 asked for"):
+    with pytest.raises(NaysayError, match=r"NearPositive\.sample: row 0 has 0 candidates left of the 1 requested"):
         none.sample(QUERY, 1, rng=rng)
 
 

@@ -144,7 +144,7 @@ def test_removal_shrinks_the_row_or_refills_it():
     exact = Ring(POOL, score, 8, remove=(0.75, 1.0), on_short="raise")
     assert (exact.sample(query, 6, rng=ns.rng_for(0)).ids >= 0).all()
     with pytest.raises(
-        NaysayError, match=r"Ring.sample: row 0 has 6 candidates left of the 8 asked for \(3 such rows\)"
+        NaysayError, match=r"Ring.sample: row 0 has 6 candidates left of the 8 requested \(3 such rows\)"
     ):
         exact.sample(query, 8, rng=ns.rng_for(0))
 
@@ -249,7 +249,7 @@ def test_it_conforms(options):
     ns.check_sampler(Ring(POOL, score, 16, **options), KNOWN)
 
 
-def test_what_it_is_refused_for():
+def test_what_it_is_rejected_for():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)

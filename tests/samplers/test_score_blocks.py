@@ -50,7 +50,7 @@ def test_a_sampler_conforms_with_it():
     ns.check_sampler(sampler, known)
 
 
-def test_what_is_refused():
+def test_what_is_rejected():
     with pytest.raises(NaysayError, match=r"^in_blocks: `score` must be a function score\(anchors, ids\), got int\.$"):
         in_blocks(3)
     with pytest.raises(NaysayError, match=r"^in_blocks: `candidates` must be at least 1, got 0\.$"):

@@ -227,7 +227,7 @@ def test_no_gradient_comes_through():
     assert not taken.scores.requires_grad
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)
@@ -251,7 +251,7 @@ def test_the_sampler_refuses():
     rule = "SemiHard.sample: `query.positives` must be at least 0, got -1 at row 1 (1 such row)."
     assert refusal(sampler.sample, ns.Query([0, 1], positives=[0, -1]), 1, rng=rng) == rule
     assert refusal(sampler.sample, QUERY, -1, rng=rng).startswith("SemiHard.sample: `k` must be")
-    with pytest.raises(NaysayError, match=r"SemiHard\.sample: row 0 has 3 candidates left of the 5 asked for"):
+    with pytest.raises(NaysayError, match=r"SemiHard\.sample: row 0 has 3 candidates left of the 5 requested"):
         SemiHard(POOL, by(np.tile(np.arange(12) / 4.0, (4, 1))), 12, 1.0, on_short="raise").sample(
             ns.Query([1], positives=[5]), 5, rng=rng
         )

@@ -193,7 +193,7 @@ def test_it_keeps_the_promises_of_a_sampler(numbers, distinct):
     assert saturated.weights.sum(axis=1) == pytest.approx([0.0, 1.0])
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)
@@ -224,8 +224,7 @@ def test_the_sampler_refuses():
     memory = ns.pools.Memory(4, distinct=False)
     memory.push([1, 2, 3])
     rule = (
-        "SoftmaxWeights.sample: `pool` must be one that knows its log_q, got Memory. "
-        "Pass correct=False to leave it out."
+        "SoftmaxWeights.sample: `pool` must be one with an exact log_q, got Memory. Pass correct=False to leave it out."
     )
     assert refusal(SoftmaxWeights(memory, score, 1.0).sample, ns.Query([0], positives=[0]), 2, rng=rng) == rule
 

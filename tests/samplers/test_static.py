@@ -162,7 +162,7 @@ def test_it_knows_whether_rows_are_distinct():
     assert Static(ns.pools.Everything(KNOWN, distinct=False)).distinct is False
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     with pytest.raises(NaysayError) as caught:
         Static(KNOWN)
     assert str(caught.value) == "Static: `pool` must be a pool, with a method draw(query, n, *, rng), got Positives."
@@ -189,5 +189,5 @@ def test_the_sampler_refuses():
     ):
         sampler.sample(ns.Query([0, 4]), 1, rng=ns.rng_for(0))
     short = Static(ns.pools.Everything(KNOWN, on_short="raise"))
-    with pytest.raises(NaysayError, match=r"row 0 has 1 candidates left of the 3 asked for \(1 such row\)"):
+    with pytest.raises(NaysayError, match=r"row 0 has 1 candidates left of the 3 requested \(1 such row\)"):
         short.sample(ns.Query([2, 3]), 3, rng=ns.rng_for(0))

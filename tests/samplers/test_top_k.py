@@ -113,9 +113,9 @@ def test_it_is_take_after_pick(in_torch, kind, rows, slots, width, seed):
     assert found.log_q is None
 
 
-def test_a_short_row_is_refused_if_it_may_not_be():
+def test_a_short_row_is_rejected_if_it_may_not_be():
     drawn, scores = Negatives(np.array([[4, -1, -1, -1]])), np.array([[1.0, -np.inf, -np.inf, -np.inf]])
-    with pytest.raises(NaysayError, match="row 0 has 1 candidates left of the 2 asked for"):
+    with pytest.raises(NaysayError, match="row 0 has 1 candidates left of the 2 requested"):
         take_highest(drawn, scores, np.array([2]), 2, "raise", scores)
 
 
@@ -170,8 +170,8 @@ def test_what_is_taken_by_loops(rows, seed, tensors):
     assert found.dropped == ({"exhausted": missing} if missing else {})
 
 
-def test_a_short_row_may_be_refused():
+def test_a_short_row_may_be_rejected():
     drawn = ns.Negatives(np.array([[4, 5], [6, -1]]))
     order = np.array([[0, 1], [0, 1]])
-    with pytest.raises(NaysayError, match=r"^row 1 has 1 candidates left of the 2 asked for \(1 such row\)"):
+    with pytest.raises(NaysayError, match=r"^row 1 has 1 candidates left of the 2 requested \(1 such row\)"):
         take(drawn, order, drawn.ids >= 0, np.array([2, 2]), 2, "raise")

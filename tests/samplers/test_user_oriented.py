@@ -78,7 +78,7 @@ def test_it_knows_whether_rows_are_distinct():
     assert UserOriented(ns.pools.Everything(known, distinct=False), known).distinct is False
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     known, pool = made([(0, 0)])
 
     def refusal(call, *arguments, **named):

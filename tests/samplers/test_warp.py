@@ -229,7 +229,7 @@ def test_it_keeps_the_promises_of_a_sampler(distinct, mode):
     ns.check_sampler(Warp(pool, by(TABLE), 8, mode=mode), known, k=3)
 
 
-def test_the_sampler_refuses():
+def test_the_sampler_rejects():
     def refusal(call, *arguments, **named):
         with pytest.raises(NaysayError) as caught:
             call(*arguments, **named)
@@ -256,7 +256,7 @@ def test_the_sampler_refuses():
     assert refusal(sampler.sample, ns.Query([0]), 1, rng=rng) == rule
     assert refusal(sampler.sample, ns.Query([0], positives=[0]), -1, rng=rng).startswith("Warp.sample: `k` must be")
     never = Warp(POOL, by(np.arange(48).reshape(4, 12) * -1.0), 5, 0.5, on_short="raise")
-    with pytest.raises(NaysayError, match=r"Warp\.sample: row 0 has 0 candidates left of the 1 asked for"):
+    with pytest.raises(NaysayError, match=r"Warp\.sample: row 0 has 0 candidates left of the 1 requested"):
         never.sample(ns.Query([0], positives=[0]), 1, rng=rng)
 
 

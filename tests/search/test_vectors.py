@@ -162,7 +162,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path):
     np.save(tmp_path / "v.npy", ROWS)
     vectors = open_vectors(tmp_path / "v.npy")
     Path(tmp_path / "v.npy").write_bytes(b"")
-    with pytest.raises(NaysayError, match="a file that nobody changes meanwhile"):
+    with pytest.raises(NaysayError, match="a file that does not change while it is read"):
         vectors.rows(0, 3)
 
 

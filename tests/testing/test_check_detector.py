@@ -83,22 +83,22 @@ def moved(found, query, negatives):
 
 
 TWINS = [
-    ("shape", lambda: Changed(lambda found, q, n: found.mean(axis=1)), r"answered with shape \(32,\) for .* \(32, 7\)"),
-    ("dtype", lambda: Changed(lambda found, q, n: found > 0.5), "answered with dtype bool; suspicion is a float"),
+    ("shape", lambda: Changed(lambda found, q, n: found.mean(axis=1)), r"returned shape \(32,\) for .* \(32, 7\)"),
+    ("dtype", lambda: Changed(lambda found, q, n: found > 0.5), "returned dtype bool; suspicion is a float"),
     (
         "range",
         lambda: Changed(lambda found, q, n: found * 3),
-        r"answered [12]\.\d+ at row \d+, slot \d; suspicion is within",
+        r"returned [12]\.\d+ at row \d+, slot \d; suspicion is within",
     ),
-    ("range", lambda: Changed(lambda found, q, n: -found), r"answered -0\.\d+ at row"),
-    ("range", lambda: Changed(lambda found, q, n: found / (found > 0)), r"answered nan at row 0, slot 0; .* such\)"),
-    ("empty", Forgetful, r"answered \d\.\d+ in an empty slot, where suspicion is 0"),
+    ("range", lambda: Changed(lambda found, q, n: -found), r"returned -0\.\d+ at row"),
+    ("range", lambda: Changed(lambda found, q, n: found / (found > 0)), r"returned nan at row 0, slot 0; .* such\)"),
+    ("empty", Forgetful, r"returned \d\.\d+ in an empty slot, where suspicion is 0"),
     ("no_rows", lambda: Changed(lambda found, q, n: found + 0 * found.max()), "raised ValueError: zero-size array"),
-    ("no_rows", lambda: Changed(lambda found, q, n: found.squeeze()), r"answered with shape \(7,\) for .* \(1, 7\)"),
-    ("all_empty", SaysOneWhenAllEmpty, "answered other than 0 for rows that are all empty"),
+    ("no_rows", lambda: Changed(lambda found, q, n: found.squeeze()), r"returned shape \(7,\) for .* \(1, 7\)"),
+    ("all_empty", SaysOneWhenAllEmpty, "returned other than 0 for rows that are all empty"),
     ("frozen", lambda: Changed(scale_scores), "changed negatives.scores"),
     ("frozen", lambda: Changed(scale_vectors), "changed query.vectors"),
-    ("determinism", Moody, "gave two answers for equal inputs"),
+    ("determinism", Moody, "returned two results for equal inputs"),
     ("global_state", lambda: Changed(moved), "used the global generator of torch"),
 ]
 
@@ -143,7 +143,7 @@ def test_a_promise_that_is_not_made_is_not_held():
     check_detector(Changed(lambda found, q, n: found * 3), *question(), without=("range",))
 
 
-def test_refusals():
+def test_errors():
     query, negatives = question()
     with pytest.raises(ns.NaysayError, match=r"check_detector: `detector` must be an object with suspicion\(query"):
         check_detector(object(), query, negatives)
@@ -155,7 +155,7 @@ def test_refusals():
         ns.NaysayError, match=r"check_detector: `negatives` must be Negatives, got a ndarray. Write nay"
     ):
         check_detector(Closeness(), query, negatives.ids)
-    with pytest.raises(ns.NaysayError, match=r"check_detector: `query` must be as long as its partners, got query 1"):
+    with pytest.raises(ns.NaysayError, match=r"`query` must be of the same length as the others, got query 1"):
         check_detector(Closeness(), ns.Query([1]), negatives)
     with pytest.raises(ns.NaysayError, match=r"check_detector: `negatives` must be at least one negative, got none"):
         check_detector(Closeness(), query, replace(negatives, ids=0 * negatives.ids - 1))

@@ -154,9 +154,9 @@ def noisy(positive, negatives, *, mask=None, weights=None):
 
 
 TWINS = [
-    ("shape", reduced, r"answered with shape \(\) for negatives \(0, 3\); it is unreduced, \(0,\)"),
-    ("shape", lambda positive, negatives: 1.0, "answered with a float for negatives"),
-    ("dtype", in_single, "answered in float32 for scores in bfloat16"),
+    ("shape", reduced, r"returned shape \(\) for negatives \(0, 3\); it is unreduced, \(0,\)"),
+    ("shape", lambda positive, negatives: 1.0, "returned a float for negatives"),
+    ("dtype", in_single, "returned float32 for scores in bfloat16"),
     ("frozen", overwrites, "changed its weights"),
     ("mask", ignores_mask, "gives another value with 4 slots masked than with them left out"),
     ("mask", divides_by_slots, "gives another value with 4 slots masked"),
@@ -227,7 +227,7 @@ def test_a_promise_that_is_not_made_is_not_held():
         check_loss(bpr, without=("gradients",))
 
 
-def test_refusals(monkeypatch):
+def test_errors(monkeypatch):
     with pytest.raises(NaysayError, match=r"check_loss: `loss` must be a function, got a str"):
         check_loss("bpr")
     monkeypatch.setitem(sys.modules, "torch", None)

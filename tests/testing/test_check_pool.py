@@ -287,7 +287,7 @@ TWINS = [
     ("state", ForgetsState, r"gave other ids after restore\(state\(\)\)"),
     ("state", ForgetsObserved, r"gave other ids after restore\(state\(\)\)"),
     ("on_short", Refuses, "raised NaysayError where rows are to be padded: .* has 0 candidates left of the"),
-    ("shape", TooWide, r"answered with shape \(0, \d\) where \(0, \d\) was asked for"),
+    ("shape", TooWide, r"returned shape \(0, \d\) instead of \(0, \d\)"),
     ("shape", NoEmptyBatch, "raised ValueError: zero-size array"),
     ("shape", BareArray, "raised TypeError: the answer must be Negatives, not ndarray"),
     ("range", PastTheEnd, r"returned item 30 for anchor \d+, but an id is within -1 \.\.\. 29 \(\d+ such slots\)"),
@@ -297,7 +297,7 @@ TWINS = [
     ("distinct", lambda: Plain(Everything(KNOWN, distinct=False)), r"item \d+ for anchor \d+ twice in its row \(\d+"),
     ("counted", CountsNothing, r"left \d+ of \d+ slots empty and counted dropped={}"),
     ("counted", CountsTooMuch, r"left \d+ of \d+ slots empty and counted dropped={'exhausted': \d+}"),
-    ("counted", OneNumberOnly, "filled slots past the last that their row asked for"),
+    ("counted", OneNumberOnly, "filled slots beyond the number that their row requests"),
     ("frozen", OverwritesPositives, "changed the positives it was given"),
     ("frozen", OverwritesSlots, "changed the slots it was given"),
     ("determinism", OwnGenerator, "gave other ids for an equal generator"),
@@ -602,7 +602,7 @@ def test_the_pools_own_positives_are_the_default():
         ({"pool": Plain(), "positives": KNOWN, "n": 0}, "check_pool: `n` must be at least 1, got 0"),
     ],
 )
-def test_refusals(arguments, message):
+def test_errors(arguments, message):
     pool = arguments.pop("pool")
     with pytest.raises(ns.NaysayError, match=message):
         check_pool(pool, **arguments)

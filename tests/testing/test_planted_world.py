@@ -202,6 +202,6 @@ def test_a_small_and_a_full_world():
         ({"seed": -1}, "rng_for: `seed` must be at least 0, got -1"),
     ],
 )
-def test_refusals(arguments, message):
+def test_errors(arguments, message):
     with pytest.raises(ns.NaysayError, match=message):
         planted_world(**arguments)

@@ -100,7 +100,7 @@ def sample_corpus(
 
 
 def false_share(scores: SetScores | None, sample: CorpusSample | None, proven: Mask, filled: Mask) -> Share:
-    """Estimate the share of false negatives: `low` is proven, `estimate` and `high` are upper figures.
+    """Estimate the share of false negatives: `low` is proven, `estimate` and `high` are upper bounds.
 
     Scores alone can never exclude that all other negatives are true and just score high, so the interval starts at
     what is proven. Its end, with 95 % confidence, rests on the scores of the set's positives, one per anchor;

@@ -53,7 +53,7 @@ def audit(
 ) -> Audit:
     """Audit the negatives of a training set: false, too easy, copied or repeated ones, whether k fits, what to do.
 
-    Vectors allow all checks. With scores alone there is no verdict on k and a weaker bound on the false share. With
+    Vectors allow all checks. With scores alone there is no check of k and a weaker bound on the false share. With
     neither, copies, duplicates and repeated documents are found. Cost: O(d) per pair, a pass over the texts, and at
     most 2^22 sampled pairs; about 40 bytes per slot and 264 per text.
 

@@ -36,9 +36,9 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
     """Audit a training file, print the result, write it, and return whether the set passes.
 
     It fails if `fail_above` ("2%" or "0.02") is given and the *estimate* of the false share is higher. The lower end of
-    the interval would not do: it counts only what is proven, and would not change if somebody mined without a judge.
-    The estimate is an upper figure, so the gate errs on the side of failing; choose the limit by a run that you have
-    checked. If nothing can be estimated, `fail_above` is an error: the set would pass whatever it is like.
+    the interval would not do: it counts only what is proven, and would be the same for a set mined without a judge. The
+    estimate is an upper one, so the check may fail although few negatives are false: choose the limit from a run you
+    have reviewed. If nothing can be estimated, `fail_above` is an error, because every set would pass.
     """
     out = console or Console()
     limit = _limit(options.fail_above)

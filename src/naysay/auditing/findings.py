@@ -178,7 +178,7 @@ class KVerdict:
         auc: The AUC of positives against uniform negatives; None without vectors.
         standard_error: Its standard error.
         separation: The separation of that AUC; `naysay howmany --separation` draws its curve.
-        basis: What the verdict rests on, or why there is none.
+        basis: What the result is based on, or why it is unknown.
 
     Examples:
         >>> k_verdict(8, None).verdict

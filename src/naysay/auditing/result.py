@@ -170,7 +170,7 @@ def repeats_text(repeats: Repeats) -> str:
 
 
 def k_text(k: KVerdict) -> str:
-    """The verdict on k."""
+    """Whether k fits."""
     if k.best is None:
         return f"{k.k}: {k.verdict}; {k.basis}"
     verb = "fits" if k.verdict == "fits" else f"is {k.verdict}"

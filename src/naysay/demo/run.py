@@ -83,7 +83,7 @@ def run(
 
     Args:
         quick: Use a quarter of the library and a fifth of the steps: to see it work, not for conclusions.
-        seed: Another seed splits the names and trains anew.
+        seed: Seed of the split and of the training.
         out: The folder for report.html and results.json: a new one, or that of an earlier run; None: ./naysay-demo.
         console: Where to print; the terminal without it.
 

@@ -169,7 +169,7 @@ class Trainer:
         self.optimiser = torch.optim.Adam(self.encoder.parameters(), lr=RATE)
 
     def batch(self) -> Rows:
-        """Return the names of this step; each epoch is shuffled anew."""
+        """Return the names of this step; each epoch has its own order."""
         epoch, place = divmod(self.step, max(1, len(self.pairs) // BATCH))
         return rng_for(self.seed, epoch, worker=3).permutation(len(self.pairs))[place * BATCH : (place + 1) * BATCH]
 

@@ -94,8 +94,8 @@ def choose_by_anchor(blocks: ScoreBlocks, n_positives: Any, false: Fraction, har
             raise_invalid("n_positives", "a number, or one for each row of scores", f"{len(known)} for more rows")
         allowed = [_budgets(share, width + positives) for share in (false, false + hard)]
         if (allowed[1] > width).any():
-            rule = f"at most what the {width} negatives of an anchor can be of all its pairs"
-            got = f"room for {first_bad(allowed[1], allowed[1] > width)}"
+            rule = f"at most what the {width} negatives of an anchor are of its pairs"
+            got = f"a count of {first_bad(allowed[1], allowed[1] > width)}"
             raise_invalid("hard_share", rule, got, "Lower the shares or `n_positives`.")
         ordered = np.sort(scores, axis=1)
         high, at_high = _cut_rows(ordered, allowed[0])

@@ -119,7 +119,7 @@ class _Span:
         self.inside: list[tuple[NDArray[Any], NDArray[np.int64]]] = []  # distinct scores of each block, with counts
 
     def add(self, scores: NDArray[Any], weight: int) -> None:
-        """Count the scores of a block, each of which stands for `weight` scores."""
+        """Count the scores of a block, each with the weight of `weight` scores."""
         larger = scores[scores > self.last]
         if len(larger):
             self.above += weight * len(larger)

@@ -85,7 +85,7 @@ def _mapped(path: Path, on_rows: OnRows | None) -> ScoreBlocks:
 
 
 def _parquet(path: Path, column: str | None, on_rows: OnRows | None) -> ScoreBlocks:
-    """A column of numbers, or of lists of numbers, one list a row."""
+    """A column of numbers, or of lists of numbers, one list per row."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -122,7 +122,7 @@ def _column(schema: Any, wanted: str | None) -> str:
     if wanted is not None:
         check_one_of("column", wanted, schema.names)
         if schema.names.count(wanted) > 1:
-            raise_invalid("column", "a column that is there once", f"{wanted!r}, {schema.names.count(wanted)} times")
+            raise_invalid("column", "the name of exactly one column", f"{wanted!r}, {schema.names.count(wanted)} times")
         if not is_number(schema.field(wanted).type):
             raise_invalid("column", "a column of numbers", f"{wanted!r} of {schema.field(wanted).type}")
         return wanted

@@ -24,7 +24,7 @@ def check_asked(query: object, negatives: object) -> None:
     """Raise unless these are a query, and negatives with as many rows."""
     check_query(query)
     if not isinstance(negatives, Negatives):
-        raise_invalid("negatives", "Negatives", type(negatives).__name__, "Pass what a sampler answered.")
+        raise_invalid("negatives", "Negatives", type(negatives).__name__, "Pass what a sampler returned.")
     if isinstance(query, Query) and len(query) != negatives.shape[0]:
         raise_invalid("negatives", f"of {len(query)} rows, like the query", f"{negatives.shape[0]} rows")
 

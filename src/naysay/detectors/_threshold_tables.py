@@ -91,7 +91,7 @@ def as_text(low: Any, high: Any, table: Mapping[str, Rows], *, start_low: float,
 
 
 def number(value: float, scores: int = 1) -> str:
-    """A threshold in six digits, or in as many as stand before its point.
+    """A threshold in six digits, or in as many as it has before the point.
 
     Args:
         value: The threshold.

@@ -22,7 +22,7 @@ class Absolute:
     The right number depends on the encoder: cosines of one lie between 0.7 and 1, of another around 0. `Calibrated`
     finds a threshold by labelled positives, `choose_thresholds` by the share of pairs above it.
 
-    Cost: O(1) a slot.
+    Cost: O(1) per slot.
 
     Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
 

@@ -29,7 +29,7 @@ class Bands:
     `choose_thresholds` finds both numbers by shares of pairs. A threshold is compared in the precision of the scores,
     as NumPy and torch compare an array with a number; bfloat16 is compared as float32.
 
-    Cost: O(1) a score.
+    Cost: O(1) per score.
 
     Args:
         low: The threshold of hard negatives: a number, or (n_anchors,) with a threshold for each anchor.

@@ -60,9 +60,9 @@ class Calibrated:
     0.5 + 0.5 (c - r) / (n + 1 - r). So the thresholds of other alphas can be had later from the same suspicion:
     `threshold_at`.
 
-    `standardise=True` is for encoders whose scores are at another level for each anchor. The bound is the same.
+    `standardise=True` is for encoders whose level of scores differs between anchors. The bound is the same.
 
-    Cost: a sort of n scores; O(log n) a slot.
+    Cost: a sort of n scores; O(log n) per slot.
 
     Vovk, Gammerman and Shafer. Algorithmic Learning in a Random World. 2005: conformal prediction, here of positives.
 
@@ -275,7 +275,7 @@ class Calibrated:
 
 
 def rank_of(alpha: float, n: int) -> int:
-    """floor(alpha (n + 1)), alpha being the decimal that it is written as: 0.29 * 100 is 29, not 28.999..."""
+    """floor(alpha (n + 1)), alpha being the decimal number that was written: 0.29 * 100 is 29, not 28.999..."""
     return math.floor(Fraction(str(alpha)) * (n + 1))
 
 

@@ -31,7 +31,7 @@ class Ecdf:
     It is similar to `Calibrated`, but without a bound: beta and floor are chosen by hand, positives of one anchor count
     as if they were independent, and the n positives as if they were all there are. `floor` corresponds to alpha.
 
-    Cost: a sort of n scores; O(log n) a slot.
+    Cost: a sort of n scores; O(log n) per slot.
 
     github.com/jansowa/mine-hard-negatives, 2026, for scores of a cross-encoder: beta, floor and threshold are from it.
 

@@ -32,7 +32,7 @@ class Evaluation:
 
     Slots of one anchor tend to be right or wrong together, so the intervals are Clopper and Pearson's at the effective
     number of independent observations of the anchors (`_intervals.effective_size`). They are too short if a few anchors
-    of a kind that may be missing in this sample decide: use representative_anchors=False then. A detector that flags
+    of a kind that may be missing in this sample dominate: use representative_anchors=False then. A detector that flags
     nothing has an mtpr of 0 and an mtnr of 1.
 
     Args:
@@ -247,10 +247,10 @@ def evaluate(
 
     Examples:
         >>> import naysay as ns
-        >>> class Nobody:
+        >>> class Never:
         ...     def suspicion(self, query, negatives):
         ...         return np.zeros(negatives.shape)
-        >>> rates = evaluate(Nobody(), ns.Query([0, 1]), ns.Negatives(np.array([[1, 2], [2, 0]])), np.array([0, 0, 1]))
+        >>> rates = evaluate(Never(), ns.Query([0, 1]), ns.Negatives(np.array([[1, 2], [2, 0]])), np.array([0, 0, 1]))
         >>> rates.mtpr, rates.mtnr
         (0.0, 1.0)
     """

@@ -57,7 +57,7 @@ def hidden_positives(
         detector: A detector that was fitted to `Split.kept`. Neither it nor the encoder may have seen the hidden pairs.
         query: The anchors. Anchors without a hidden positive, and repeated anchors, are left out.
         hidden: The hidden positives, `Split.hidden`.
-        rng: The generator that chooses one positive of each anchor. After an error it has not moved.
+        rng: The generator that chooses one positive of each anchor. It is unchanged after an error.
         negatives: What a sampler returned for this query, to judge together with the hidden positive, for detectors
             that use the whole row. Ids, scores and vectors are used. None: the hidden positive alone.
         score: score(anchors (B,), ids (B, n)) -> (B, n), for detectors that use scores. It scores all slots.

@@ -56,7 +56,7 @@ class Incremental:
 
     Cost of an update: n k d for each iteration and k, on one thread for each k, as many k in parallel as there are
     threads. Memory: the features in float32 (not copied if they are), a block of them against the centroids, and 24
-    bytes for each sample and k, never (n, k). suspicion: G look-ups a slot.
+    bytes for each sample and k, never (n, k). suspicion: G look-ups per slot.
 
     Chen, Hung, Tseng, Chien, Yang. Incremental False Negative Detection for Contrastive Learning. ICLR 2022.
 

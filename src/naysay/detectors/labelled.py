@@ -41,7 +41,7 @@ class Labelled:
     model was not trained on them; `judge_some` returns both kinds. Keep some labels back for `evaluate`: on labels that
     it was fitted to, a detector looks better than it is.
 
-    Cost: O(n f^2 + G f^3) an iteration of `fit`, for n labels in G groups; O(f) a slot, plus the features.
+    Cost: O(n f^2 + G f^3) per iteration of `fit`, for n labels in G groups; O(f) per slot, plus the features.
 
     Gelman and Hill. Data Analysis Using Regression and Multilevel/Hierarchical Models. 2007 (partial pooling). Platt.
     Probabilistic Outputs for Support Vector Machines. 1999 (a score made a probability by a logistic fit).

@@ -45,11 +45,11 @@ class LearnedQuantile:
     at d = 0.
 
     Pass `observe` what the sampler returned, before a policy drops suspects: the quantile of what is left would keep
-    sinking (`Judged.observe` does it right). alpha is a guess: every anchor loses that share, whether it has false
-    negatives or not. With K slots a row, shares below 1 / K take many steps to learn. A threshold moves by about `rate`
-    a step, so it needs (distance / rate) observations of its anchor to come down, and then varies by about `rate`.
+    falling (`Judged.observe` does it right). alpha is a guess: every anchor loses that share, whether it has false
+    negatives or not. With K slots per row, shares below 1 / K take many steps to learn. A threshold moves by about
+    `rate` per step, so it needs (distance / rate) observations of its anchor to come down, and then varies by as much.
 
-    Cost: O(B K) a step, whatever the number of anchors; four numbers for each anchor.
+    Cost: O(B K) per step, whatever the number of anchors; four numbers for each anchor.
 
     Balmaseda, Wang, Lin and Yang. Discovering Global False Negatives On the Fly for Self-supervised Contrastive
     Learning. ICML 2025. alpha, rate, decay and bounds are those of its script for images. Its code puts the epoch in

@@ -24,7 +24,7 @@ class Margin:
     The right margin depends on the encoder: with one that scores everything between 0.9 and 1, a margin of 0.05 drops
     nearly all negatives.
 
-    Cost: O(1) a slot.
+    Cost: O(1) per slot.
 
     Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
 
@@ -74,7 +74,7 @@ class ShareOfPositive:
     over five encoders, 95 % misses from none to more than a third of unlabelled positives; `Calibrated` keeps its bound
     on each.
 
-    Cost: O(1) a slot.
+    Cost: O(1) per slot.
 
     Moreira et al. NV-Retriever: Improving Text Embedding Models with Effective Hard-Negative Mining. 2024.
 

@@ -58,8 +58,8 @@ class Mixture:
     means nothing. The two need not be true and false negatives: near and far clusters look the same. The scores may be
     a sample, e.g. each anchor with a hundred others. Fit again when the encoder has changed.
 
-    `weights` are the paper's: the probability of a true negative times its hardness. Cost: O(n) an iteration for n
-    scores, O(1) a slot; the state is a dozen numbers.
+    `weights` are the paper's: the probability of a true negative times its hardness. Cost: O(n) per iteration for n
+    scores, O(1) per slot; the state is a dozen numbers.
 
     Xia, Wu, Wang, Chen, Li. ProGCL: Rethinking Hard Negative Mining in Graph Contrastive Learning. ICML 2022: message
     passing makes nodes of one class similar, so most hard negatives of a graph are false. From the published code:

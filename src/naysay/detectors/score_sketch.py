@@ -19,7 +19,7 @@ SIZE = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """The scores that a sketch has kept: sorted arrays, each with the number of scores that one entry stands for."""
+    """The scores that a sketch has kept: sorted arrays, each with the number of scores per entry."""
 
     runs: list[tuple[Scores, int]]
 
@@ -41,7 +41,7 @@ class Runs:
 @final
 @public
 class ScoreSketch:
-    """Counts of scores at or above any value, each wrong by at most `rank_error` of all scores, for certain.
+    """Counts of scores at or above any value, each with a guaranteed error of at most `rank_error` of all scores.
 
     Scores fill a buffer. Two full buffers of one weight are merged in order, and every second score of the merged
     one goes on as a full buffer of twice the weight (Munro and Paterson 1980). That moves a count by at most the old
@@ -55,7 +55,7 @@ class ScoreSketch:
     Sketches of parts, made in several processes, `merge` to a sketch of the whole, with a bound of the same kind.
     Counts of a constant stream are exact. So are the smallest and the largest score.
 
-    Cost: O(log(size)) a score, for a sort and one merge on average; memory O(size log(n / size)).
+    Cost: O(log(size)) per score, for a sort and one merge on average; memory O(size log(n / size)).
 
     Attributes:
         n: Scores so far.

@@ -51,9 +51,9 @@ class SoftClusters:
     With as many clusters as classes, all of the anchor's class is flagged, hard true negatives included. More, smaller
     clusters flag fewer.
 
-    Cost: k-means, O(n n_clusters d) an iteration and restart. suspicion: O((B + m) n_clusters d) for the m distinct ids
-    of the batch, each embedded once, and O(B K n_clusters). The state is the centres; restore({"centres": ...}) accepts
-    centres that were trained elsewhere.
+    Cost: k-means, O(n n_clusters d) per iteration and restart. suspicion: O((B + m) n_clusters d) for the m distinct
+    ids of the batch, each embedded once, and O(B K n_clusters). The state is the centres; restore({"centres": ...})
+    accepts centres that were trained elsewhere.
 
     Zhao, Yang, Wang, Yang, Deng. Graph Debiased Contrastive Learning with Joint Representation Clustering. IJCAI 2021
     (GDCL), by its abstract and published code: k-means, then the kernel, with nu = 0.0001; negatives are drawn from

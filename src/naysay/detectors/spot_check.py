@@ -110,7 +110,7 @@ def spot_check(
         negatives: What a sampler or a policy returned. Slots of `mask` count.
         judge: judge(anchors (m,), ids (m,)) -> (m,) bool, True for a false negative, as for `judge_some`.
         m: The number of negatives to label, all slots equally likely.
-        rng: The generator of the draw. After an error it has not moved.
+        rng: The generator of the draw. It is unchanged after an error.
         confidence: The confidence of the interval.
 
     Returns:

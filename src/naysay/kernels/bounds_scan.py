@@ -14,7 +14,7 @@ import numpy as np
 from naysay.kernels.compile import compiled, inlined, lowest_bit
 from naysay.kernels.csr import row_contains
 
-_CHUNK = 32  # columns that are looked at together, a bit for each
+_CHUNK = 32  # columns that are compared together, a bit for each
 _SPREAD = 4  # columns for each wanted one that make a first limit worth it: two for each group
 _F = np.float32
 _WIDEN = np.float32(2.0**-17)
@@ -217,7 +217,7 @@ def drop_above(start: Any, stop: Any, caps: Any, above: Any, counts: Any, ids: A
 def best(start: Any, stop: Any, counts: Any, ids: Any, scores: Any, out_ids: Any, out_scores: Any) -> None:
     """The best of each row's scored ids in order: score descending, id ascending; then -1 and -inf.
 
-    Ids are ascending, so the slot stands for the id: a key is the score turned to a number that sorts downwards,
+    Ids are ascending, so the slot identifies the id: a key is the score turned to a number that sorts downwards,
     and below it the slot. No score is NaN or -0.
     """
     room, wanted = ids.shape[1], out_ids.shape[1]

@@ -18,7 +18,7 @@ from naysay.kernels.random import below
 def count_listed_known(
     start: Any, stop: Any, relations: Any, indptr: Any, indices: Any, list_ptr: Any, lists: Any, out: Any
 ) -> None:
-    """out[row] = how many known ids of a row stand in the list of its relation."""
+    """out[row] = how many known ids of a row are in the list of its relation."""
     for row in range(start, stop):
         begin, end = list_ptr[relations[row]], list_ptr[relations[row] + 1]
         count = 0

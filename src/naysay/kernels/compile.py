@@ -34,7 +34,7 @@ def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def inlined(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A step that only compiled loops call; LLVM is told to put it in place."""
+    """A step that only compiled loops call; LLVM inlines it."""
     return cast("Callable[_P, _R]", numba.njit(nogil=True, forceinline=True)(function))
 
 
@@ -67,6 +67,6 @@ def _lowest_bit(typing_context: Any, bits: Any) -> Any:
     return types.uint32(types.uint32), generate
 
 
-# lowest_bit(bits): the place of the lowest bit that is set in 32, of which one is. What a vector of comparisons found
+# lowest_bit(bits): the position of the lowest set bit of 32; at least one is set. What a vector of comparisons found
 # is then walked from hit to hit instead of from column to column.
 lowest_bit = cast("Callable[[Any], Any]", intrinsic(_lowest_bit))

@@ -77,7 +77,7 @@ def first_tries(
     marked: Any,
 ) -> None:
     """The side and the first try of every slot at once, for a row of open sides; -1 where it is known or own."""
-    b, c = min(1, len(sizes) - 1), len(sizes) - 1  # fewer sides than three: the last stands in, and is never picked
+    b, c = min(1, len(sizes) - 1), len(sizes) - 1  # fewer sides than three: the last is used, and never picked
     bound_1, bound_2 = bounds[0], bounds[b]
     size_1, size_2, size_3 = sizes[0], sizes[b], sizes[c]
     own_1, own_2, own_3 = owns[0], owns[b], owns[c]
@@ -106,7 +106,7 @@ def first_tries(
 
 @inlined
 def prefetch_rows(rows: Any, ahead: Any, indptr: Any, indices: Any, bits: Any) -> None:
-    """Ask for the filters and the ids of the known rows of a triple that comes `ahead`."""
+    """Prefetch the filters and the ids of the known rows of the triple that is `ahead`."""
     if ahead < len(rows):
         for s in range(rows.shape[1]):
             start = indptr[rows[ahead, s]]

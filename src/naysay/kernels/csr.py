@@ -40,7 +40,7 @@ def may_contain(bits: Any, start: Any, degree: Any, item: Any) -> Any:
 
 @inlined
 def prefetch_row(anchors: Any, ahead: Any, indptr: Any, indices: Any, bits: Any) -> None:
-    """Ask for the filter and the ids of the row that comes `ahead` in the batch."""
+    """Prefetch the filter and the ids of the row that is `ahead` in the batch."""
     if ahead < len(anchors):
         start = indptr[anchors[ahead]]
         prefetch(bits, start)

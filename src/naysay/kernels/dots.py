@@ -1,4 +1,4 @@
-"""The one fixed kernel that says what the score of a pair is: float64, in index order, rounded to float32 once.
+"""The one kernel that defines the score of a pair: float64, in index order, rounded to float32 once.
 
 Sums run over the coordinates in order, each product and each sum rounded to float64: no reordering, no fused steps, so
 the same bytes come out on every machine. Speed comes from four rows side by side, each with a sum of its own.

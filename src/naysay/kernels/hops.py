@@ -1,8 +1,8 @@
 """The nodes of a graph at a given distance from an anchor, and uniform draws from a list of candidates.
 
 Edges are CSR rows (indptr, indices) on one set of n nodes, followed from row to column. What is left out of a row's
-answer is the anchor and its row of a second CSR, the known pairs. Scratch is handed in, one set per thread: arrays of n
-that are never swept, only written where a row goes, so that a row costs what it reaches and not what exists.
+answer is the anchor and its row of a second CSR, the known pairs. Scratch is an argument, one set per thread: arrays
+of n that are never cleared, only written where a row goes, so a row costs the part of the graph that it reaches.
 """
 
 from __future__ import annotations

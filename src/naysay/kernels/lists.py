@@ -37,7 +37,7 @@ def distinct_places(state: Any, tries: Any, wanted: Any, size: Any, line: Any, t
                 break
             line[slot] = below(retry(state, slot, attempt), size)
             settled = not seen_before(line, slot, line[slot], table)
-        if not settled:  # no luck: count past the earlier slots instead
+        if not settled:  # all tries failed: count past the earlier slots instead
             ranks[:slot] = line[:slot]
             line[slot] = unused_rank(retry(state, slot, tries), ranks, slot, size)
             seen_before(line, slot, line[slot], table)
@@ -201,7 +201,7 @@ def draw_entries(
                     usable[left] = entry
                     fits = may_use(items[entry], owners[entry], anchor, positive, indices, bits, low, high)
                     left += np.int64(fits)
-            # An entry whose item the row holds leaves the list when it comes up: all slots together look at it once.
+            # An entry whose item the row holds leaves the list when it comes up: all slots together check it once.
             while place < 0 and left > 0:
                 chosen = below(number(spare, taken), left)
                 taken += 1

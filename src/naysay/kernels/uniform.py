@@ -1,7 +1,7 @@
 """Uniform draws from all items but a row's known ones: with replacement, or distinct within the row.
 
 Each slot's first candidate is drawn in one vectorised pass; only those that the row's filter lets through (5 %)
-are searched for. A candidate that is known, or repeats an earlier slot, is drawn anew, which keeps what is
+are searched for. A candidate that is known, or repeats an earlier slot, is redrawn, which keeps what is
 accepted uniform, and after `tries` tries the rank shift gives an exact draw at once: work is bounded. Rows that
 are mostly known, or almost emptied by a distinct draw, never try.
 """
@@ -38,7 +38,7 @@ from naysay.kernels.random import below, number, retry, row_state
 TRIES = 32
 # How many rows ahead memory is prefetched: about one memory latency of work.
 AHEAD = 8
-# Why a slot of a distinct row is looked at again: 1, it may repeat an earlier one; or this, it is known.
+# Why a slot of a distinct row is checked again: 1, it may repeat an earlier one; or this, it is known.
 KNOWN = np.uint8(2)
 # Beyond this many slots so many repeat that a table of the row is quicker than comparing with all earlier slots.
 _WIDE = 2048
@@ -135,7 +135,7 @@ def with_replacement(
         wanted = counts[row] if free > 0 else 0
         chance[row] = 1.0 / max(free, 1)
         state = row_state(key, row)
-        # These lines stand in `distinct` too: as one step with several exits they ran a quarter slower.
+        # These lines are also in `distinct`: as one step with several exits they ran a quarter slower.
         known = 0
         if 2 * (high - low) > size:
             by_rank(state, wanted, indices, low, high, size, line)
@@ -167,7 +167,7 @@ def make_distinct(
     table: Any,
     ranks: Any,
 ) -> None:
-    """Draw anew, slot by slot, what is known (doubtful is KNOWN) or repeats an earlier slot (it may where doubtful).
+    """Redraw, slot by slot, what is known (doubtful is KNOWN) or repeats an earlier slot (it may where doubtful).
 
     A redrawn slot puts later slots with its new id in doubt. Most new ids are not in the bitmap of
     the row's, so that no slot need be compared. With a table, of wide rows, every slot is looked up instead.
@@ -187,7 +187,7 @@ def make_distinct(
             settled = met == 0 or not seen_before(line, slot, line[slot], table)
             if settled:
                 break
-        if not settled:  # no luck: count past the earlier slots instead
+        if not settled:  # all tries failed: count past the earlier slots instead
             for earlier in range(slot):
                 ranks[earlier] = line[earlier] - (lower_bound(indices, low, high, line[earlier]) - low)
             rank = unused_rank(retry(state, slot, tries * (tries + 1)), ranks, slot, size - (high - low))

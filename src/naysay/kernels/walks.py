@@ -87,7 +87,7 @@ def draw_walk_ends(
 #   nodes      (n,) int32: the reached ones, in order of first reach
 #   queue      (at least n + 1, a power of two) int32: a ring of the nodes whose residual is above its bound, each once
 #   score      (n,) float64
-#   residual   (2 n,) float64: of each node, and then what it may be at the end; 0 there says not reached
+#   residual   (2 n,) float64: of each node, and then what it may be at the end; 0 there means not reached
 
 
 @inlined
@@ -131,7 +131,7 @@ def push(
             # Written in any case and kept if the bound was passed just now: no branch to mispredict.
             queue[tail & wrap] = other
             tail += np.int64(before <= bound) & np.int64(after > bound)
-    for i in range(reached):  # from any node a walk stops at once with chance `restart`: still from below
+    for i in range(reached):  # from any node a walk stops at once with chance `restart`: still a lower bound
         score[nodes[i]] += restart * residual[2 * nodes[i]]
     return reached
 

@@ -185,7 +185,7 @@ def make_distinct(
     table: Any,
     taken: Any,
 ) -> Any:
-    """Draw anew, slot by slot, what is known (slots in `marked`, -1 after the last) or repeats an earlier slot.
+    """Redraw, slot by slot, what is known (slots in `marked`, -1 after the last) or repeats an earlier slot.
 
     Returns how many slots there are candidates for: items of weight 0 are none.
     """
@@ -203,7 +203,7 @@ def make_distinct(
                 state, slot, attempt, tries, indices, bits, low, high, cumulative, alias, free, before
             )
             settled = not seen_before(line, slot, line[slot], table)
-        if not settled:  # no luck: walk past the earlier slots instead
+        if not settled:  # all tries failed: walk past the earlier slots instead
             sort_on(line, used, slot, taken)
             used = slot
             x = below_wide(retry(state, slot, tries * (tries + 1)), left)

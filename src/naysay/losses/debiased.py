@@ -29,7 +29,7 @@ def debiased(
 
         g = max((mean_j e^{s_j/t} - prior e^{p/t}) / (1 - prior), e^{min_score/t})
 
-    N is the sum of the row's weights, or its number of negatives without weights. The positive's score stands for those
+    N is the sum of the row's weights, or its number of negatives without weights. The positive's score replaces those
     of the unknown false negatives. Known as DCL, like the decoupled loss.
 
     Chuang, Robinson, Lin, Torralba, Jegelka. Debiased Contrastive Learning. NeurIPS 2020.

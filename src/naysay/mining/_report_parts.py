@@ -32,14 +32,14 @@ Ids = NDArray[np.int64]
 
 
 def outcomes(mined: MinedArrays) -> tuple[Table, ...]:
-    """What became of the candidates, and where the negatives come from if there are several sources."""
+    """Outcomes of the candidates, and where the negatives come from if there are several sources."""
     taken = {name: int((mined.kept_by == place).sum()) for place, name in enumerate(mined.kept_names)}
     counts = {f"kept: {name}": count for name, count in taken.items() if count}
     counts |= {f"dropped: {reason}": int(each.sum()) for reason, each in mined.dropped.items()}
     whole = max(1, sum(counts.values()))
     rows = tuple((name, count, share(count / whole)) for name, count in counts.items())
     said = "Every candidate has one outcome; what the search left out is counted."
-    tables = [Table("What became of the candidates", ("outcome", "candidates", "share"), rows, said)]
+    tables = [Table("Outcomes of the candidates", ("outcome", "candidates", "share"), rows, said)]
     if len(mined.source_names) > 1:
         sources = [int((mined.source == place).sum()) for place in range(len(mined.source_names))]
         pairs = tuple(zip(mined.source_names, sources, strict=True))

@@ -121,7 +121,7 @@ def judge_of(judge: Any, lowest: Floats32) -> Any:
 
 
 def check_judge(judge: Any, labelled: int, *, auto_k: bool, duplicates: Any, rescored: bool) -> None:
-    """Raise if a judge cannot be asked, or cannot be calibrated.
+    """Raise if a judge cannot be applied, or cannot be calibrated.
 
     Args:
         judge: As `judge_of` returns it.
@@ -152,7 +152,7 @@ def check_judge(judge: Any, labelled: int, *, auto_k: bool, duplicates: Any, res
 
 
 def is_detector(judge: Any) -> bool:
-    """Whether a judge is given as an object, which may read vectors; those given as text go by scores."""
+    """Whether a judge is given as an object, which may read vectors; those given as text use scores."""
     return judge is not None and not isinstance(judge, str)
 
 

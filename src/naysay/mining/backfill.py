@@ -162,7 +162,7 @@ def distinct(
     """(r, m) for each row `counts` different whole numbers from 0 to its size - 1, uniformly; -1 beyond.
 
     Floyd's algorithm (Bentley and Floyd 1987): the j-th of c numbers below s is drawn below s - c + j + 1, and if it is
-    a repeat, s - c + j is taken. No draw is tried twice. O(m^2) a row.
+    a repeat, s - c + j is taken. No draw is tried twice. O(m^2) per row.
 
     Args:
         key: The random key.

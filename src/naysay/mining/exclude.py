@@ -28,7 +28,7 @@ def exclude(
     """Drop known pairs, the anchor itself, and duplicates, whatever they score.
 
     Each candidate is dropped for the first of these reasons. A search can leave known pairs out by itself; here they
-    are dropped from lists that were made elsewhere. O(log) a slot, and the detector's cost.
+    are dropped from lists that were made elsewhere. O(log) per slot, and the detector's cost.
 
     Args:
         candidates: What was found.
@@ -79,7 +79,7 @@ def window(candidates: Candidates, first: int = 1, last: int | None = None) -> C
     """Drop ranks before `first` ("too near") and after `last` ("too far"); both ends are kept.
 
     **Ranks are those of the list a candidate came from, before anything was dropped**, so that the window skips the
-    same candidates whatever other stages did before. O(1) a slot.
+    same candidates whatever other stages did before. O(1) per slot.
 
     Args:
         candidates: What was found.
@@ -111,7 +111,7 @@ def window(candidates: Candidates, first: int = 1, last: int | None = None) -> C
 
 @public
 def drop_below(candidates: Candidates, min_score: Any) -> Candidates:
-    """Drop scores below `min_score` as "too easy"; a score equal to it is kept, as in `Bands`. O(1) a slot.
+    """Drop scores below `min_score` as "too easy"; a score equal to it is kept, as in `Bands`. O(1) per slot.
 
     Args:
         candidates: What was found.

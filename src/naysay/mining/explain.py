@@ -213,7 +213,7 @@ def deeper(tally: Mapping[str, int], n_items: int) -> int:
 
 
 def notes_of(tally: Mapping[str, int], n_items: int, *, again: bool = False, option: str = "depth=") -> tuple[str, ...]:
-    """A sentence for each thing that a user should know.
+    """A sentence for each thing that users should know.
 
     Args:
         tally: As `tally_of` returns it.

@@ -24,7 +24,7 @@ SUSPICIOUS = "suspicious"
 def judge(
     candidates: Candidates, detector: Any, *, threshold: float = SUSPICION_THRESHOLD, query: Query | None = None
 ) -> Candidates:
-    """Ask a detector about the candidates that are left, keep its suspicion, and drop those that it suspects.
+    """Apply a detector to the candidates that are left, store its suspicion, and drop those that it suspects.
 
     Dropped candidates are counted as "suspicious"; with several detectors as "suspicious: NAME", the one with the
     highest suspicion. The suspicion of every candidate is kept, so that `rejudged` can apply another threshold without
@@ -69,7 +69,7 @@ def judge(
 
 @public
 def rejudged(candidates: Candidates, threshold: float) -> Candidates:
-    """Apply another threshold to the suspicion that is kept. No detector is asked.
+    """Apply another threshold to the stored suspicion, without calling a detector.
 
     Suspicious candidates below the threshold come back, and those at or above it are dropped.
     """
@@ -80,7 +80,7 @@ def rejudged(candidates: Candidates, threshold: float) -> Candidates:
 
 
 def judge_again(candidates: Candidates, detector: Any, query: Query) -> Candidates:
-    """Bring suspicious candidates back, and ask another detector."""
+    """Restore suspicious candidates, and apply another detector."""
     restored = candidates.restored(was_suspicious(candidates))
     return judge(replace(restored, suspicion=np.zeros_like(restored.suspicion)), detector, query=query)
 

@@ -73,7 +73,7 @@ def all_filled(ids: NDArray[np.int64]) -> bool:
 
 
 def shortfall(on_short: str, ids: NDArray[np.int64], counts: NDArray[np.int64]) -> dict[str, int]:
-    """{"exhausted": empty slots that were asked for}. Raises if there are any and `on_short` is "raise"."""
+    """{"exhausted": requested slots that stayed empty}. Raises if there are any and `on_short` is "raise"."""
     if all_filled(ids):
         return {}
     missing = int(counts.sum()) - int(np.count_nonzero(ids >= 0))
@@ -84,8 +84,8 @@ def shortfall(on_short: str, ids: NDArray[np.int64], counts: NDArray[np.int64]) 
         short = np.flatnonzero(filled < counts)
         row = int(short[0])
         message = (
-            f"row {row} has {filled[row]} candidates left of the {counts[row]} asked for "
-            f"({len(short)} such row{'s' if len(short) > 1 else ''}). Ask for fewer, or pass on_short='pad'."
+            f"row {row} has {filled[row]} candidates left of the {counts[row]} requested "
+            f"({len(short)} such row{'s' if len(short) > 1 else ''}). Request fewer, or pass on_short='pad'."
         )
         raise NaysayError(message)
     return {EXHAUSTED: missing}

@@ -128,9 +128,9 @@ class Cache:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned, of the same shape, without what has become known since then."""
         if not isinstance(state, Mapping):
-            raise_invalid("state", "what Cache.state gave", type(state).__name__)
+            raise_invalid("state", "what Cache.state returned", type(state).__name__)
         if "table" not in state:
-            raise_invalid("state", "what Cache.state gave", f"no 'table' in {shown(list(state))}")
+            raise_invalid("state", "what Cache.state returned", f"no 'table' in {shown(list(state))}")
         table = whole_numbers("table", to_numpy(state["table"]), "(n_anchors, size)")
         if table.shape != self._table.shape:
             raise_invalid("state", f"of a table of shape {self._table.shape}", table.shape)

@@ -143,7 +143,7 @@ class Everything:
         total = int(self._free_before[-1])
         n_pairs = min(wanted, total) if once or total == 0 else wanted
         if n_pairs < wanted and self.on_short == "raise":
-            advice = "Ask for fewer, or make the pool with on_short='pad'."
+            advice = "Request fewer, or make the pool with on_short='pad'."
             raise_invalid("n", f"at most {total}, the pairs that are not known", wanted, advice)
         generator = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
         places = _distinct_places(generator, n_pairs, total) if once else generator.integers(0, max(total, 1), n_pairs)

@@ -34,8 +34,8 @@ class InBatch:
     2017, arXiv 1705.00652; Karpukhin et al. EMNLP 2020). Without the three exclusions, popular items and repeated
     anchors would make positives false negatives.
 
-    log_q is None, because the probability of an item in a batch is the loader's. If the loader draws pairs uniformly,
-    it is about the item's share of the pairs (Yi et al. RecSys 2019).
+    log_q is None, because the probability of an item in a batch depends on the loader. If it draws pairs uniformly, the
+    probability is about the item's share of the pairs (Yi et al. RecSys 2019).
 
     Cost: with n=None O(B^2) time and 8 B^2 bytes. A draw is O(1) per slot in expectation, and O(B) once for a row that
     may use hardly any item.

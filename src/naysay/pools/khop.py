@@ -92,7 +92,7 @@ class KHop:
     """Draw uniformly from the nodes at a given distance from the anchor: near enough to be hard, not linked.
 
     Candidates are {v : low <= distance(anchor, v) <= high}, without the anchor and what is known of it: the graph's
-    edges and ignored pairs, and `positives`. So hops=1 alone leaves nothing.
+    edges and ignored pairs, and `positives`. So hops=1 alone has no candidates.
 
     log_q, with m candidates:   independent   -log m        distinct   -log(m - slot)
 

@@ -134,7 +134,7 @@ class Memory:
         new = whole_numbers("ids", to_numpy(ids)).astype(np.int64, copy=False)
         if owners is None and self.positives is not None and self.positives.n_anchors != self.positives.n_items:
             rule = f"given where {self.positives.n_anchors} anchors and {self.positives.n_items} items are two sets"
-            raise_invalid("owners", rule, None, "Pass the anchor of each entry, or -1 for nobody.")
+            raise_invalid("owners", rule, None, "Pass the anchor of each entry, or -1 for none.")
         belongs = new if owners is None else whole_numbers("owners", to_numpy(owners)).astype(np.int64)
         given = None if vectors is None else as_array("vectors", to_numpy(vectors))
         self._check_entries(new, belongs, given)
@@ -186,10 +186,10 @@ class Memory:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if size or entries do not fit."""
         if not isinstance(state, Mapping):
-            raise_invalid("state", "what Memory.state gave", type(state).__name__)
+            raise_invalid("state", "what Memory.state returned", type(state).__name__)
         missing = [name for name in ("size", "next", "ids", "owners") if name not in state]
         if missing:
-            raise_invalid("state", "what Memory.state gave", f"no {missing[0]!r} in {shown(list(state))}")
+            raise_invalid("state", "what Memory.state returned", f"no {missing[0]!r} in {shown(list(state))}")
         size, place = (_number(name, state[name]) for name in ("size", "next"))
         if size != self.size:
             raise_invalid("state", f"of a memory of size {self.size}", size, f"Make a Memory({size}) for it.")

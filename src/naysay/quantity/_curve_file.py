@@ -79,7 +79,7 @@ def _column(names: list[str], wanted: str) -> int:
     if wanted:
         check_one_of("column", wanted, names)
         if names.count(wanted) > 1:
-            raise_invalid("column", "a column that is there once", f"{wanted!r}, {names.count(wanted)} times")
+            raise_invalid("column", "the name of exactly one column", f"{wanted!r}, {names.count(wanted)} times")
         return names.index(wanted)
     if len(names) == 1:
         return 0

@@ -67,7 +67,7 @@ def exact_items(
     rows: NDArray[np.int64],
     chances: NDArray[np.float64],
 ) -> NDArray[np.int64]:
-    """(m,) items drawn from sum_f p(f) p(rank_f) over what is not known: O(d n) an anchor, a block of them at a time.
+    """(m,) items drawn from sum_f p(f) p(rank_f) over what is not known: O(d n) per anchor, a block of them at a time.
 
     Args:
         ranks: The items by factor.

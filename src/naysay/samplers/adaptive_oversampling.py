@@ -48,7 +48,7 @@ class AdaptiveOversampling:
         embed: embed(anchors (B,)) -> (B, d), the anchors' current vectors, for a score that is the dot product.
         scale: lambda, above 0, in ranks: p(r) is proportional to exp(-r / lambda), r = 1 ... n. It may be a function
             of the step.
-        on_short: "pad" or "raise", if an anchor knows every item.
+        on_short: "pad" or "raise", if every item is known of an anchor.
 
     Raises:
         NaysayError: If an argument is invalid.
@@ -124,7 +124,7 @@ class AdaptiveOversampling:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit these items."""
         if not isinstance(state, Mapping) or not {"order", "spread", "draws"} <= set(state):
-            raise_invalid("state", "what AdaptiveOversampling.state gave", shown(state))
+            raise_invalid("state", "what AdaptiveOversampling.state returned", shown(state))
         order, spread, draws = (as_array(name, to_numpy(state[name])) for name in ("order", "spread", "draws"))
         if order.ndim != 2 or order.shape[1] != self.positives.n_items or spread.shape != order.shape[:1]:
             rule = f"of shape (d, {self.positives.n_items}), with a spread (d,)"

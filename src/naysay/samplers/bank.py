@@ -131,7 +131,7 @@ class Bank:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if the number of items differs."""
         if not isinstance(state, Mapping) or not {"vectors", "seen"} <= set(state):
-            raise_invalid("state", "what Bank.state gave", shown(state))
+            raise_invalid("state", "what Bank.state returned", shown(state))
         vectors = _vectors("vectors", state["vectors"], self.n_items)
         seen = np.asarray(to_numpy(state["seen"]))
         if seen.shape != (self.n_items,) or seen.dtype != np.bool_:

@@ -36,7 +36,7 @@ class Judged:
     larger draw. log_q is None after "drop", as in `naysay.detectors.drop`, and the sampler's own after other policies.
 
     Detectors and samplers that learn must see the candidates before the policy: a quantile of the remaining ones would
-    sink at every step. So if a part learns, the candidates of the last `sample` are kept until the next, and `observe`
+    fall at every step. So if a part learns, the candidates of the last `sample` are kept until the next, and `observe`
     replaces the negatives that `sample` returned by them. It recognises them by ids, on any device.
 
     Cost: the sampler's for refill * k candidates, and the detector's for as many. Nothing is drawn twice.

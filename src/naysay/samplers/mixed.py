@@ -34,7 +34,7 @@ class Mixed:
 
     With shares s of sum 1, part p gets floor(S_p k + u) - floor(S_(p-1) k + u) slots of a row, where S are the running
     sums and u ~ U(0, 1) is drawn once for the row: s_p k on average, exactly so where the S_p k are whole, and k in
-    all. A part that gets no slot in the batch is not called. Slots stand in the order of the parts.
+    all. A part that gets no slot in the batch is not called. Slots are in the order of the parts.
 
     `source` (B, K) says which part a slot came from; a part's own source is not kept. `scores` and `suspicion` are kept
     if all parts have them; `weights`, `relation` and `parents` if one has, the others' slots then get 1, 0 (negative)
@@ -113,7 +113,7 @@ class Mixed:
         now = [at_step(share, step) for share in shares]
         plain = all(isinstance(share, int | float | np.number) and not isinstance(share, bool) for share in now)
         if not plain or not all(0 <= share < np.inf for share in now) or not sum(now) > 0:
-            raise_invalid("shares", "numbers of at least 0, of which one is above 0", shown(now))
+            raise_invalid("shares", "numbers of at least 0, one of them above 0", shown(now))
         sums = np.cumsum(np.array(now, np.float64))
         return np.asarray(sums / sums[-1])
 

@@ -142,9 +142,9 @@ class MixGCF:
 
 
 def _dealt(ids: Array, counts: Any, width: int, size: int) -> Array:
-    """(B, K * M) candidates, slot by slot, dealt out one by one so that a row that runs out starves none of its slots.
+    """(B, K * M) candidates, slot by slot, dealt in turn, so that a short row has candidates for every slot.
 
-    Row b was asked for counts[b] * M; its slot s gets the candidates s, s + counts[b], s + 2 counts[b], ...
+    Row b requests counts[b] * M candidates; its slot s gets the candidates s, s + counts[b], s + 2 counts[b], ...
     """
     slot, turn, each = np.arange(width)[:, None], np.arange(size), counts[:, None, None]
     used = (np.broadcast_to(slot, (width, size)) < each).reshape(len(counts), width * size)

@@ -32,8 +32,8 @@ class Ring:
 
     The interval may be a function of the step, and so may each of its ends and `candidates` (`naysay.quantity.Linear`).
 
-    The rule for intervals: the m candidates of a row are sorted by score, the hardest at place 0, of equal scores the
-    earlier drawn first. (low, high) are the places floor((1 - high) m) to floor((1 - low) m), the last excluded. So the
+    The rule for intervals: the m candidates of a row are sorted by score, the hardest at place 0, ties in the
+    order of the draw. (low, high) are the places floor((1 - high) m) to floor((1 - low) m), the last excluded. So the
     hardest share x is floor(x m) candidates (0.1 % of fewer than 1,000 is none), and adjacent intervals neither share a
     candidate nor leave one out. Percentiles are those of the row, whatever the mask.
 
@@ -164,7 +164,7 @@ def _hardest_first(scores: Array) -> Array:
 
 
 def _within(filled: Array, low: float, high: float) -> Array:
-    """(B, n): whether a place, the hardest at 0, lies in the interval of its row; filled slots stand first."""
+    """(B, n): whether a place, the hardest at 0, lies in the interval of its row; filled slots come first."""
     width = filled.shape[1]
     first, end = _cuts(width, high), _cuts(width, low)
     place = np.arange(width)

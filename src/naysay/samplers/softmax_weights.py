@@ -81,7 +81,7 @@ class SoftmaxWeights:
         drawn = draw_k(self.pool, query, k, rng).like(query)
         if self.correct and drawn.log_q is None:
             advice = "Pass correct=False to leave it out."
-            raise_invalid("pool", "one that knows its log_q", type(self.pool).__name__, advice)
+            raise_invalid("pool", "one with an exact log_q", type(self.pool).__name__, advice)
         scores = score_slots(self.score, query, drawn.ids, drawn.side)
         filled = drawn.ids >= 0
         scores = where(filled, scores, 0.0)

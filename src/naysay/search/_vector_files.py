@@ -53,7 +53,7 @@ class RawFile:
             while done < array.nbytes:
                 got = file.readinto(view[done:])
                 if not got:
-                    raise_invalid(self.parameter, "a file that nobody changes meanwhile", repr(str(self.path)))
+                    raise_invalid(self.parameter, "a file that does not change while it is read", repr(str(self.path)))
                 done += got
         return self._floats(array)
 

@@ -1,4 +1,4 @@
-"""The contract, as checks that anyone can run on their own parts, and a world with a known answer.
+"""The contract as checks for any part, and generated data in which every false negative is known.
 
 check_pool, check_sampler, check_detector, check_loss   raise PromiseBroken for the first promise that broke
 planted_world                                           anchors, items and false negatives whose truth is known

@@ -41,7 +41,7 @@ def shape(trial: Trial) -> str | None:
     for size in (0, 1, MANY):
         answer = trial.ask(trial.batches.mixed(size))
         if answer.shape != (size, trial.slots):
-            return f"answered with shape {answer.shape} where ({size}, {trial.slots}) was asked for"
+            return f"returned shape {answer.shape} instead of ({size}, {trial.slots})"
     return None
 
 
@@ -59,7 +59,7 @@ def in_range(trial: Trial) -> str | None:
 
 
 def exclusion(trial: Trial) -> str | None:
-    """A known pair, positive or ignored, never comes back."""
+    """A known pair, positive or ignored, is never returned."""
     for query, drawn in trial.answers():
         bad = trial.batches.forbidden(query, drawn)
         if bad.any():
@@ -83,7 +83,7 @@ def distinct(trial: Trial) -> str | None:
 
 
 def counted(trial: Trial) -> str | None:
-    """Every empty slot that was asked for is counted in `dropped`; one that was not asked for is -1 and is not."""
+    """Requested slots that stay empty are counted in `dropped`; slots beyond a row's number are -1, not counted."""
     uneven: tuple[Query, Any] = trial.batches.mixed(MANY), trial.uneven()
     for query, slots in (*trial.questions(), uneven):
         answer = trial.ask(query, copy.copy(slots))
@@ -103,10 +103,10 @@ def layout(answer: Negatives, slots: Any) -> str | None:
     rows, width = answer.shape
     widest = int(np.max(slots, initial=0))
     if width != widest:
-        return f"answered {width} slots wide where the widest row asked for {widest}"
+        return f"returned {width} slots where the widest row requests {widest}"
     beyond = np.arange(width) >= np.broadcast_to(slots, rows)[:, None]
     used = beyond & (to_numpy(answer.ids) != -1)
-    return f"filled slots past the last that their row asked for ({_slots(used)})" if used.any() else None
+    return f"filled slots beyond the number that their row requests ({_slots(used)})" if used.any() else None
 
 
 def frozen(trial: Trial) -> str | None:
@@ -163,13 +163,13 @@ def randomness(trial: Trial) -> str | None:
 
 
 def global_state(trial: Trial) -> str | None:
-    """No global generator moves."""
+    """No global generator is used."""
     query = trial.batches.mixed(MANY)
     return used_generator(lambda: trial.ask(query))
 
 
 def _first(query: Query, drawn: Negatives, bad: NDArray[np.bool_]) -> str:
-    """'item 7 for anchor 3': the first offending slot."""
+    """'item 7 for anchor 3': the first wrong slot."""
     row, slot = np.argwhere(bad)[0]
     return f"item {drawn.ids[row, slot]} for anchor {anchor_ids(query)[row].tolist()}"
 

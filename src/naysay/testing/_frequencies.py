@@ -1,4 +1,4 @@
-"""Is log_q honest? Frequencies of a few rows against exp(log_q), and the one value that is known beforehand.
+"""Is log_q correct? Frequencies of a few rows against exp(log_q), and the one value that is known beforehand.
 
 The chance of a row's first two slots together is exp(log_q[0] + log_q[1]): distinct or not, by the chain rule. So the
 first slot is tested alone, then both. And a distinct row that ran out had one candidate left for its last filled slot:
@@ -94,7 +94,7 @@ def _of_first_slots(
 
 
 def _against(learnt: NDArray[np.int64], claimed: NDArray[np.float64], tested: NDArray[np.int64]) -> str | None:
-    """What is wrong with the claims of one row, given further draws of it; -1 stands for an empty slot."""
+    """What is wrong with the log_q of one row, given further draws of it; -1 is an empty slot."""
     from scipy import stats  # here, because it takes a second to import
 
     cells, first, place = np.unique(learnt, return_index=True, return_inverse=True)

@@ -174,7 +174,7 @@ class Trial:
             self.part.restore(copy.deepcopy(self.saved))
 
     def questions(self) -> Iterator[tuple[Query, int]]:
-        """Some rows, many rows, and the rows that run out, with the slots to ask for."""
+        """Some rows, many rows, and the rows that run out, with the number of slots."""
         yield self.batches.mixed(MANY), self.slots
         yield self.batches.mixed(LARGE), self.slots
         yield self.batches.emptiest(), self.max_slots

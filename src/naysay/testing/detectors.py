@@ -54,13 +54,13 @@ def shape(trial: Trial) -> str | None:
     """(B, K), a number for each slot."""
     given = trial.ask().shape
     wanted = trial.negatives.shape
-    return None if given == wanted else f"answered with shape {given} for negatives of shape {wanted}"
+    return None if given == wanted else f"returned shape {given} for negatives of shape {wanted}"
 
 
 def dtype(trial: Trial) -> str | None:
     """A floating-point number, not a flag: a threshold can be chosen later."""
     given = trial.ask().dtype
-    return None if given.kind == "f" else f"answered with dtype {given}; suspicion is a float"
+    return None if given.kind == "f" else f"returned dtype {given}; suspicion is a float"
 
 
 def in_range(trial: Trial) -> str | None:
@@ -70,14 +70,14 @@ def in_range(trial: Trial) -> str | None:
     if not bad.any():
         return None
     row, slot = np.argwhere(bad)[0]
-    return f"answered {given[row, slot]} at row {row}, slot {slot}; suspicion is within 0 ... 1 ({bad.sum()} such)"
+    return f"returned {given[row, slot]} at row {row}, slot {slot}; suspicion is within 0 ... 1 ({bad.sum()} such)"
 
 
 def empty(trial: Trial) -> str | None:
     """0 in an empty slot."""
     given = trial.half_emptied()
     bad = given.ask()[np.asarray(to_numpy(given.negatives.ids)) < 0]
-    return f"answered {bad[bad != 0][0]} in an empty slot, where suspicion is 0" if (bad != 0).any() else None
+    return f"returned {bad[bad != 0][0]} in an empty slot, where suspicion is 0" if (bad != 0).any() else None
 
 
 def no_rows(trial: Trial) -> str | None:
@@ -86,7 +86,7 @@ def no_rows(trial: Trial) -> str | None:
         part = trial.rows(stop)
         given = part.ask().shape
         if given != part.negatives.shape:
-            return f"answered with shape {given} for negatives of shape {part.negatives.shape}"
+            return f"returned shape {given} for negatives of shape {part.negatives.shape}"
     return None
 
 
@@ -94,7 +94,7 @@ def all_empty(trial: Trial) -> str | None:
     """Rows without a single negative are answered with zeros."""
     given = trial.emptied().ask()
     zeros = np.zeros(trial.negatives.shape)
-    return None if equal(given, zeros) else "answered other than 0 for rows that are all empty"
+    return None if equal(given, zeros) else "returned other than 0 for rows that are all empty"
 
 
 def frozen(trial: Trial) -> str | None:
@@ -111,7 +111,7 @@ def frozen(trial: Trial) -> str | None:
 
 def determinism(trial: Trial) -> str | None:
     """Equal inputs give equal answers."""
-    return None if equal(trial.ask(), trial.ask()) else "gave two answers for equal inputs"
+    return None if equal(trial.ask(), trial.ask()) else "returned two results for equal inputs"
 
 
 def global_state(trial: Trial) -> str | None:

@@ -21,12 +21,12 @@ _DTYPES = ("float32", "bfloat16", "float64")
 
 
 def shape(bench: Bench) -> str | None:
-    """(B,), one number a row, also for B = 0 and 1."""
+    """(B,), one number per row, also for B = 0 and 1."""
     for rows, slots in ((0, 3), (1, 1), (6, 5)):
         values = bench.case(rows, slots).values()
         if not is_torch(values) or tuple(values.shape) != (rows,):
             got = f"shape {tuple(values.shape)}" if is_torch(values) else f"a {type(values).__name__}"
-            return f"answered with {got} for negatives ({rows}, {slots}); it is unreduced, ({rows},)"
+            return f"returned {got} for negatives ({rows}, {slots}); it is unreduced, ({rows},)"
     return None
 
 
@@ -35,7 +35,7 @@ def dtype(bench: Bench) -> str | None:
     for name in _DTYPES:
         given = str(bench.case(dtype=name).values().dtype).removeprefix("torch.")
         if given != name:
-            return f"answered in {given} for scores in {name}"
+            return f"returned {given} for scores in {name}"
     return None
 
 

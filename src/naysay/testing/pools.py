@@ -53,7 +53,7 @@ def check_pool(
     range         ids within -1 ... n_items - 1
     exclusion     no positive and no ignored pair is returned; with nothing known, not the row's own positive
     distinct      where pool.distinct is True, no id (with a side: no side and id) twice in a row
-    counted       empty slots that were asked for are counted in dropped; with n (B,), the others are -1, uncounted
+    counted       requested slots that stay empty are counted in dropped; slots beyond a row's n are -1, not counted
     frozen        the query's arrays are not changed
     determinism   an equal generator gives an equal answer
     threads       1, 2 and 4 threads give equal answers

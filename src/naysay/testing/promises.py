@@ -65,7 +65,7 @@ def global_generators() -> dict[str, bytes]:
 
 
 def used_generator(act: Callable[[], Any]) -> str | None:
-    """A complaint if `act` changes a global generator, or None."""
+    """An error text if `act` changes a global generator, or None."""
     before = global_generators()
     act()
     moved = [name for name, state in global_generators().items() if before.get(name, state) != state]

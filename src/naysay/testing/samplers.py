@@ -30,7 +30,7 @@ def number_of_slots(trial: Trial) -> str | None:
     wanted = trial.slots - 0.5
     answer = trial.ask(trial.batches.mixed(_ROWS), wanted)
     if answer.shape != (_ROWS, math.ceil(wanted)):
-        return f"answered with shape {answer.shape} for k = {wanted} and {_ROWS} rows"
+        return f"returned shape {answer.shape} for k = {wanted} and {_ROWS} rows"
     filled = int(np.count_nonzero(to_numpy(answer.ids) >= 0))
     lowest = (filled + answer.dropped.get("exhausted", 0)) / _ROWS
     highest = (filled + sum(answer.dropped.values())) / _ROWS
