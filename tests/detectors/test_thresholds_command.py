@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from naysay._commands import ThresholdOptions
 from naysay.detectors._thresholds_command import read_grid, thresholds
 from naysay.detectors._thresholds_figure import figure
 from naysay.detectors._thresholds_show import column_of, draw, histogram, meaning
@@ -31,10 +32,14 @@ def file(tmp_path):
     return tmp_path / "scores.npy"
 
 
+def run(scores, *, console=None, **options):
+    return thresholds(ThresholdOptions(scores=scores, **options), console=console)
+
+
 def printed(scores, width=80, encoding="utf-8", **options):
     """The thresholds and the text of a call."""
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    found = thresholds(scores, **options, console=Console(file=out, width=width))
+    found = run(scores, **options, console=Console(file=out, width=width))
     out.flush()
     return found, out.buffer.getvalue().decode(encoding)
 
@@ -113,7 +118,7 @@ def test_nothing_is_red_that_is_not_false(tmp_path):
     for tied, red in ((20, False), (5, True)):
         np.save(tmp_path / "scores.npy", np.concatenate([np.linspace(0, 0.9, 10_000), np.ones(tied)]))
         out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-        thresholds(tmp_path / "scores.npy", console=Console(file=out, width=80, force_terminal=True))
+        run(tmp_path / "scores.npy", console=Console(file=out, width=80, force_terminal=True))
         out.flush()
         assert (b"\x1b[31m" in out.buffer.getvalue()) is red
 
@@ -280,15 +285,15 @@ def test_errors_come_before_anything_is_printed_or_written(file, tmp_path):
         ({"json": file}, f"thresholds: `--json` must be another file than `scores`, got {str(file)!r}."),
         ({"plot": both, "json": both}, f"thresholds: `--json` must be another file than `--plot`, got {str(both)!r}."),
     ):
-        assert refusal(thresholds, file, **options, console=console) == sentence
-    assert "`--plot` must be a file that ends in .svg or .png" in refusal(thresholds, file, plot=tmp_path / "a.html")
+        assert refusal(run, file, **options, console=console) == sentence
+    assert "`--plot` must be a file that ends in .svg or .png" in refusal(run, file, plot=tmp_path / "a.html")
     lost = tmp_path / "lost.npy"
     target = tmp_path / "out.json"
-    assert refusal(thresholds, lost, json=target, console=console) == (
+    assert refusal(run, lost, json=target, console=console) == (
         f"thresholds: `scores` must be an existing file, got {str(lost)!r}."
     )
     np.save(lost, np.array([0.5, np.nan]))
-    assert "`scores` must be finite, got nan at row 1" in refusal(thresholds, lost, json=target, console=console)
+    assert "`scores` must be finite, got nan at row 1" in refusal(run, lost, json=target, console=console)
     assert out.getvalue() == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lost.npy", "scores.npy"]
     assert np.array_equal(np.load(file), SCORES)
@@ -300,14 +305,14 @@ def test_a_pipe_or_a_device_is_not_replaced(file, tmp_path):
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
     sentence = f"thresholds: `--json` must be a file, got {str(pipe)!r}, a device or a pipe."
-    assert refusal(thresholds, file, json=pipe) == sentence
+    assert refusal(run, file, json=pipe) == sentence
     assert pipe.is_fifo()
 
 
 def test_scores_are_not_overwritten_by_another_name(file, tmp_path):
     (tmp_path / "link.json").symlink_to(file)
     for name in (tmp_path / "link.json", tmp_path / ".." / tmp_path.name / "scores.npy"):
-        assert "`--json` must be another file than `scores`" in refusal(thresholds, file, json=name)
+        assert "`--json` must be another file than `scores`" in refusal(run, file, json=name)
     assert np.array_equal(np.load(file), SCORES)
 
 
@@ -319,9 +324,9 @@ def test_scores_are_not_overwritten_by_another_name(file, tmp_path):
         "x" * 240 + ".svg",  # a name that leaves no room for a draft's
     ],
 )
-def test_what_cannot_be_written_is_rejected_before_the_scores_are_read(monkeypatch, tmp_path, option, place):
+def test_what_cannot_be_written_is_refused_before_the_scores_are_read(monkeypatch, tmp_path, option, place):
     monkeypatch.chdir(tmp_path)
-    sentence = refusal(thresholds, tmp_path / "lost.npy", **{option: Path(place)})
+    sentence = refusal(run, tmp_path / "lost.npy", **{option: Path(place)})
     assert sentence.startswith(f"thresholds: `--{option}` must be a file that can be written, got ")
     assert [*tmp_path.iterdir()] == []
 
@@ -361,24 +366,24 @@ def test_what_cannot_be_written_is_rejected_before_the_scores_are_read(monkeypat
         ),
     ],
 )
-def test_errors_name_what_was_typed(file, options, sentence):
-    assert refusal(thresholds, file, **options) == f"thresholds: {sentence}"
+def test_refusals_name_what_was_typed(file, options, sentence):
+    assert refusal(run, file, **options) == f"thresholds: {sentence}"
 
 
-def test_errors_of_columns_name_the_option_and_leave_names_as_they_are(tmp_path):
+def test_refusals_of_columns_name_the_option_and_leave_names_as_they_are(tmp_path):
     file = tmp_path / "scores.parquet"
     pq.write_table(pa.table({"n_positives": [1.0, None], "grid": [2.0, 3.0]}), file)
-    assert refusal(thresholds, file) == (
+    assert refusal(run, file) == (
         "thresholds: `scores` must be a file with one column of numbers, or with one of them named score, got "
         "'n_positives' of double, 'grid' of double. Choose with `--column`."
     )
-    assert refusal(thresholds, file, column="n_positives") == (
+    assert refusal(run, file, column="n_positives") == (
         "thresholds: `--column` must be a column without nulls ('n_positives'), got null at row 1 (the first of 1 in "
         "its block)."
     )
     rows = tmp_path / "rows.npy"
     np.save(rows, np.arange(6.0).reshape(2, 3))
-    assert refusal(thresholds, rows, scope="anchor", positives=3000).endswith("Lower the shares or `--positives`.")
+    assert refusal(run, rows, scope="anchor", positives=3000).endswith("Lower the shares or `--positives`.")
 
 
 def test_a_sentence_for_each_band():

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 from collections.abc import Mapping
-from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._options import takes_options
 from naysay.checks import check_whole, public, raise_invalid
 from naysay.detectors.share import Share
 from naysay.files import check_page
@@ -35,38 +34,18 @@ from naysay.report.html import write_report
 from naysay.report.scores import Sample, Scores
 from naysay.report.threshold import Decided, rate_of, sample_of, share_of
 from naysay.rng import rng_for
-from naysay.text import percent as share
+from naysay.text import percent, versions
 
 _SLOTS = 1 << 22  # candidates in the report, in whole anchors
 _HIGH_RATE = 0.05  # a false-negative rate to review before training
 
 
-@public
-def report_mined(
-    mined: MinedArrays,
-    path: str | Path,
-    *,
-    title: str = "",
-    numbers: Mapping[str, str] | None = None,
-    query_texts: Any = None,
-    corpus_texts: Any = None,
-    query_ids: Any = None,
-    corpus_ids: Any = None,
-    provenance: Mapping[str, str] | None = None,
-    background: Any = None,
-    run: Estimate | None = None,
-    one_positive: Any = None,
-    of_anchors: int | None = None,
-    seed: int = 0,
-) -> Path:
-    """Write what was mined as one HTML file; see `write_report`.
-
-    With more than 4,194,304 candidates, distributions and examples are of a sample of anchors, as a note
-    says. Counts are of all.
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReportOptions:
+    """What a report of mined negatives shows beside them.
 
     Args:
-        mined: A `Mined`.
-        path: The file, which ends in .html.
         title: The title of the page.
         numbers: {what: figure} for the headline, beside the report's own; the same name replaces it.
         query_texts: The texts of queries: an object with len() and [row]; only rows that are shown are read.
@@ -82,46 +61,77 @@ def report_mined(
             the seed. All estimates of false negatives rest on it.
         of_anchors: How many anchors there are, if `mined` holds a part of them.
         seed: Seed of the anchors, if there are many, and of the examples.
+    """
+
+    title: str = ""
+    numbers: Mapping[str, str] | None = None
+    query_texts: Any = None
+    corpus_texts: Any = None
+    query_ids: Any = None
+    corpus_ids: Any = None
+    provenance: Mapping[str, str] | None = None
+    background: Any = None
+    run: Estimate | None = None
+    one_positive: Any = None
+    of_anchors: int | None = None
+    seed: int = 0
+
+
+@public
+@takes_options(ReportOptions)
+def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -> Path:
+    """Write what was mined as one HTML file; see `write_report`.
+
+    With more than 4,194,304 candidates, distributions and examples are of a sample of anchors, as a note
+    says. Counts are of all.
+
+    Args:
+        mined: A `Mined`.
+        path: The file, which ends in .html.
+        options: What the report shows beside them.
 
     Returns:
         The path.
 
     Raises:
         NaysayError: If the file cannot be written, or an argument does not fit `mined`.
+        TypeError: If a keyword is unknown.
     """
     if not isinstance(mined, MinedArrays):
         raise_invalid("mined", "a Mined", type(mined).__name__)
     check_page("path", Path(path))
-    if not isinstance(run, Estimate | None):
-        raise_invalid("run", "an Estimate, of quantity.estimate, or None", type(run).__name__)
+    if not isinstance(options.run, Estimate | None):
+        raise_invalid("run", "an Estimate, of quantity.estimate, or None", type(options.run).__name__)
     n, depth = mined.candidates.ids.shape
-    total = n if of_anchors is None else check_whole("of_anchors", of_anchors, n)
-    queries = Labels("query", query_texts, query_ids, n)
-    corpus = Labels("corpus", corpus_texts, corpus_ids, mined.known.n_items)
-    rng = rng_for(seed)  # step 0, which chose the positives of the judge for the same seed
-    positives = one_positive_each(mined, rng) if one_positive is None else np.asarray(one_positive, np.float32)
+    total = n if options.of_anchors is None else check_whole("of_anchors", options.of_anchors, n)
+    queries = Labels("query", options.query_texts, options.query_ids, n)
+    corpus = Labels("corpus", options.corpus_texts, options.corpus_ids, mined.known.n_items)
+    rng = rng_for(options.seed)  # step 0, which chose the positives of the judge for the same seed
+    given_positives = options.one_positive
+    positives = one_positive_each(mined, rng) if given_positives is None else np.asarray(given_positives, np.float32)
     if positives.shape != (n,):
         raise_invalid("one_positive", f"of shape ({n},), one for each anchor", f"shape {positives.shape}")
     rows = np.sort(rng.permutation(n)[: max(1, _SLOTS // max(1, depth))])
     part = _rows(mined.candidates, rows)
-    sample, rate, notes = _sample(mined, part, rows, positives, total, rng_for(seed, 1))
+    sample, rate, notes = _sample(mined, part, rows, positives, total, rng_for(options.seed, 1))
     if len(rows) < n:
         notes += (f"Distributions, difficulty and examples are of {len(rows):,} random anchors.",)
+    background = options.background
     random_scores = None if background is None else np.asarray(getattr(background, "scores", background), np.float64)
-    charts, chart_notes = charts_of(mined, part, positives, random_scores, run)
-    given = {str(name): str(value) for name, value in (numbers or {}).items()}
+    charts, chart_notes = charts_of(mined, part, positives, random_scores, options.run)
+    given = {str(name): str(value) for name, value in (options.numbers or {}).items()}
     own = _numbers(mined, rate, total, given)
     if total > n:
         notes = (f"This page shows {n:,} of {total:,} anchors; the counts of outcomes are of these.", *notes)
     contents = Contents(
-        title=title or "Mined negatives",
+        title=options.title or "Mined negatives",
         advice=_advice(mined, rate, given.get("negatives", "") if total > n else f"{int(mined.mask.sum()):,}"),
         numbers=given | {name: text for name, text in own.items() if name not in given} if total > n else own | given,
         scores=_scores(mined, part, sample),
         tables=(*outcomes(mined), *thresholds_of(mined, part, random_scores)),
         charts=charts,
-        examples=examples_of(mined, part, rows, queries, corpus, rng_for(seed, 2)),
-        provenance=_provenance(mined) | dict(provenance or {}),
+        examples=examples_of(mined, part, rows, queries, corpus, rng_for(options.seed, 2)),
+        provenance=_provenance(mined) | dict(options.provenance or {}),
         notes=(*mined.notes, *notes, *chart_notes),
     )
     return write_report(path, contents)
@@ -233,7 +243,7 @@ def _advice(mined: MinedArrays, rate: Share | None, count: str) -> tuple[str, ..
     elif mined.judge is None:
         first = "Do not train on these yet: no candidate was judged, so the nearest are taken whatever they are."
         if rate is not None:
-            first += f" Up to {share(rate.estimate)} of them may be unlabelled positives."
+            first += f" Up to {percent(rate.estimate)} of them may be unlabelled positives."
         first += " Move the threshold below to see what a judge would do, or mine again with judge='auto'."
     elif rate is None or (rate.notes and rate.estimate <= _HIGH_RATE):
         first = (
@@ -242,15 +252,15 @@ def _advice(mined: MinedArrays, rate: Share | None, count: str) -> tuple[str, ..
         )
     elif rate.estimate > _HIGH_RATE:
         first = (
-            f"Review examples before you train: up to {share(rate.estimate)} of {these} may be unlabelled positives. "
-            "Lower the threshold to see what that costs."
+            f"Review examples before you train: up to {percent(rate.estimate)} of {these} may be unlabelled "
+            "positives. Lower the threshold to see what that costs."
         )
     else:
-        first = f"Train on {these}: at most {share(rate.estimate)} of them are estimated to be false."
+        first = f"Train on {these}: at most {percent(rate.estimate)} of them are estimated to be false."
     others = [mined.rule]
     if rate is not None:
         others.append(
-            f"With {rate.confidence:.0%} confidence at most {share(rate.high)} of the negatives are false, if "
+            f"With {rate.confidence:.0%} confidence at most {percent(rate.high)} of the negatives are false, if "
             + ", and ".join(rate.assumptions)
             + "."
         )
@@ -268,7 +278,7 @@ def _numbers(mined: MinedArrays, rate: Share | None, total: int, given: Mapping[
     whole = total == len(mined.ids)
     found = {"anchors": f"{total:,}"} | ({"negatives": f"{len(kept):,}"} if whole else {})
     if not any("false negatives" in name for name in given):
-        found["false negatives, upper estimate"] = "unknown" if rate is None else share(rate.estimate)
+        found["false negatives, upper estimate"] = "unknown" if rate is None else percent(rate.estimate)
     found["mean score of the negatives"] = f"{kept.mean(dtype=np.float64):.4g}" if len(kept) else "none"
     if not whole:
         return found
@@ -278,13 +288,7 @@ def _numbers(mined: MinedArrays, rate: Share | None, total: int, given: Mapping[
 
 def _provenance(mined: MinedArrays) -> dict[str, str]:
     """Versions, what was searched and how, and a hash of the answer."""
-    found = {"Python": platform.python_version()}
-    for name in ("naysay", "numpy", "numba", "vl-convert-python"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found | {
+    return versions("naysay", "numpy", "numba", "vl-convert-python") | {
         "metric": mined.metric,
         "depth": f"{mined.depth:,}",
         "judge": repr(mined.judge),

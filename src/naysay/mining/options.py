@@ -9,13 +9,11 @@ follow from the declaration.
 
 from __future__ import annotations
 
-import difflib
-import functools
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, TypeVar, final, get_type_hints
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
 
+from naysay._options import option
 from naysay.checks import check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.mining._threshold import check_judge_text
 from naysay.mining.backfill import ON_SHORT
@@ -23,115 +21,7 @@ from naysay.mining.rescore import ScorePairs, check_score_pairs
 from naysay.mining.select import METHODS, check_method_options
 from naysay.search._pair_scores import METRICS
 
-_Result = TypeVar("_Result")
 INDEX_KINDS = ("auto", "ivf", "hnsw")
-
-
-def option(
-    default: Any = MISSING,
-    help: str = "",
-    *,
-    flags: tuple[str, ...] = (),
-    read: Callable[[str, str], Any] | None = None,
-    written: str | None = None,
-    record: bool = True,
-    parameters: tuple[str, ...] = (),
-) -> Any:
-    """Declare an option as a field of a dataclass.
-
-    Args:
-        default: Its default. Without one, the option is required.
-        help: Its help on the command line. An option without help is for Python only.
-        flags: How the command line spells it, such as ("--output", "-o"). By default its name with dashes.
-        read: read(flag, text) -> value, for options that are not a plain number, string, path or switch.
-        written: The default as the command line shows it, where `read` is given.
-        record: Whether the option decides the result of a job, and so belongs in its record.
-        parameters: Parameters of other functions that errors replace by this option.
-    """
-    metadata = {
-        "help": help,
-        "flags": flags,
-        "read": read,
-        "written": written,
-        "record": record,
-        "parameters": parameters,
-    }
-    return field(default=default, metadata=metadata)
-
-
-def flag_of(declared: Field[Any]) -> str:
-    """Return the option on the command line that a field declares."""
-    flags = declared.metadata["flags"]
-    return str(flags[0]) if flags else f"--{declared.name.replace('_', '-')}"
-
-
-def command_fields(*declarations: Any) -> Iterator[Field[Any]]:
-    """The fields of dataclasses that are options of the command line."""
-    return (declared for one in declarations for declared in fields(one) if declared.metadata["help"])
-
-
-def option_names(*declarations: Any) -> dict[str, str]:
-    """{parameter: option}, for `checks.with_option_names`."""
-    declared = list(command_fields(*declarations))
-    names = {one.name: flag_of(one) for one in declared}
-    return names | {name: flag_of(one) for one in declared for name in one.metadata["parameters"]}
-
-
-def from_command(declaration: type[_Result], given: Mapping[str, Any]) -> _Result:
-    """Build options from what the command line was given, where any value may be text."""
-    values = {}
-    for one in command_fields(declaration):
-        if one.name in given:
-            value, read = given[one.name], one.metadata["read"]
-            values[one.name] = read(flag_of(one), value) if read is not None and isinstance(value, str) else value
-    return declaration(**values)
-
-
-def check_keywords(function: str, given: Iterable[str], names: Sequence[str]) -> None:
-    """Raise a TypeError for a keyword that a function does not have, with the nearest that it has."""
-    for name in given:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            advice = f" Did you mean {near[0]!r}?" if near else ""
-            message = f"{function}() got an unexpected keyword argument {name!r}.{advice}"
-            raise TypeError(message)
-
-
-def takes_options(declaration: type) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
-    """Make a function whose last parameter is `options` take the fields of a dataclass as keywords.
-
-    The signature and the docstring show every keyword. A misspelt one raises a TypeError that names the nearest.
-    """
-    hints, names = get_type_hints(declaration), [one.name for one in fields(declaration)]
-
-    def decorate(function: Callable[..., _Result]) -> Callable[..., _Result]:
-        signature = inspect.signature(function)
-        *own, _ = signature.parameters.values()
-
-        @functools.wraps(function)
-        def call(*args: Any, **keywords: Any) -> _Result:
-            rest = {one.name: keywords.pop(one.name) for one in own if one.name in keywords}
-            check_keywords(function.__name__, keywords, names)
-            return function(*args, **rest, options=declaration(**keywords))
-
-        options = [
-            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
-            for one in fields(declaration)
-        ]
-        shown_signature = signature.replace(parameters=[*own, *options])
-        call.__signature__ = shown_signature  # type: ignore[attr-defined]
-        call.__doc__ = _with_arguments(function, declaration)
-        return call
-
-    return decorate
-
-
-def _with_arguments(function: Callable[..., Any], declaration: type) -> str:
-    """The docstring of a function, whose `Args:` go on with those of a dataclass."""
-    arguments = (declaration.__doc__ or "").partition("Args:\n")[2].rstrip()
-    head, _, tail = (function.__doc__ or "").partition("\n    Returns:")
-    own = head.partition("\n        options:")[0]  # the entry that the arguments replace
-    return f"{own.rstrip()}\n{arguments}\n\n    Returns:{tail}"
 
 
 def read_rank_range(flag: str, text: str) -> tuple[int, int | None]:
