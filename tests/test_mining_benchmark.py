@@ -67,7 +67,7 @@ def test_why_rows_of_two_miners_differ():
         "rows_of_both": 3,
         "positives_differ": 0,
         "rows_that_differ": 3,
-        "why": {"tie": 1, "on the line": 1, "other": 1},
+        "why": {"tie": 1, "at the threshold": 1, "other": 1},
     }
     same = contenders.compared(ours, ours[::-1], vectors, 0.05)
     assert (same["rows_that_differ"], sum(same["why"].values())) == (0, 0)
@@ -105,7 +105,7 @@ def test_tables_show_what_was_measured():
     row = {"seconds": 2.0, "cpu_seconds": 3.0, "peak_extra_bytes": 2_000_000, "rows": 9, "negatives": 90}
     ours = row | {"seconds": 0.5, "peak_extra_bytes": 1_000_000}
     rows = {"torch": row, "ours": ours}
-    equal = {"rows_of_both": 9, "rows_that_differ": 2, "why": {"tie": 2, "on the line": 0}}
+    equal = {"rows_of_both": 9, "rows_that_differ": 2, "why": {"tie": 2, "at the threshold": 0}}
     run = {"size": 9, "threads": 2, "contenders": rows, "times_of_ours": mine.ratios(rows, "ours")}
     shown = mining_tables._end_rows(run | {"equal": {"torch": equal}})
     assert shown == [

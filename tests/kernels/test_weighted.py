@@ -50,7 +50,7 @@ def test_alias_table_spells_out_the_weights(weights):
 
 
 @given(WEIGHTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_alias_table_never_names_an_item_of_weight_0(weights):
     shares, alias = alias_shares(weights)
     zero = np.asarray(weights) == 0
@@ -68,7 +68,7 @@ def test_alias_table_of_a_million_zeros_names_none_of_them():
 
 
 @given(WEIGHTS, st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_the_item_at_every_weight_is_the_one_that_counting_gives(weights, data):
     """All x below the free weight, for both maps, against a list with each free item as often as its weight."""
     n = len(weights)

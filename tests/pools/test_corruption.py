@@ -113,7 +113,7 @@ def worlds(draw_from):
 
 
 @given(worlds(), st.booleans(), st.sampled_from([32, 2, 1, 0]), st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_row_of_every_small_world(world, distinct, tries, data):
     """Exclusion, the triple's own part, distinctness as (side, id), the length of each row, and log_q slot by slot."""
     train, known, sides, choice, domains, ranges, n_entities, n_relations, asked = world

@@ -52,7 +52,7 @@ def check_row(ids, log_q, asked, weights, free, distinct):
 
 
 @given(st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_row_of_every_small_world(data):
     n_items = data.draw(st.integers(1, 12), "n_items")
     known = data.draw(st.lists(st.sets(st.integers(0, n_items - 1)), min_size=1, max_size=4), "known")
