@@ -114,7 +114,7 @@ def demo(
 @app.command()
 @_takes(HowmanyOptions)
 def howmany(options: HowmanyOptions) -> None:
-    """Estimate how many negatives per positive make the most of noisy labels, from the AUCs of a run."""
+    """Estimate the best number of negatives per positive from the AUCs of a run."""
     from naysay.quantity._command import howmany as run
 
     run(options)
