@@ -246,5 +246,5 @@ def first_bad(values: NDArray[Any], bad: NDArray[np.bool_]) -> str:
 
 def shown(value: object) -> str:
     """A short form of any value, for a message."""
-    text = repr(value)
+    text = re.sub(r"\s*\n\s*", " ", repr(value))  # arrays have several lines
     return text if len(text) <= 60 else f"{text[:57]}..."

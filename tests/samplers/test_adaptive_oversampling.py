@@ -238,8 +238,6 @@ def test_the_sampler_rejects():
     assert refusal(sampler.update, ITEMS[1:]).startswith(
         "AdaptiveOversampling.update: `item_factors` must be numbers of"
     )
-    rule = "AdaptiveOversampling.restore: `order` must be of shape (d, 12), with a spread (d,), got shapes (3, 11)"
-    assert refusal(sampler.restore, {"order": np.zeros((3, 11)), "spread": np.zeros(3), "draws": 0}).startswith(rule)
     assert refusal(sampler.sample, [0], 1, rng=rng).startswith("AdaptiveOversampling.sample: `query` must be a Query")
     rule = "AdaptiveOversampling.sample: `anchors` must be between 0 and 4 (5 anchors), got 5 at row 0 (1 such row)."
     assert refusal(sampler.sample, ns.Query([5]), 1, rng=rng) == rule
@@ -255,6 +253,30 @@ def test_the_sampler_rejects():
         NaysayError, match=r"AdaptiveOversampling\.sample: row 0 has 0 candidates left of the 1 requested"
     ):
         short.sample(ns.Query([0]), 1, rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"order": np.zeros((3, 11), int)}, "`order` must be of shape (3, 12), as here, got shape (3, 11)."),
+        ({"order": np.zeros((2, 12), int)}, "`order` must be of shape (3, 12), as here, got shape (2, 12)."),
+        ({"order": np.zeros((3, 12), int)}, "`order` must be every item once for each factor, got "),
+        ({"order": np.zeros((3, 12))}, "`order` must be whole numbers, got dtype float64."),
+        ({"spread": [1.0, np.nan, 1.0]}, "`spread` must be a number, got nan at row 1 (1 such row)."),
+        ({"spread": [1.0, 2.0, np.inf]}, "`spread` must be finite and at least 0, got inf at row 2 (1 such row)."),
+        ({"spread": [-1.0, 2.0, 1.0]}, "`spread` must be finite and at least 0, got -1.0 at row 0 (1 such row)."),
+        ({"spread": np.ones(4)}, "`spread` must be of shape (3,), got shape (4,)."),
+        ({"draws": -1}, "`draws` must be a whole number of at least 0, got -1."),
+    ],
+)
+def test_a_state_of_other_ranks_is_refused(change, rule):
+    sampler = AdaptiveOversampling(KNOWN, ITEMS, embed, 1.0)
+    before = sampler.state()
+    with pytest.raises(NaysayError) as caught:
+        sampler.restore({**before, **change})
+    assert str(caught.value).startswith(f"AdaptiveOversampling.restore: {rule}")
+    for name, value in sampler.state().items():
+        np.testing.assert_array_equal(value, before[name])
 
 
 def test_it_says_what_it_is():

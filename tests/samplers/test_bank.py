@@ -137,6 +137,10 @@ def test_what_it_is_rejected_for():
     state = bank.state()
     rule = "Bank.restore: `seen` must be (7,) bool, got (7,) int64."
     assert refusal(bank.restore, {**state, "seen": np.ones(7, int)}) == rule
+    rule = "Bank.restore: `vectors` must be of dimension 7, got 6."
+    assert refusal(bank.restore, {**state, "vectors": np.eye(7, 6), "seen": np.ones(7, bool)}) == rule
+    rule = "Bank.restore: `vectors` must be of length 1, or 0 for an item that was not seen, got 2.0 at row 0 "
+    assert refusal(bank.restore, {"vectors": 2 * np.eye(7), "seen": np.ones(7, bool)}).startswith(rule)
     assert refusal(Bank(POOL, 3).restore, state) == "Bank.restore: `vectors` must be of shape (3, d), got shape (7, 7)."
 
 

@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import as_array, check_one_of, first_bad, public, raise_invalid, shown
+from naysay.checks import (
+    as_array,
+    as_floats,
+    check_all,
+    check_one_of,
+    first_bad,
+    public,
+    raise_invalid,
+    shown,
+    whole_numbers,
+)
 from naysay.pools._slots import ON_SHORT, anchors_of, shortfall
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -122,16 +132,24 @@ class AdaptiveOversampling:
         return {"order": self._ranks.order.copy(), "spread": self._ranks.spread.copy(), "draws": self._draws}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit these items."""
+        """Restore what `state` returned. Raises NaysayError, with nothing changed, if it is not of these factors."""
         if not isinstance(state, Mapping) or not {"order", "spread", "draws"} <= set(state):
             raise_invalid("state", "what AdaptiveOversampling.state returned", shown(state))
-        order, spread, draws = (as_array(name, to_numpy(state[name])) for name in ("order", "spread", "draws"))
-        if order.ndim != 2 or order.shape[1] != self.positives.n_items or spread.shape != order.shape[:1]:
-            rule = f"of shape (d, {self.positives.n_items}), with a spread (d,)"
-            raise_invalid("order", rule, f"shapes {order.shape} and {spread.shape}")
+        order = whole_numbers("order", to_numpy(state["order"]), "(d, n_items)")
+        if order.shape != self._ranks.order.shape:
+            raise_invalid("order", f"of shape {self._ranks.order.shape}, as here", f"shape {order.shape}")
+        bad = np.sort(order, axis=1) != np.arange(order.shape[1])
+        if bad.any():
+            raise_invalid("order", "every item once for each factor", first_bad(order, bad))
+        spread = as_floats("spread", state["spread"])
+        if spread.shape != order.shape[:1]:
+            raise_invalid("spread", f"of shape {order.shape[:1]}", f"shape {spread.shape}")
+        check_all("spread", spread, np.isfinite(spread) & (spread >= 0), "finite and at least 0")
+        draws = as_array("draws", to_numpy(state["draws"]))
         if draws.shape or draws.dtype.kind not in "iu" or draws < 0:
             raise_invalid("draws", "a whole number of at least 0", shown(state["draws"]))
-        self._ranks, self._draws = FactorRanks(order.copy(), spread.copy()), int(draws)
+        ranks = FactorRanks(order.astype(self._ranks.order.dtype), spread.copy())
+        self._ranks, self._draws = ranks, int(draws)
 
     def _scale(self, step: int | None) -> Any:
         return number_at("scale", self.scale, step, above=0, finite=True)

@@ -16,6 +16,7 @@ from naysay.samplers._candidates import check_is_pool, draw_k
 from naysay.types import Negatives, Pool, Query, check_query, positive_ids
 
 UNSEEN = "unseen"
+_ROUNDING = 1e-2  # of the length of a vector in half precision
 
 
 @final
@@ -129,13 +130,20 @@ class Bank:
         return {"vectors": self._vectors.copy(), "seen": self._seen.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned. Raises NaysayError, with nothing changed, if the number of items differs."""
+        """Restore what `state` returned. Raises NaysayError, with nothing changed, if the vectors do not fit."""
         if not isinstance(state, Mapping) or not {"vectors", "seen"} <= set(state):
             raise_invalid("state", "what Bank.state returned", shown(state))
         vectors = _vectors("vectors", state["vectors"], self.n_items)
         seen = np.asarray(to_numpy(state["seen"]))
         if seen.shape != (self.n_items,) or seen.dtype != np.bool_:
             raise_invalid("seen", f"({self.n_items},) bool", f"{seen.shape} {seen.dtype}")
+        width = self._vectors.shape[1] or max(vectors.shape[1], 1)
+        if seen.any() and vectors.shape[1] != width:
+            raise_invalid("vectors", f"of dimension {width}", vectors.shape[1])
+        lengths = np.linalg.norm(np.clip(vectors, -2, 2).astype(np.float64), axis=1)  # clipped: squares may overflow
+        bad = (lengths > 0) & (~seen | (np.abs(lengths - 1) > _ROUNDING))
+        if bad.any():
+            raise_invalid("vectors", "of length 1, or 0 for an item that was not seen", first_bad(lengths, bad))
         self._vectors, self._seen = vectors.copy(), seen.copy()
 
     def __repr__(self) -> str:

@@ -1,0 +1,149 @@
+"""One of every public class with a state: how it is made, what teaches it, and what it then answers."""
+
+import numpy as np
+
+import naysay as ns
+
+N_ANCHORS, N_ITEMS, WIDTH = 8, 30, 4
+RNG = np.random.default_rng(0)
+TABLE = RNG.uniform(-0.9, 0.9, (N_ANCHORS, N_ITEMS))
+VECTORS = RNG.standard_normal((N_ITEMS, WIDTH))
+KNOWN = ns.Positives.from_pairs(np.arange(N_ANCHORS), np.arange(N_ANCHORS), N_ANCHORS, N_ITEMS)
+POOL = ns.pools.Everything(KNOWN)
+QUERY = ns.Query(np.arange(N_ANCHORS), positives=np.arange(N_ANCHORS), vectors=VECTORS[:N_ANCHORS])
+ASKED = np.tile(np.arange(10, 16), (N_ANCHORS, 1))
+NEGATIVES = ns.Negatives(ASKED, scores=TABLE[np.arange(N_ANCHORS)[:, None], ASKED], vectors=VECTORS[ASKED])
+STEPS = 1000
+
+
+def score(anchors, ids):
+    return TABLE[anchors[:, None], ids]
+
+
+def of_pairs(anchors, ids):
+    return TABLE[anchors, ids]
+
+
+def learnt_online(online):
+    for step in range(0, 601, 50):
+        level = 1 - np.exp(-step / 200)
+        for split in ("validation", "training"):
+            rng = ns.rng_for(1, step, rank=int(split == "training"))
+            online.record(step, level + rng.standard_normal(400), rng.standard_normal((400, 2)), split)
+
+
+def observed(part):
+    part.observe(QUERY, NEGATIVES, vectors=VECTORS[:N_ANCHORS])
+
+
+def judged_step(judged):
+    judged.observe(QUERY, judged.sample(QUERY, 4, rng=ns.rng_for(3)), vectors=VECTORS[:N_ANCHORS])
+
+
+def suspicion(part):
+    return part.suspicion(QUERY, NEGATIVES)
+
+
+def sample(part):
+    return part.sample(QUERY, 4, rng=ns.rng_for(1)).ids
+
+
+def draw(part):
+    return part.draw(QUERY, 4, rng=ns.rng_for(1)).ids
+
+
+def mixture():
+    return ns.detectors.Mixture(bounds=(-1, 1))
+
+
+def quantile():
+    return ns.detectors.LearnedQuantile(N_ANCHORS, alpha=0.2)
+
+
+def guide(first):
+    return ns.detectors.Guide(of_pairs, 0.1, first=first, budget=5, total_budget=9, cache_size=100)
+
+
+def combined():
+    inner = ns.detectors.Combined({"mixture": mixture(), "groups": ns.detectors.SoftClusters(3)})
+    return ns.detectors.Combined({"lines": quantile(), "inner": inner, "guide": guide(quantile())}, "mean")
+
+
+def taught_parts(both):
+    both.detectors["lines"].observe(QUERY, NEGATIVES)
+    both.detectors["inner"].detectors["mixture"].update(TABLE)
+    both.detectors["inner"].detectors["groups"].update(VECTORS, rng=ns.rng_for(0))
+    both.suspicion(QUERY, NEGATIVES)
+
+
+def judged():
+    hard = ns.samplers.Dynamic(POOL, score, candidates=12)
+    return ns.samplers.Judged(_Scored(ns.samplers.Bank(POOL, N_ITEMS), hard), {"lines": quantile()})
+
+
+class _Scored:
+    """A sampler that scores, with the state of one that does not."""
+
+    def __init__(self, banked, hard):
+        self.banked, self.hard = banked, hard
+        self.observe, self.state, self.restore = banked.observe, banked.state, banked.restore
+
+    def sample(self, query, k, *, rng):
+        return self.hard.sample(query, k, rng=rng)
+
+
+def oversampling():
+    return ns.samplers.AdaptiveOversampling(KNOWN, VECTORS, lambda anchors: VECTORS[anchors], scale=3.0)
+
+
+# How a part is made, what teaches it, and an answer that depends on what it was taught.
+PARTS = {
+    "Calibrated": (
+        lambda: ns.detectors.Calibrated(0.1),
+        lambda part: part.fit(TABLE.reshape(-1)[:40]),
+        suspicion,
+    ),
+    "Combined": (combined, taught_parts, suspicion),
+    "Guide": (lambda: guide(0.0), suspicion, suspicion),
+    "Guide with a detector": (lambda: guide(quantile()), lambda part: observed(part.first), suspicion),
+    "Incremental": (
+        lambda: ns.detectors.Incremental(N_ITEMS, (3, 5)),
+        lambda part: part.update(VECTORS, 0.9),
+        suspicion,
+    ),
+    "Judged": (judged, judged_step, sample),
+    "Labelled": (
+        ns.detectors.Labelled,
+        lambda part: part.fit(QUERY, NEGATIVES, lambda anchors, ids: score(anchors, ids) > 0.1),
+        suspicion,
+    ),
+    "LearnedQuantile": (quantile, observed, suspicion),
+    "Mixture": (mixture, lambda part: part.update(TABLE), suspicion),
+    "Mixture, normal": (lambda: ns.detectors.Mixture("normal"), lambda part: part.update(TABLE), suspicion),
+    "SoftClusters": (
+        lambda: ns.detectors.SoftClusters(3),
+        lambda part: part.update(VECTORS, rng=ns.rng_for(0)),
+        suspicion,
+    ),
+    "Cache": (
+        lambda: ns.pools.Cache(N_ANCHORS, 6, KNOWN),
+        lambda part: part.put(np.arange(N_ANCHORS), ASKED),
+        draw,
+    ),
+    "Memory": (lambda: ns.pools.Memory(16, KNOWN), lambda part: part.push([3, 9, 4], [0, 1, 2], VECTORS[:3]), draw),
+    "Memory without vectors": (lambda: ns.pools.Memory(16, KNOWN), lambda part: part.push([3, 9], [0, 1]), draw),
+    "Bank": (
+        lambda: ns.samplers.Bank(POOL, N_ITEMS),
+        observed,
+        lambda part: part.sample(QUERY, 20, rng=ns.rng_for(1)).vectors,
+    ),
+    "AdaptiveOversampling": (oversampling, lambda part: part.update(-(VECTORS[::-1] ** 3)), sample),
+    "Online": (lambda: ns.quantity.Online(STEPS), learnt_online, lambda part: part.k_at(700)),
+}
+
+
+def same(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert np.asarray(value).dtype == np.asarray(other[name]).dtype, name
+        np.testing.assert_array_equal(value, other[name], err_msg=name)
