@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from naysay.arrays import is_torch
-from naysay.checks import as_array, check_whole, raise_invalid
+from naysay.arrays import is_torch, to_numpy
+from naysay.checks import as_array, check_whole, first_bad, raise_invalid
 from naysay.losses._inputs import (
     as_log_q,
     as_mask,
@@ -30,7 +30,7 @@ BLOCK = 1 << 22  # scores in memory at once; larger blocks leave the cache and a
 _MIN_ROWS = 16  # of a block, however many columns there are
 
 
-def blockwise(left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form, block: int) -> Tensor:
+def blockwise(left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form, block: int, parameter: str) -> Tensor:
     """Return (N,) losses of rows left @ right.T, (N, M), with about `block` scores in memory at a time.
 
     The gradient of a row's loss in its scores is known in the forward pass, up to the factor g_i from the backward
@@ -45,11 +45,16 @@ def blockwise(left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form
         row_inputs: (R, N) or None, may take gradients.
         form: The losses of a block.
         block: Scores in memory at once.
+        parameter: What the caller calls the vectors, for the error if a score is too large.
     """
     step = max(_MIN_ROWS, block // max(len(right), 1))
     losses: Tensor = _Blocks.apply(  # type: ignore[no-untyped-call]
         left, right, row_inputs, form, step, torch.is_grad_enabled()
     )
+    good = losses.detach().isfinite()
+    if not good.all():
+        got = f"a loss of {first_bad(to_numpy(losses), to_numpy(~good))}"
+        raise_invalid(parameter, "small enough for finite dot products", got, "Normalise, or raise the temperature.")
     return losses
 
 
@@ -113,15 +118,15 @@ def _scores(left: Tensor, right: Tensor, step: int) -> Any:
         yield rows, torch.mm(left[rows], right.T, out=buffer[: rows.stop - start])
 
 
-def soften(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Turn rows of logits, in place, into e^{logits - max}; return (log sum e^logits, sum e^{logits - max}).
+def soften(logits: Tensor, origin: Any = 0.0) -> tuple[Tensor, Tensor]:
+    """Turn rows of logits, in place, into e^{logits - max}; return (log sum e^logits - origin, sum e^{logits - max}).
 
     A row of -inf has a log sum of -inf. Divide by the second to get the softmax; it is never 0.
     """
     top = logits.amax(dim=1, keepdim=True)
     top = top.masked_fill(top == -torch.inf, 0.0)
     total = logits.sub_(top).exp_().sum(dim=1)
-    return total.log() + top[:, 0], total.masked_fill(total == 0, 1.0)
+    return total.log() + (top[:, 0] - origin), total.masked_fill(total == 0, 1.0)
 
 
 @final
@@ -246,7 +251,7 @@ class Batch:
 
     def losses(self, form: Form) -> Tensor:
         """Return the (N,) losses of a form in the caller's dtype."""
-        return blockwise(self.left, self.right, None, form, self.block).to(self.dtype)
+        return blockwise(self.left, self.right, None, form, self.block, "z").to(self.dtype)
 
 
 def own_batch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -18,8 +18,9 @@ from naysay.losses.debiased import log_true_mean
 class Contrast:
     """The losses of `info_nce`, `debiased` and `hardness` over columns.
 
-    Row inputs: the lowest possible logit; then, if the row has negatives of its own beside the columns, the log sums
-    over them of e^{(1 + beta) s}, of e^{beta s}, and of 1.
+    All scores are taken from the positive's: differences are exact where scores are close, however large. Row inputs,
+    if any: the lowest possible one; then, if the row has negatives of its own beside the columns, the log sums over
+    them of e^{(1 + beta) s}, of e^{beta s}, and of 1.
 
     Attributes:
         columns: Which columns are candidates.
@@ -43,24 +44,26 @@ class Contrast:
         """Return the losses of a block and their gradients in the row inputs."""
         partner = self.partner[rows]
         here = torch.arange(len(scores), device=scores.device)
-        positive = scores[here, partner]
         hidden, bias = self.columns.hidden(rows), self.columns.log_weights(rows)
+        positive = scores[here, partner]
+        if bias is not None:  # before large scores take up the logarithms of weights
+            scores -= positive[:, None]
+            positive = torch.zeros_like(positive)
         if self.labels is None or self.key_labels is None:
             loss, by_positive, by_inputs = self._granularity(scores, rows, hidden, bias, positive, inputs)
-            scores[here, partner] = by_positive
-            return loss, by_inputs
-        parts, gradient = [], torch.zeros_like(scores)
-        for labels, key_labels in zip(self.labels[:, rows], self.key_labels, strict=True):
-            same = (labels[:, None] == key_labels) & (labels[:, None] >= 0)
-            work = scores.clone()
-            parts.append(
-                self._granularity(work, rows, same if hidden is None else same | hidden, bias, positive, inputs)
-            )
-            work[here, partner] = parts[-1][1]
-            gradient += work
-        scores.copy_(gradient.div_(len(parts)))
-        by_inputs = None if inputs is None else torch.stack([one[2] for one in parts if one[2] is not None]).mean(dim=0)
-        return torch.stack([one[0] for one in parts]).mean(dim=0), by_inputs
+        else:
+            parts, gradient = [], torch.zeros_like(scores)
+            for labels, key_labels in zip(self.labels[:, rows], self.key_labels, strict=True):
+                same = (labels[:, None] == key_labels) & (labels[:, None] >= 0)
+                work = scores.clone()
+                left_out = same if hidden is None else same | hidden
+                parts.append(self._granularity(work, rows, left_out, bias, positive, inputs))
+                gradient += work
+            scores.copy_(gradient.div_(len(parts)))
+            loss, by_positive = (torch.stack([part[i] for part in parts]).mean(dim=0) for i in (0, 1))
+            by_inputs = None if inputs is None else torch.stack([part[2] for part in parts]).mean(dim=0)
+        scores[here, partner] = by_positive
+        return loss, by_inputs
 
     def _granularity(
         self,
@@ -70,21 +73,22 @@ class Contrast:
         bias: Tensor | None,
         positive: Tensor,
         inputs: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+    ) -> tuple[Tensor, Tensor, Any]:
         """Losses (rows,), their gradients in the positive and in the inputs; `scores` become the gradient in them."""
         tilted = self._weighted(self.beta * scores, rows, hidden, bias) if self.beta else None
         logits = self._weighted(scores.mul_(1 + self.beta) if self.beta else scores, rows, hidden, bias)
         drawn = self._drawn(rows, hidden, scores) if self.columns.log_q is not None else 0.0
-        log_sum, total = soften(logits)
-        log_base, base_total = soften(tilted) if tilted is not None else (None, None)
+        log_sum, total = soften(logits, (1 + self.beta) * positive)
+        log_base, base_total = soften(tilted, self.beta * positive) if tilted is not None else (None, None)
         count = self._log_count(rows, hidden, bias, scores) if self.beta or self.prior else log_sum
-        loss, by_log_sum, by_log_base, by_positive, by_inputs = self._head(
-            log_sum - drawn, count - drawn if log_base is None else log_base - drawn, count - drawn, positive, inputs
+        loss, by_log_sum, by_log_base, by_inputs = self._head(
+            log_sum - drawn, count - drawn if log_base is None else log_base - drawn, count - drawn, inputs
         )
         logits.mul_((by_log_sum / total)[:, None])
         if tilted is not None and base_total is not None and self.backprop_weights:
             logits.mul_(1 + self.beta).add_(tilted.mul_((self.beta * by_log_base / base_total)[:, None]))
-        return loss, by_positive, by_inputs
+            by_log_sum = (1 + self.beta) * by_log_sum + self.beta * by_log_base
+        return loss, -by_log_sum, by_inputs
 
     def _weighted(self, logits: Tensor, rows: slice, hidden: Tensor | None, bias: Tensor | None) -> Tensor:
         """Add the log weights, and set columns that are not negatives of the row to -inf."""
@@ -106,32 +110,27 @@ class Contrast:
         return torch.logsumexp(self._weighted(torch.zeros_like(like), rows, hidden, bias), dim=1)
 
     def _head(
-        self, log_sum: Tensor, log_base: Tensor, count: Tensor, positive: Tensor, inputs: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
-        """Losses from log sums (rows,), and the gradients in log_sum, log_base, positive and inputs."""
-        leaves = [value.detach().clone() for value in (log_sum, log_base, positive)]
-        if inputs is not None:
-            leaves.append(inputs.detach().clone())
-        more = inputs is not None and len(inputs) > 1
-        empty = (
-            (log_sum == -torch.inf) & (inputs[1] == -torch.inf)
-            if inputs is not None and more
-            else log_sum == -torch.inf
-        )
+        self, log_sum: Tensor, log_base: Tensor, count: Tensor, inputs: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """Losses from log sums (rows,), and the gradients in log_sum, log_base and inputs."""
+        given = (log_sum, log_base) if inputs is None else (log_sum, log_base, inputs)
+        leaves = [value.detach().clone() for value in given]
+        empty = log_sum == -torch.inf
+        if inputs is not None and len(inputs) > 1:
+            empty &= inputs[1] == -torch.inf
         with torch.enable_grad():
             for leaf in leaves:
                 leaf.requires_grad_()
             log_sum, log_base, count = (value.masked_fill(empty, 0.0) for value in (leaves[0], leaves[1], count))
-            positive = leaves[2]
-            if more:
-                sums = zip((log_sum, log_base, count), leaves[3][1:], strict=True)
+            if inputs is not None and len(inputs) > 1:
+                sums = zip((log_sum, log_base, count), leaves[2][1:], strict=True)
                 log_sum, log_base, count = (torch.logaddexp(one, other) for one, other in sums)
-            if self.prior or self.beta:
-                log_sum = count + log_true_mean(log_sum - log_base, positive, self.prior, leaves[3][0])
-            loss = softplus(log_sum - positive).masked_fill(empty, 0.0)
+            if inputs is not None and (self.prior or self.beta):
+                log_sum = count + log_true_mean(log_sum - log_base, self.prior, leaves[2][0])
+            loss = softplus(log_sum).masked_fill(empty, 0.0)
             gradients = torch.autograd.grad(loss.sum(), leaves, allow_unused=True)
         by = [torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, gradients, strict=True)]
-        return loss.detach(), by[0], by[1], by[2], by[3] if inputs is not None else None
+        return loss.detach(), by[0], by[1], None if inputs is None else by[2]
 
 
 @final
@@ -163,6 +162,8 @@ class Gather:
             log_weights.masked_fill_(hidden, -torch.inf)
         if self.partner is not None:
             log_weights[torch.arange(len(scores), device=scores.device), self.partner[rows]] = 0.0
+        top = (scores + log_weights).amax(dim=1, keepdim=True)  # differences are exact where scores are close
+        scores -= top.masked_fill(top == -torch.inf, 0.0)
         loss, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
         weights = log_weights.exp()
         for labels, key_labels in zip(self.labels[:, rows], self.key_labels, strict=True):

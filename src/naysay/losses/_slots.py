@@ -30,6 +30,7 @@ class Slots:
         kept: (B, K) bool: valid and of a weight above 0.
         whole: Whether every row has slots and all are kept, which saves some passes.
         weights: (B, K), 0 where not kept. A weight of 2 counts a slot twice.
+        weighted: Whether weights were given; else all are 1.
         valid: (B, K) bool: the mask, which includes slots of weight 0.
         log_q: (B, K), or None.
         dtype: The dtype of the result; float16 and bfloat16 are computed in float32.
@@ -40,6 +41,7 @@ class Slots:
     kept: Tensor
     whole: bool
     weights: Tensor
+    weighted: bool
     valid: Tensor
     log_q: Tensor | None
     dtype: torch.dtype
@@ -54,13 +56,22 @@ class Slots:
         """(B,) bool: rows with no negatives, whose loss is 0."""
         return ~self.kept.any(dim=1)
 
+    def gaps(self, scale: Any) -> Tensor:
+        """(B, K) (s_j - p) / t. The difference comes first: it is exact for scores that are close, however large."""
+        return (self.negatives - self.positive[:, None]) / scale
+
     def log_sum(self, logits: Tensor) -> Tensor:
-        """(B,) log sum_j w_j exp(logits_j - log(K_b q_j)); any number for an empty row."""
+        """(B,) log sum_j w_j exp(logits_j - log(K_b q_j)); any number for an empty row.
+
+        Large logits take up the logarithms of weights: pass `gaps`, whose sum is as small as the loss.
+        """
         if not logits.shape[1]:
-            return self.positive.detach() * 0.0
-        counted = logits + self.weights.masked_fill(~self.kept, 1.0).log()
+            return self.positive * 0.0
+        counted = logits + self.weights.masked_fill(~self.kept, 1.0).log() if self.weighted else logits
         if self.log_q is not None:
             counted = counted - (self.log_q + self.log_drawn[:, None])
+        if self.whole:
+            return torch.logsumexp(counted, dim=1)
         counted = counted.masked_fill(~self.kept, -torch.inf)
         return torch.logsumexp(counted.masked_fill(self.empty[:, None], 0.0), dim=1)
 
@@ -74,6 +85,14 @@ class Slots:
     def answer(self, values: Tensor) -> Tensor:
         """The loss (B,) in the caller's dtype, 0 for rows with no negatives."""
         return (values if self.whole else values.masked_fill(self.empty, 0.0)).to(self.dtype)
+
+    def shares(self, scores: Tensor, alpha: float) -> Tensor:
+        """(B, K) w_j exp(alpha s_j) over their sum in the row; 0 for an empty row."""
+        if not scores.shape[1]:
+            return scores
+        top = scores.masked_fill(~self.kept, -torch.inf).amax(dim=1, keepdim=True)
+        raised = self.weights * (alpha * (scores - top).masked_fill(~self.kept, 0.0)).exp()
+        return raised / raised.sum(dim=1, keepdim=True).masked_fill(self.empty[:, None], 1.0)
 
     def weighted_sum(self, terms: Tensor) -> Tensor:
         """(B,) sum_j w_j terms_j."""
@@ -100,6 +119,7 @@ def slots(positive: Any, negatives: Any, mask: Any, weights: Any, log_q: Any = N
         kept=kept,
         whole=whole,
         weights=kept.to(dtype) if counts is None else counts.masked_fill(~kept, 0.0),
+        weighted=counts is not None,
         valid=valid,
         log_q=None if log_q is None else as_log_q(log_q, shape, negatives, valid),
         dtype=negatives.dtype,

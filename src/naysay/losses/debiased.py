@@ -10,7 +10,7 @@ from torch import Tensor
 
 from naysay.checks import check_number, public
 from naysay.losses._inputs import as_temperature
-from naysay.losses._slots import slots, softplus
+from naysay.losses._slots import Slots, slots, softplus
 
 
 @public
@@ -58,14 +58,19 @@ def debiased(
         >>> debiased(*scores, prior=0.1), debiased(*scores, prior=0.0)
         (tensor([0.6798]), tensor([0.7775]))
     """
-    check_debiasing(prior, min_score)
     ready = slots(positive, negatives, mask, weights, log_q)
-    scale = as_temperature(temperature, ready.positive)
-    positive_logit, count = ready.positive / scale, ready.log_count()
-    mean = ready.log_sum(ready.negatives / scale) - count
-    return ready.answer(
-        softplus(count + log_true_mean(mean, positive_logit, prior, min_logit(min_score, scale)) - positive_logit)
-    )
+    return debiased_loss(ready, as_temperature(temperature, ready.positive), prior, min_score)
+
+
+def debiased_loss(
+    ready: Slots, scale: Any, prior: float, min_score: float, beta: float = 0.0, *, backprop_weights: bool = True
+) -> Tensor:
+    """Return (B,) the losses of `debiased` and, with beta, of `hardness`."""
+    check_debiasing(prior, min_score)
+    gaps, count = ready.gaps(scale), ready.log_count()
+    tilt = beta * (gaps if backprop_weights else gaps.detach())
+    mean = ready.log_sum(gaps + tilt) - ready.log_sum(tilt) if beta else ready.log_sum(gaps) - count
+    return ready.answer(softplus(count + log_true_mean(mean, prior, lowest_gap(min_score, ready.positive, scale))))
 
 
 def check_debiasing(prior: Any, min_score: Any) -> None:
@@ -74,17 +79,16 @@ def check_debiasing(prior: Any, min_score: Any) -> None:
     check_number("min_score", min_score, below=math.inf)
 
 
-def min_logit(min_score: float, scale: Any) -> Any:
-    """Return the lowest logit; -inf has no gradient in the temperature."""
-    return min_score if math.isinf(min_score) else min_score / scale
+def lowest_gap(min_score: float, positive: Tensor, scale: Any) -> Tensor:
+    """(B,) how far the lowest logit is from the positive's; -inf has no gradient."""
+    return torch.full_like(positive, min_score) if math.isinf(min_score) else (min_score - positive) / scale
 
 
-def log_true_mean(mean: Tensor, positive_logit: Tensor, prior: float, lowest: Any) -> Tensor:
-    """The log of g in `debiased`, from the log of the mean and the positive's logit, without overflow."""
+def log_true_mean(mean: Tensor, prior: float, lowest: Tensor) -> Tensor:
+    """The log of g / e^{p/t} in `debiased`, from the log of the mean over e^{p/t}, without overflow."""
     if prior > 0:
-        gap = math.log(prior) + positive_logit - mean  # below 0 where the difference is positive
+        gap = math.log(prior) - mean  # below 0 where the difference is positive
         left = gap < 0
         rest = (-torch.expm1(gap.masked_fill(~left, -1.0))).log() - math.log1p(-prior)
         mean = (mean + rest).masked_fill(~left, -torch.inf)
-    bound = torch.as_tensor(lowest, dtype=mean.dtype, device=mean.device)
-    return torch.maximum(mean, bound)
+    return torch.maximum(mean, lowest)

@@ -54,8 +54,9 @@ def decoupled(
     """
     ready = slots(positive, negatives, mask, weights, log_q)
     scale = as_temperature(temperature, ready.positive)
-    attraction = ready.positive / scale
+    loss = ready.log_sum(ready.gaps(scale))
     if sigma is not None:
         check_number("sigma", sigma, above=0, finite=True)
-        attraction = attraction * (2.0 - len(attraction) * softmax(ready.positive.detach() / sigma, dim=0))
-    return ready.answer(ready.log_sum(ready.negatives / scale) - attraction)
+        share = softmax(ready.positive.detach() / sigma, dim=0)
+        loss = loss + (len(share) * share - 1.0) * (ready.positive / scale)  # 1 - v
+    return ready.answer(loss)

@@ -74,4 +74,4 @@ def guided(
     threshold = guide_p - margin * (guide_p.abs() if relative else 1.0)
     kept = ready.kept & (guide_n <= threshold[:, None])  # K_b stays: a slot left out was drawn
     ready = replace(ready, kept=kept, whole=False, weights=ready.weights.masked_fill(~kept, 0.0))
-    return ready.answer(softplus(ready.log_sum(ready.negatives / scale) - ready.positive / scale))
+    return ready.answer(softplus(ready.log_sum(ready.gaps(scale))))

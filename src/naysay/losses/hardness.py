@@ -8,8 +8,8 @@ from torch import Tensor
 
 from naysay.checks import check_number, public
 from naysay.losses._inputs import as_temperature
-from naysay.losses._slots import slots, softplus
-from naysay.losses.debiased import check_debiasing, log_true_mean, min_logit
+from naysay.losses._slots import slots
+from naysay.losses.debiased import debiased_loss
 
 
 @public
@@ -61,11 +61,6 @@ def hardness(
         (tensor([1.0201]), tensor([0.6798]))
     """
     check_number("beta", beta, at_least=0, finite=True)
-    check_debiasing(prior, min_score)
     ready = slots(positive, negatives, mask, weights, log_q)
     scale = as_temperature(temperature, ready.positive)
-    positive_logit, logits = ready.positive / scale, ready.negatives / scale
-    tilt = beta * (logits if backprop_weights else logits.detach())
-    mean = ready.log_sum(logits + tilt) - ready.log_sum(tilt)
-    true_mean = log_true_mean(mean, positive_logit, prior, min_logit(min_score, scale))
-    return ready.answer(softplus(ready.log_count() + true_mean - positive_logit))
+    return debiased_loss(ready, scale, prior, min_score, beta, backprop_weights=backprop_weights)

@@ -11,7 +11,7 @@ from naysay.checks import check_number, check_whole, public, raise_invalid
 from naysay.losses._blocks import BLOCK, blockwise, columns
 from naysay.losses._forms import Contrast
 from naysay.losses._inputs import as_mask, as_partner, as_temperature, as_vectors, computing_dtype, label_pair
-from naysay.losses.debiased import check_debiasing, min_logit
+from naysay.losses.debiased import check_debiasing, lowest_gap
 
 
 @public
@@ -90,11 +90,9 @@ def in_batch(
     right = given if keys is None else as_vectors("keys", keys, given)
     own, rows, device = keys is None, len(given), given.device
     pairs = as_partner(partner, rows, len(right), device, own=own)
-    left, right = given.to(computing_dtype(given)) / scale, right.to(computing_dtype(given))
-    filled, row_inputs = (
-        None,
-        [torch.as_tensor(min_logit(min_score, scale), dtype=left.dtype, device=device).expand(rows)],
-    )
+    wide, right = given.to(computing_dtype(given)), right.to(computing_dtype(given))
+    left, positive = wide / scale, (wide * right[pairs]).sum(dim=1)
+    filled, row_inputs = None, [lowest_gap(min_score, positive, scale)]
     if negatives is not None:
         further = as_vectors("negatives", negatives, given, middle=True).to(left.dtype)
         valid = torch.ones(further.shape[:2], dtype=torch.bool, device=device)
@@ -106,9 +104,8 @@ def in_batch(
         elif log_q is not None:
             raise_invalid("log_q", "left out with `negatives` that are not shared", "log_q", "Theirs is not known.")
         else:
-            row_inputs += _log_sums(
-                torch.einsum("nd,nkd->nk", left, further), valid, beta, backprop_weights=backprop_weights
-            )
+            gaps = torch.einsum("nd,nkd->nk", left, further) - (positive / scale)[:, None]
+            row_inputs += _log_sums(gaps, valid, beta, backprop_weights=backprop_weights)
     elif negative_mask is not None:
         raise_invalid("negative_mask", "given with negatives", "a mask without them")
     size = len(right)
@@ -119,7 +116,7 @@ def in_batch(
         raise_invalid("key_labels", "given with labels", "key_labels without them")
     candidates = columns(rows, size, left, own=own, mask=mask, weights=weights, log_q=log_q, filled=filled)
     form = Contrast(candidates, pairs, *same, prior, beta, backprop_weights)
-    return blockwise(left, right, torch.stack(row_inputs), form, block).to(given.dtype)
+    return blockwise(left, right, torch.stack(row_inputs), form, block, "anchors").to(given.dtype)
 
 
 def _log_sums(logits: Tensor, valid: Tensor, beta: float, *, backprop_weights: bool) -> list[Tensor]:

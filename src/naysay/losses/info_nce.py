@@ -53,4 +53,4 @@ def info_nce(
     """
     ready = slots(positive, negatives, mask, weights, log_q)
     scale = as_temperature(temperature, ready.positive)
-    return ready.answer(softplus(ready.log_sum(ready.negatives / scale) - ready.positive / scale))
+    return ready.answer(softplus(ready.log_sum(ready.gaps(scale))))

@@ -77,18 +77,16 @@ def sampled_softmax(
         raise_invalid("positive_log_q", "given for form 'classic'", "None", advice)
     ready = slots(positive, negatives, mask, weights, log_q)
     scale = as_temperature(temperature, ready.positive)
-    positive_logit, log_sum = ready.positive / scale, ready.log_sum(ready.negatives / scale)
+    gap = ready.log_sum(ready.gaps(scale))  # of the sum from the positive
     if positive_log_q is not None:
-        own = as_log_q(positive_log_q, (len(positive_logit),), ready.positive, parameter="positive_log_q")
+        own = as_log_q(positive_log_q, (len(gap),), ready.positive, parameter="positive_log_q")
         certain = own >= 0
         if certain.any() and form != "classic":
             got = first_bad(to_numpy(own), to_numpy(certain))
             raise_invalid("positive_log_q", "below 0", got, "Nothing but the positive could be drawn.")
         if form == "classic":
-            return ready.answer(softplus(log_sum + ready.log_drawn - (positive_logit - own)))
-        log_sum = log_sum + (-torch.expm1(own)).log()
+            return ready.answer(softplus(gap + ready.log_drawn + own))
+        gap = gap + (-torch.expm1(own)).log()
     if form == "refined":
-        return ready.answer(
-            torch.sigmoid(log_sum - positive_logit).detach() * (log_sum + ready.log_drawn - positive_logit)
-        )
-    return ready.answer(softplus(log_sum - positive_logit))
+        return ready.answer(torch.sigmoid(gap).detach() * (gap + ready.log_drawn))
+    return ready.answer(softplus(gap))

@@ -51,6 +51,5 @@ def self_adversarial(
     check_number("margin", margin, finite=True)
     ready = slots(positive, negatives, mask, weights)
     positive_logit, logits = ready.positive + margin, ready.negatives + margin
-    sharp = alpha * logits.detach()
-    share = ready.weights * (sharp - ready.log_sum(sharp)[:, None]).masked_fill(~ready.kept, 0.0).exp()
+    share = ready.shares(ready.negatives.detach(), alpha)
     return ready.answer((softplus(-positive_logit) + (share * softplus(logits)).sum(dim=1)) / 2)
