@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import (
     as_array,
@@ -89,6 +90,7 @@ class AdaptiveOversampling:
         self._scale(None)
         self._ranks = _ranked(item_factors, positives.n_items)
         self._draws = 0
+        self._lock = Lock()
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives. Draws are independent, so an item may come twice."""
@@ -96,30 +98,33 @@ class AdaptiveOversampling:
         anchors = anchors_of(query, self.positives.n_anchors)
         scale = self._scale(query.step)
         counts, width = wanted_slots(k, len(query), rng)
-        vectors = self._vectors(query)
+        ranks = self._ranks  # an update in another thread does not change those of this call
+        vectors = self._vectors(query, len(ranks.spread))
         free = self.positives.n_items - self.positives.count(anchors, relation="any")
         ids = np.full((len(anchors), width), -1, np.int64)
         generator = np.random.Generator(np.random.Philox(key=int(key_from(rng))))
         rows, slots = np.nonzero((np.arange(width) < counts[:, None]) & (free > 0)[:, None])
-        self._draws += len(rows)
+        with self._lock:
+            self._draws += len(rows)
         for _ in range(_ROUNDS):
             if not len(rows):
                 break
             steps = ranks_below(self.positives.n_items, scale, generator.random(len(rows)))
-            found = self._ranks.items(vectors, rows, steps, generator.random(len(rows)))
+            found = ranks.items(vectors, rows, steps, generator.random(len(rows)))
             known = self.positives.contains(anchors[rows], found, relation="any")
             ids[rows[~known], slots[~known]] = found[~known]
             rows, slots = rows[known], slots[known]
         if len(rows):
             chances = generator.random(len(rows))
-            ids[rows, slots] = exact_items(self._ranks, self.positives, anchors, vectors, scale, rows, chances)
+            ids[rows, slots] = exact_items(ranks, self.positives, anchors, vectors, scale, rows, chances)
         dropped = shortfall(self.on_short, ids, counts)
         return Negatives(ids, dropped=dropped).like(query)
 
     def update(self, item_factors: Any) -> None:
         """Rank the items again by their current vectors (n_items, d): O(d n log n)."""
-        self._ranks = _ranked(item_factors, self.positives.n_items)
-        self._draws = 0
+        ranks = _ranked(item_factors, self.positives.n_items)
+        with self._lock:
+            self._ranks, self._draws = ranks, 0
 
     @property
     def due(self) -> bool:
@@ -129,7 +134,9 @@ class AdaptiveOversampling:
 
     def state(self) -> dict[str, Any]:
         """The ranks, and how many negatives were drawn by them."""
-        return {"order": self._ranks.order.copy(), "spread": self._ranks.spread.copy(), "draws": self._draws}
+        with self._lock:
+            ranks, draws = self._ranks, self._draws
+        return {"order": ranks.order.copy(), "spread": ranks.spread.copy(), "draws": draws}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it is not of these factors."""
@@ -149,17 +156,18 @@ class AdaptiveOversampling:
         if draws.shape or draws.dtype.kind not in "iu" or draws < 0:
             raise_invalid("draws", "a whole number of at least 0", shown(state["draws"]))
         ranks = FactorRanks(order.astype(self._ranks.order.dtype), spread.copy())
-        self._ranks, self._draws = ranks, int(draws)
+        with self._lock:
+            self._ranks, self._draws = ranks, int(draws)
 
     def _scale(self, step: int | None) -> Any:
         return number_at("scale", self.scale, step, above=0, finite=True)
 
-    def _vectors(self, query: Query) -> NDArray[np.float64]:
+    def _vectors(self, query: Query, width: int) -> NDArray[np.float64]:
         """(B, d) the anchors' vectors in NumPy, without gradients."""
         torch = need_torch() if is_torch(query.anchors) else None
         with torch.no_grad() if torch is not None else nullcontext():
             vectors = np.asarray(to_numpy(self.embed(query.anchors)), np.float64)
-        shape = (len(query), len(self._ranks.spread))
+        shape = (len(query), width)
         if vectors.shape != shape:
             raise_invalid("embed", f"a function that returns shape {shape}", f"shape {vectors.shape}")
         bad = ~np.isfinite(vectors)

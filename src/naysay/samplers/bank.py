@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay._lock import Lock
 from naysay._slots import PER_SLOT, blanked, gather
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_number, check_range, check_whole, first_bad, public, raise_invalid, shown
@@ -60,6 +61,7 @@ class Bank:
         self.distinct = getattr(pool, "distinct", None)
         self._vectors: NDArray[Any] = np.zeros((self.n_items, 0), np.float32)
         self._seen = np.zeros(self.n_items, np.bool_)
+        self._lock = Lock()
         if initial is not None:
             self._vectors = _units(_vectors("initial", initial, self.n_items))
             self._seen[:] = True
@@ -79,10 +81,11 @@ class Bank:
         drawn = draw_k(self.pool, query, k, rng).numpy()
         check_range("pool", drawn.ids, self.n_items, "items", least=-1)
         filled = drawn.ids >= 0
-        known = filled & self._seen[drawn.ids]
+        with self._lock:
+            known, vectors = filled & self._seen[drawn.ids], self._vectors[drawn.ids]
+            all_seen = self._seen.all()
         unseen = int(np.count_nonzero(filled & ~known))
-        vectors = self._vectors[drawn.ids]
-        if not self._seen.all():
+        if not all_seen:
             drawn = replace(drawn, log_q=None)
         drawn = replace(drawn, ids=np.where(known, drawn.ids, -1), vectors=vectors)
         if unseen:
@@ -117,17 +120,19 @@ class Bank:
         if vectors is None:
             raise_invalid("vectors", "given", None, "Pass the vectors (B, d) of the query's positives.")
         new = _units(_vectors("vectors", vectors, len(items)))
-        if self._vectors.shape[1] == 0:
-            self._vectors = np.zeros((self.n_items, new.shape[1]), new.dtype)
-        if new.shape[1] != self._vectors.shape[1]:
-            raise_invalid("vectors", f"of dimension {self._vectors.shape[1]}, like those stored", new.shape[1])
-        stays = np.where(self._seen[items], self.momentum, 0.0)[:, None]
-        self._vectors[items] = _units(stays * self._vectors[items] + (1 - stays) * new)
-        self._seen[items] = True
+        with self._lock:
+            if self._vectors.shape[1] == 0:
+                self._vectors = np.zeros((self.n_items, new.shape[1]), new.dtype)
+            if new.shape[1] != self._vectors.shape[1]:
+                raise_invalid("vectors", f"of dimension {self._vectors.shape[1]}, like those stored", new.shape[1])
+            stays = np.where(self._seen[items], self.momentum, 0.0)[:, None]
+            self._vectors[items] = _units(stays * self._vectors[items] + (1 - stays) * new)
+            self._seen[items] = True
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that the next answer depends on but the settings."""
-        return {"vectors": self._vectors.copy(), "seen": self._seen.copy()}
+        with self._lock:
+            return {"vectors": self._vectors.copy(), "seen": self._seen.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if the vectors do not fit."""
@@ -144,7 +149,8 @@ class Bank:
         bad = (lengths > 0) & (~seen | (np.abs(lengths - 1) > _ROUNDING))
         if bad.any():
             raise_invalid("vectors", "of length 1, or 0 for an item that was not seen", first_bad(lengths, bad))
-        self._vectors, self._seen = vectors.copy(), seen.copy()
+        with self._lock:
+            self._vectors, self._seen = vectors.copy(), seen.copy()
 
     def __repr__(self) -> str:
         """The pool and how many items were observed."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from threading import get_ident
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay._slots import like_query
 from naysay.arrays import to_numpy
 from naysay.checks import check_number, check_one_of, public, raise_invalid, shown
@@ -23,6 +25,7 @@ from naysay.types import Array, Detector, Negatives, Query, Sampler, Stateful, c
 
 POLICIES = ("drop", "reweight", "attract", "ignore")
 _REFILL = 2.0
+_MAX_THREADS = 16  # whose last candidates are kept
 
 
 @final
@@ -36,8 +39,9 @@ class Judged:
     larger draw. log_q is None after "drop", as in `naysay.detectors.drop`, and the sampler's own after other policies.
 
     Detectors and samplers that learn must see the candidates before the policy: a quantile of the remaining ones would
-    fall at every step. So if a part learns, the candidates of the last `sample` are kept until the next, and `observe`
-    replaces the negatives that `sample` returned by them. It recognises them by ids, on any device.
+    fall at every step. So if a part learns, the candidates of a thread's last `sample` are kept until its next, and
+    `observe` replaces the negatives that `sample` returned by them. It recognises them by ids, on any device and in any
+    thread. Those of the last few threads are kept.
 
     Cost: the sampler's for refill * k candidates, and the detector's for as many. Nothing is drawn twice.
 
@@ -92,7 +96,8 @@ class Judged:
         self.refill = _REFILL if refill is None else check_number("refill", refill, at_least=1, finite=True)
         self.detector = _combined(detector, rule)
         self.distinct = getattr(sampler, "distinct", None)
-        self._last: tuple[Array, Array, Negatives] | None = None  # anchors, ids returned, and the candidates
+        self._last: dict[int, tuple[Array, Array, Negatives]] = {}  # of a thread: anchors, ids returned, and candidates
+        self._lock = Lock()
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Return (B, K) negatives.
@@ -163,15 +168,20 @@ class Judged:
     def _returned(self, query: Query, candidates: Negatives, negatives: Negatives) -> Negatives:
         """The negatives. Keeps their candidates for `observe` if a part learns."""
         if self._learning():
-            self._last = query.anchors, negatives.ids, candidates
+            with self._lock:
+                self._last.pop(get_ident(), None)
+                self._last[get_ident()] = query.anchors, negatives.ids, candidates
+                if len(self._last) > _MAX_THREADS:
+                    del self._last[next(iter(self._last))]  # of the thread that has not sampled for the longest
         return negatives
 
     def _before_policy(self, query: Query, negatives: Negatives) -> Negatives:
         """The candidates of the last `sample`, if it returned these negatives."""
         if not isinstance(query, Query) or not isinstance(negatives, Negatives):
             return negatives  # each part raises, or does without
-        if self._last is not None:
-            anchors, ids, candidates = self._last
+        with self._lock:
+            samples = list(self._last.values())
+        for anchors, ids, candidates in reversed(samples):
             if _same(anchors, query.anchors) and _same(ids, negatives.ids):
                 return candidates
         if self.policy == "drop" and self.detector.learns and negatives.suspicion is not None:
