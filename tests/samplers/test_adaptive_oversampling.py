@@ -277,7 +277,3 @@ def test_a_state_of_other_ranks_is_refused(change, rule):
     assert str(caught.value).startswith(f"AdaptiveOversampling.restore: {rule}")
     for name, value in sampler.state().items():
         np.testing.assert_array_equal(value, before[name])
-
-
-def test_it_says_what_it_is():
-    assert repr(AdaptiveOversampling(KNOWN, ITEMS, embed, 3.0)).endswith("12 items), 3 factors, scale=3.0)")

@@ -142,7 +142,3 @@ def test_what_it_is_rejected_for():
     rule = "Bank.restore: `vectors` must be of length 1, or 0 for an item that was not seen, got 2.0 at row 0 "
     assert refusal(bank.restore, {"vectors": 2 * np.eye(7), "seen": np.ones(7, bool)}).startswith(rule)
     assert refusal(Bank(POOL, 3).restore, state) == "Bank.restore: `vectors` must be of shape (3, d), got shape (7, 7)."
-
-
-def test_it_says_what_it_is():
-    assert repr(Bank(POOL, N)).endswith("0 of 7 items seen, momentum=0.5)")

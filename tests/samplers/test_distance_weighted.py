@@ -208,9 +208,3 @@ def test_the_sampler_rejects():
     far = DistanceWeighted(POOL, by(np.full((4, 12), -0.5)), 5, 8, on_short="raise")
     with pytest.raises(NaysayError, match=r"DistanceWeighted\.sample: row 0 has 0 candidates left of the 1 requested"):
         far.sample(ns.Query([0]), 1, rng=rng)
-
-
-def test_it_says_what_it_is():
-    shown = repr(DistanceWeighted(POOL, by(TABLE), 5, 8))
-    assert shown.startswith("DistanceWeighted(Everything(")
-    assert shown.endswith("candidates=5, dim=8, cutoff=0.5, nonzero_loss_cutoff=1.4)")

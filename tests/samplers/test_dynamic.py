@@ -261,4 +261,3 @@ def test_the_sampler_rejects():
     assert short.sample(ns.Query([0]), 5, rng=ns.rng_for(0)).mask.all()
     message = refusal(short.sample, ns.Query([0, 2]), 3, rng=ns.rng_for(0))
     assert message.startswith("Dynamic.sample: row 1 has 1 candidates left of the 3 requested (1 such row).")
-    assert repr(Dynamic(POOL, by_table, 5)) == f"Dynamic({POOL!r}, candidates=5, temperature=0.0, top_m=None)"

@@ -375,7 +375,7 @@ def test_what_is_combined_already_is_taken_as_it_is():
     assert Judged(SAMPLER, both).detector is both
     assert Judged(SAMPLER, ByTable(TABLE)).detector.detectors.keys() == {"bytable"}
     assert Judged(SAMPLER, both).distinct is True
-    assert repr(Judged(SAMPLER, both)).startswith("Judged(Static(")
+    assert repr(Judged(SAMPLER, both)).startswith("Judged(sampler=Static(")
 
 
 @pytest.mark.parametrize(

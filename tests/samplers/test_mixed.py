@@ -226,7 +226,3 @@ def test_what_it_is_rejected_for():
     vectors = Mixed({"a": Fixed(1, vectors=np.ones(3)), "b": Fixed(2, vectors=np.ones(2))}, (1, 1))
     rule = "Mixed.sample: `parts` must be samplers whose vectors have one dimension, got [(2,), (3,)]."
     assert refusal(vectors.sample, ns.Query([0]), 2, rng=rng) == rule
-
-
-def test_it_says_what_it_is():
-    assert repr(Mixed({"a": Static(POOL)}, (1,))).endswith("}, shares=(1,), duplicates='drop')")

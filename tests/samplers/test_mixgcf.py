@@ -247,7 +247,3 @@ def test_what_it_is_rejected_for():
     assert refusal(strict.sample, asked([3]), 1, rng=rng).startswith(
         "MixGCF.sample: row 0 has 0 candidates left of the 1"
     )
-
-
-def test_it_says_what_it_is():
-    assert repr(MixGCF(POOL, embed, 4)).endswith("candidates=4, mix=(0.0, 1.0), pooling='mean')")

@@ -184,7 +184,3 @@ def test_what_it_is_rejected_for():
     strict = sampler_of(2, "score", 4, 2, on_short="raise")
     message = refusal(strict.sample, ns.Query([[0, 0, 1]]), 1, rng=rng)
     assert message.startswith("MixKG.sample: row 0 has 0 candidates left of the 1 requested")
-
-
-def test_it_says_what_it_is():
-    assert repr(sampler_of(2, "score", 4, 2)).endswith("candidates=4, n_hard=2, by='score', mix=(0.0, 1.0))")

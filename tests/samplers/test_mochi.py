@@ -229,7 +229,3 @@ def test_what_it_is_rejected_for():
     assert refusal(strict.sample, asked([3]), 1, rng=rng).startswith(
         "MoCHi.sample: row 0 has 0 candidates left of the 1"
     )
-
-
-def test_it_says_what_it_is():
-    assert "n_hard=4, candidates=8, anchor_share=0.5, mix=(0.0, 1.0)" in repr(MoCHi(POOL, embed, 4, 8))

@@ -272,9 +272,3 @@ def test_the_sampler_rejects():
     none = NearPositive(POOL, score, 5, limit=-1.0, on_short="raise")
     with pytest.raises(NaysayError, match=r"NearPositive\.sample: row 0 has 0 candidates left of the 1 requested"):
         none.sample(QUERY, 1, rng=rng)
-
-
-def test_it_says_what_it_is():
-    shown = repr(NearPositive(POOL, by(ALIKE), 5, top_m=2))
-    assert shown.startswith("NearPositive(Everything(")
-    assert shown.endswith("candidates=5, temperature=0.0, top_m=2)")

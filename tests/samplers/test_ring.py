@@ -287,8 +287,3 @@ def test_what_it_is_rejected_for():
     masked = Ring(POOL, score, 8, keep=(0, 1), where=lambda query, ids: torch.ones(2, 8, dtype=torch.bool))
     rule = "Ring.sample: `where` must be a function that returns a NumPy array, like the query, got a Tensor."
     assert refusal(masked.sample, query, 1, rng=rng) == rule
-
-
-def test_it_says_what_it_is():
-    text = repr(Ring(POOL, score, 8, remove=(0.9, 1.0)))
-    assert text.endswith("candidates=8, remove=(0.9, 1.0), refill=False)")

@@ -255,10 +255,3 @@ def test_the_sampler_rejects():
         SemiHard(POOL, by(np.tile(np.arange(12) / 4.0, (4, 1))), 12, 1.0, on_short="raise").sample(
             ns.Query([1], positives=[5]), 5, rng=rng
         )
-
-
-def test_it_says_what_it_is():
-    shown = repr(SemiHard(POOL, by(TABLE), 5, 0.2, otherwise="easy"))
-    assert shown.startswith("SemiHard(Everything(")
-    assert shown.endswith("candidates=5, margin=0.2, choose='hardest', otherwise='easy')")
-    assert SemiHard(POOL, by(TABLE), 5, 0.2).distinct is True

@@ -227,8 +227,3 @@ def test_the_sampler_rejects():
         "SoftmaxWeights.sample: `pool` must be one with an exact log_q, got Memory. Pass correct=False to leave it out."
     )
     assert refusal(SoftmaxWeights(memory, score, 1.0).sample, ns.Query([0], positives=[0]), 2, rng=rng) == rule
-
-
-def test_it_says_what_it_is():
-    assert repr(SoftmaxWeights(UNIFORM, by(TABLE), 1.0)).endswith("rho=1.0, correct=True)")
-    assert repr(SoftmaxWeights(UNIFORM, by(TABLE), temperature=2.0)).endswith("temperature=2.0, correct=True)")

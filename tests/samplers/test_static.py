@@ -154,7 +154,7 @@ def test_any_object_with_draw_is_a_pool():
     assert isinstance(sampler, Sampler)
     assert sampler.sample(ns.Query([0]), 2, rng=ns.rng_for(0)).ids.tolist() == [[7, 7]]
     assert sampler.distinct is None  # nobody says
-    assert repr(sampler) == "Static(Mine())"
+    assert repr(sampler) == "Static(pool=Mine())"
 
 
 def test_it_knows_whether_rows_are_distinct():

@@ -258,11 +258,3 @@ def test_the_sampler_rejects():
     never = Warp(POOL, by(np.arange(48).reshape(4, 12) * -1.0), 5, 0.5, on_short="raise")
     with pytest.raises(NaysayError, match=r"Warp\.sample: row 0 has 0 candidates left of the 1 requested"):
         never.sample(ns.Query([0], positives=[0]), 1, rng=rng)
-
-
-def test_it_says_what_it_is():
-    shown = repr(Warp(POOL, by(TABLE), 5))
-    assert shown.startswith("Warp(Everything(")
-    assert shown.endswith("trials=5, margin=1.0, mode='paper')")
-    assert Warp(POOL, by(TABLE), 5).distinct is False
-    assert Warp(POOL, by(TABLE), 5).n_items == N_ITEMS

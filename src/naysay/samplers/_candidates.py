@@ -11,12 +11,27 @@ from numpy.typing import NDArray
 
 from naysay._slots import EMPTY, PER_SLOT, Score, check_score, partners, score_slots
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import check_number, check_one_of, check_whole, is_number, raise_invalid, shown
+from naysay.checks import check_number, check_one_of, check_whole, described, is_number, raise_invalid, shown
 from naysay.pools._slots import ON_SHORT, slot_counts
 from naysay.quantity.realise import slots
 from naysay.quantity.schedules import at_step
 from naysay.samplers._top_k import Choice, reasons, take
 from naysay.types import HEAD, RELATION, SIDES, Array, Negatives, Pool, Query, check_query
+
+
+class FromPool:
+    """What samplers of one pool share."""
+
+    pool: Pool
+
+    @property
+    def distinct(self) -> bool | None:
+        """Whether a row has each id once: the pool's, which a choice keeps; None if it does not say."""
+        return getattr(self.pool, "distinct", None)
+
+    def __repr__(self) -> str:
+        return described(self)
+
 
 # ---- settings -------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from naysay.checks import (
     as_floats,
     check_all,
     check_one_of,
+    described,
     first_bad,
     public,
     raise_invalid,
@@ -176,8 +177,7 @@ class AdaptiveOversampling:
         return vectors
 
     def __repr__(self) -> str:
-        """The sizes and the scale."""
-        return f"AdaptiveOversampling({self.positives!r}, {len(self._ranks.spread)} factors, scale={self.scale})"
+        return described(self, item_factors=self._ranks.order.T)
 
 
 def _ranked(item_factors: Any, n_items: int) -> FactorRanks:

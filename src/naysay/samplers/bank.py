@@ -12,7 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from naysay._lock import Lock
 from naysay._slots import PER_SLOT, blanked, gather
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_number, check_range, check_whole, first_bad, public, raise_invalid, shown
+from naysay.checks import (
+    as_array,
+    check_number,
+    check_range,
+    check_whole,
+    described,
+    first_bad,
+    public,
+    raise_invalid,
+    shown,
+)
 from naysay.samplers._candidates import check_is_pool, draw_k
 from naysay.types import Negatives, Pool, Query, check_query, positive_ids
 
@@ -54,7 +64,6 @@ class Bank:
     """
 
     def __init__(self, pool: Pool, n_items: int, momentum: float = 0.5, initial: ArrayLike | None = None) -> None:
-        """Start without vectors, or with `initial`."""
         check_is_pool(pool)
         self.pool, self.momentum = pool, check_number("momentum", momentum, at_least=0, at_most=1)
         self.n_items = check_whole("n_items", n_items, 1)
@@ -153,9 +162,7 @@ class Bank:
             self._vectors, self._seen = vectors.copy(), seen.copy()
 
     def __repr__(self) -> str:
-        """The pool and how many items were observed."""
-        seen = f"{np.count_nonzero(self._seen):,} of {self.n_items:,} items seen"
-        return f"Bank({self.pool!r}, {seen}, momentum={self.momentum})"
+        return described(self, f"{np.count_nonzero(self._seen):,} of {self.n_items:,} items seen")
 
 
 def _vectors(parameter: str, vectors: ArrayLike, rows: int) -> NDArray[Any]:

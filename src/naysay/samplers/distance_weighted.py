@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
@@ -10,7 +11,7 @@ from naysay._slots import Score
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import check_whole, first_bad, public, raise_invalid
 from naysay.rng import key_from
-from naysay.samplers._candidates import check_parts, number_at, scored_candidates, whole_at
+from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, whole_at
 from naysay.samplers._top_k import gumbel, pick
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
@@ -20,7 +21,8 @@ _ROUNDING = 1e-3  # how far a cosine of rounded unit vectors may lie outside [-1
 
 @final
 @public
-class DistanceWeighted:
+@dataclass(eq=False, repr=False)
+class DistanceWeighted(FromPool):
     """Draw candidates, and take k of them without repeats, each with weight 1 / q(D) of its distance D.
 
     `candidates` and the two cutoffs may be functions of the step. Points that are uniform on the unit sphere lie at
@@ -62,23 +64,18 @@ class DistanceWeighted:
         ((2, 3), True)
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        score: Score,
-        candidates: Any,
-        dim: int,
-        cutoff: Any = 0.5,
-        nonzero_loss_cutoff: Any = 1.4,
-        *,
-        on_short: str = "pad",
-    ) -> None:
-        """Keep the parts; check the numbers that are not functions of the step."""
-        check_parts(pool, score, on_short)
-        self.dim = check_whole("dim", dim, 2)
-        self.pool, self.score, self.candidates = pool, score, candidates
-        self.cutoff, self.nonzero_loss_cutoff, self.on_short = cutoff, nonzero_loss_cutoff, on_short
-        self.distinct = getattr(pool, "distinct", None)
+    pool: Pool
+    score: Score
+    candidates: Any
+    dim: int
+    cutoff: Any = 0.5
+    nonzero_loss_cutoff: Any = 1.4
+    _: KW_ONLY
+    on_short: str = "pad"
+
+    def __post_init__(self) -> None:
+        check_parts(self.pool, self.score, self.on_short)
+        self.dim = check_whole("dim", self.dim, 2)
         self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
@@ -107,11 +104,6 @@ class DistanceWeighted:
             advice="It must be above `cutoff`.",
         )
         return candidates, cutoff, farthest
-
-    def __repr__(self) -> str:
-        """The pool and the numbers."""
-        cutoffs = f"cutoff={self.cutoff}, nonzero_loss_cutoff={self.nonzero_loss_cutoff}"
-        return f"DistanceWeighted({self.pool!r}, candidates={self.candidates}, dim={self.dim}, {cutoffs})"
 
 
 def log_inverse_density(squares: Array, dim: int) -> Array:

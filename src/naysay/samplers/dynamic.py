@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
 
 from naysay._slots import Score
 from naysay.checks import public, raise_invalid
-from naysay.samplers._candidates import check_parts, number_at, scored_candidates, whole_at
+from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, whole_at
 from naysay.samplers._top_k import take_top_k
 from naysay.types import Negatives, Pool, Query, check_query
 
 
 @final
 @public
-class Dynamic:
+@dataclass(eq=False, repr=False)
+class Dynamic(FromPool):
     """Draw candidates from the pool, score them, and take the top k; or sample k, with higher scores more likely.
 
     `candidates`, `temperature` and `top_m` may be functions of the step (query.step), which makes a curriculum
@@ -53,21 +55,16 @@ class Dynamic:
                [9, 7, 6]])
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        score: Score,
-        candidates: Any,
-        temperature: Any = 0.0,
-        *,
-        top_m: Any = None,
-        on_short: str = "pad",
-    ) -> None:
-        """Keep the parts; check the numbers that are not functions of the step."""
-        check_parts(pool, score, on_short)
-        self.pool, self.score, self.on_short = pool, score, on_short
-        self.candidates, self.temperature, self.top_m = candidates, temperature, top_m
-        self.distinct = getattr(pool, "distinct", None)
+    pool: Pool
+    score: Score
+    candidates: Any
+    temperature: Any = 0.0
+    _: KW_ONLY
+    top_m: Any = None
+    on_short: str = "pad"
+
+    def __post_init__(self) -> None:
+        check_parts(self.pool, self.score, self.on_short)
         self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
@@ -96,9 +93,3 @@ class Dynamic:
         if top_m is not None and candidates is not None and top_m > candidates:
             raise_invalid("top_m", f"at most `candidates`, {candidates}", top_m)
         return candidates, temperature, top_m
-
-    def __repr__(self) -> str:
-        """The pool and the numbers."""
-        return (
-            f"Dynamic({self.pool!r}, candidates={self.candidates}, temperature={self.temperature}, top_m={self.top_m})"
-        )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay._slots import like_query
 from naysay.arrays import to_numpy
-from naysay.checks import check_number, check_one_of, public, raise_invalid, shown
+from naysay.checks import check_number, check_one_of, described, public, raise_invalid, shown
 from naysay.detectors import policy as policies
 from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors._states import all_or_none, joined_states, split_states
@@ -205,8 +205,7 @@ class Judged:
         return {**parts, "sampler": self.sampler} if isinstance(self.sampler, Stateful) else parts
 
     def __repr__(self) -> str:
-        """The parts and the policy."""
-        return f"Judged({self.sampler!r}, {self.detector!r}, policy={self.policy!r}, threshold={self.threshold})"
+        return described(self)
 
 
 def _same(one: Array, other: Array) -> bool:

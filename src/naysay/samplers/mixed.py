@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay._slots import EMPTY, PER_SLOT, blanked, constant, like_query
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import check_one_of, public, raise_invalid, shown
+from naysay.checks import check_one_of, described, public, raise_invalid, shown
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
@@ -118,8 +118,7 @@ class Mixed:
         return np.asarray(sums / sums[-1])
 
     def __repr__(self) -> str:
-        """The parts and the shares."""
-        return f"Mixed({self.parts!r}, shares={self.shares}, duplicates={self.duplicates!r})"
+        return described(self)
 
 
 def side_by_side(names: tuple[str, ...], used: Sequence[int], answers: Sequence[Negatives], query: Query) -> Negatives:

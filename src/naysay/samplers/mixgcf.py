@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
@@ -11,7 +12,7 @@ from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import check_one_of, public
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.rng import key_from
-from naysay.samplers._candidates import check_is_pool, interval_at, wanted_slots, whole_at
+from naysay.samplers._candidates import FromPool, check_is_pool, interval_at, wanted_slots, whole_at
 from naysay.samplers._vectors import Embed, anchor_vectors, check_embed, check_width, item_vectors, products, uniform
 from naysay.types import Array, Negatives, Pool, Query, check_query, positive_ids
 
@@ -20,7 +21,8 @@ _POOLING = ("mean", "sum", "final", "concat")
 
 @final
 @public
-class MixGCF:
+@dataclass(eq=False, repr=False)
+class MixGCF(FromPool):
     """Mix the positive into candidates, take the hardest of them at each layer, and combine the layers.
 
     The query has positives and the anchors' pooled vectors e_a (B, d); for "concat" (B, layers * d), whose parts go
@@ -66,27 +68,22 @@ class MixGCF:
         ([[[3.0, 2.0]]], [[[1, 3]]])
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        embed: Embed,
-        candidates: Any,
-        *,
-        embed_anchors: Embed | None = None,
-        mix: Any = (0.0, 1.0),
-        pooling: str = "mean",
-        on_short: str = "pad",
-    ) -> None:
-        """Keep the parts; check the numbers that are not functions of the step."""
-        check_is_pool(pool)
-        check_embed("embed", embed)
-        if embed_anchors is not None:
-            check_embed("embed_anchors", embed_anchors)
-        check_one_of("pooling", pooling, _POOLING)
-        check_one_of("on_short", on_short, ON_SHORT)
-        self.pool, self.embed, self.embed_anchors = pool, embed, embed_anchors
-        self.candidates, self.mix, self.pooling, self.on_short = candidates, mix, pooling, on_short
-        self.distinct = getattr(pool, "distinct", None)
+    pool: Pool
+    embed: Embed
+    candidates: Any
+    _: KW_ONLY
+    embed_anchors: Embed | None = None
+    mix: Any = (0.0, 1.0)
+    pooling: str = "mean"
+    on_short: str = "pad"
+
+    def __post_init__(self) -> None:
+        check_is_pool(self.pool)
+        check_embed("embed", self.embed)
+        if self.embed_anchors is not None:
+            check_embed("embed_anchors", self.embed_anchors)
+        check_one_of("pooling", self.pooling, _POOLING)
+        check_one_of("on_short", self.on_short, ON_SHORT)
         self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
@@ -135,10 +132,6 @@ class MixGCF:
     def _settings(self, step: int | None) -> tuple[Any, Any]:
         """The numbers candidates and mix at a step."""
         return whole_at("candidates", self.candidates, step), interval_at("mix", self.mix, step)
-
-    def __repr__(self) -> str:
-        """The pool and the numbers."""
-        return f"MixGCF({self.pool!r}, candidates={self.candidates}, mix={self.mix}, pooling={self.pooling!r})"
 
 
 def _dealt(ids: Array, counts: Any, width: int, size: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
@@ -12,7 +13,15 @@ from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import check_one_of, public, raise_invalid
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.rng import key_from
-from naysay.samplers._candidates import candidates_of, check_is_pool, interval_at, sides_of, wanted_slots, whole_at
+from naysay.samplers._candidates import (
+    FromPool,
+    candidates_of,
+    check_is_pool,
+    interval_at,
+    sides_of,
+    wanted_slots,
+    whole_at,
+)
 from naysay.samplers._top_k import top
 from naysay.samplers._vectors import Embed, check_embed, item_vectors, products, stack_last, two_places, uniform, unit
 from naysay.types import SIDES, Array, Negatives, Pool, Query, anchor_ids, check_query, positive_ids
@@ -22,7 +31,8 @@ _BY = ("score", "entity")
 
 @final
 @public
-class MixKG:
+@dataclass(eq=False, repr=False)
+class MixKG(FromPool):
     """Take the n_hard hardest candidates by one of two criteria, and mix k pairs of them.
 
     v = a e_i + (1 - a) e_j,  a ~ U(mix),  i != j uniform among the n_hard (i = j if there is only one). The paper
@@ -64,30 +74,26 @@ class MixKG:
         ([[[3.0]], [[1.5]]], [[[2, 3]], [[1, 2]]], [[2], [2]])
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        score: Score | None,
-        embed: Embed,
-        candidates: Any,
-        *,
-        n_hard: Any,
-        by: str = "score",
-        mix: Any = (0.0, 1.0),
-        on_short: str = "pad",
-    ) -> None:
-        """Keep the parts; check the numbers that are not functions of the step."""
-        check_is_pool(pool)
-        check_one_of("by", by, _BY)
-        if by == "score":
-            check_score(score)
-        elif score is not None:
-            raise_invalid("score", "None with by='entity'", type(score).__name__)
-        check_embed("embed", embed)
-        check_one_of("on_short", on_short, ON_SHORT)
-        self.pool, self.score, self.embed, self.by = pool, score, embed, by
-        self.candidates, self.n_hard, self.mix, self.on_short = candidates, n_hard, mix, on_short
-        self.distinct = False
+    pool: Pool
+    score: Score | None
+    embed: Embed
+    candidates: Any
+    _: KW_ONLY
+    n_hard: Any
+    by: str = "score"
+    mix: Any = (0.0, 1.0)
+    on_short: str = "pad"
+    distinct = False
+
+    def __post_init__(self) -> None:
+        check_is_pool(self.pool)
+        check_one_of("by", self.by, _BY)
+        if self.by == "score":
+            check_score(self.score)
+        elif self.score is not None:
+            raise_invalid("score", "None with by='entity'", type(self.score).__name__)
+        check_embed("embed", self.embed)
+        check_one_of("on_short", self.on_short, ON_SHORT)
         self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
@@ -134,11 +140,6 @@ class MixKG:
         """The numbers candidates, n_hard and mix at a step."""
         candidates = whole_at("candidates", self.candidates, step)
         return candidates, whole_at("n_hard", self.n_hard, step), interval_at("mix", self.mix, step)
-
-    def __repr__(self) -> str:
-        """The pool and the numbers."""
-        numbers = f"candidates={self.candidates}, n_hard={self.n_hard}, by={self.by!r}, mix={self.mix}"
-        return f"MixKG({self.pool!r}, {numbers})"
 
 
 def _one_side(drawn: Negatives) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
@@ -12,7 +13,7 @@ from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import check_one_of, public, raise_invalid
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.rng import key_from
-from naysay.samplers._candidates import check_is_pool, interval_at, number_at, wanted_slots, whole_at
+from naysay.samplers._candidates import FromPool, check_is_pool, interval_at, number_at, wanted_slots, whole_at
 from naysay.samplers._top_k import top
 from naysay.samplers._vectors import (
     Embed,
@@ -34,7 +35,8 @@ SOURCES = ("pair", "with anchor")
 
 @final
 @public
-class MoCHi:
+@dataclass(eq=False, repr=False)
+class MoCHi(FromPool):
     """Take the n_hard candidates that are nearest to the anchor, and mix k new vectors from them.
 
     Near means the dot product with the query's vectors (B, d), which should have length 1. i and j are uniform among
@@ -75,29 +77,24 @@ class MoCHi:
         ([1, 2], -1, [[0, 1]])
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        embed: Embed | None,
-        n_hard: Any,
-        candidates: Any = None,
-        *,
-        embed_anchors: Embed | None = None,
-        anchor_share: Any = 0.5,
-        mix: Any = (0.0, 1.0),
-        anchor_mix: Any = (0.0, 0.5),
-        on_short: str = "pad",
-    ) -> None:
-        """Keep the parts; check the numbers that are not functions of the step."""
-        check_is_pool(pool)
-        for name, function in (("embed", embed), ("embed_anchors", embed_anchors)):
+    pool: Pool
+    embed: Embed | None
+    n_hard: Any
+    candidates: Any = None
+    _: KW_ONLY
+    embed_anchors: Embed | None = None
+    anchor_share: Any = 0.5
+    mix: Any = (0.0, 1.0)
+    anchor_mix: Any = (0.0, 0.5)
+    on_short: str = "pad"
+    distinct = False
+
+    def __post_init__(self) -> None:
+        check_is_pool(self.pool)
+        for name, function in (("embed", self.embed), ("embed_anchors", self.embed_anchors)):
             if function is not None:
                 check_embed(name, function)
-        check_one_of("on_short", on_short, ON_SHORT)
-        self.pool, self.embed, self.embed_anchors, self.on_short = pool, embed, embed_anchors, on_short
-        self.n_hard, self.candidates = n_hard, candidates
-        self.anchor_share, self.mix, self.anchor_mix = anchor_share, mix, anchor_mix
-        self.distinct = False
+        check_one_of("on_short", self.on_short, ON_SHORT)
         self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
@@ -182,8 +179,3 @@ class MoCHi:
             interval_at("mix", self.mix, step),
             interval_at("anchor_mix", self.anchor_mix, step),
         )
-
-    def __repr__(self) -> str:
-        """The pool and the numbers."""
-        numbers = f"n_hard={self.n_hard}, candidates={self.candidates}, anchor_share={self.anchor_share}"
-        return f"MoCHi({self.pool!r}, {numbers}, mix={self.mix}, anchor_mix={self.anchor_mix})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import pairwise
 from typing import Any, final
 
@@ -11,6 +11,7 @@ import numpy as np
 from naysay._slots import Score, gather, partners, score_slots, where
 from naysay.checks import public, raise_invalid, shown
 from naysay.samplers._candidates import (
+    FromPool,
     candidates_of,
     check_parts,
     number_at,
@@ -26,7 +27,8 @@ TOO_CLOSE = "too close"
 
 @final
 @public
-class NearPositive:
+@dataclass(eq=False, repr=False)
+class NearPositive(FromPool):
     """Draw candidates, score them against the row's positive, and take the k nearest, or k at random of those near.
 
     The five numbers may be functions of the step. The query must have positives, except for triples. The limit is
@@ -68,29 +70,23 @@ class NearPositive:
                [-2., -2.]])
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        score: Score,
-        candidates: Any,
-        temperature: Any = 0.0,
-        *,
-        top_m: Any = None,
-        limit: Any = None,
-        first: Score | None = None,
-        shortlist: Any = None,
-        on_short: str = "pad",
-    ) -> None:
-        """Keep the parts; check the numbers that are not functions of the step."""
-        check_parts(pool, score, on_short)
-        if first is not None and not callable(first):
-            raise_invalid("first", "a function score(anchors, ids)", type(first).__name__)
-        if (first is None) != (shortlist is None):
-            raise_invalid("shortlist", "given with `first`, and only then", shown(shortlist))
-        self.pool, self.score, self.first, self.on_short = pool, score, first, on_short
-        self.candidates, self.temperature, self.top_m = candidates, temperature, top_m
-        self.limit, self.shortlist = limit, shortlist
-        self.distinct = getattr(pool, "distinct", None)
+    pool: Pool
+    score: Score
+    candidates: Any
+    temperature: Any = 0.0
+    _: KW_ONLY
+    top_m: Any = None
+    limit: Any = None
+    first: Score | None = None
+    shortlist: Any = None
+    on_short: str = "pad"
+
+    def __post_init__(self) -> None:
+        check_parts(self.pool, self.score, self.on_short)
+        if self.first is not None and not callable(self.first):
+            raise_invalid("first", "a function score(anchors, ids)", type(self.first).__name__)
+        if (self.first is None) != (self.shortlist is None):
+            raise_invalid("shortlist", "given with `first`, and only then", shown(self.shortlist))
         self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
@@ -130,12 +126,6 @@ class NearPositive:
             advice = "Only one of the two softens the choice."
             raise_invalid("top_m", "left out with a `temperature`", now["top_m"], advice)
         return now
-
-    def __repr__(self) -> str:
-        """The pool and the numbers."""
-        names = ("candidates", "temperature", "top_m", "limit", "shortlist")
-        numbers = ", ".join(f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None)
-        return f"NearPositive({self.pool!r}, {numbers})"
 
 
 def _shortened(first: Score, query: Query, drawn: Negatives, shortlist: int) -> Negatives:

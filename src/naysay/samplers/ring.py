@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from naysay._slots import Score, corrupted_triples, gather, score_slots
 from naysay.arrays import is_torch, to_torch
-from naysay.checks import public, raise_invalid, shown
+from naysay.checks import check_bool, public, raise_invalid, shown
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers._candidates import candidates_of, check_interval, check_parts, wanted_slots, whole_at
+from naysay.samplers._candidates import FromPool, candidates_of, check_interval, check_parts, wanted_slots, whole_at
 from naysay.samplers._top_k import pick_any, take
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
@@ -27,7 +27,8 @@ _ROUNDING = 1e-9  # (1 - 0.9) * 10 is 0.9999999999999998, which must count as 1
 
 @final
 @public
-class Ring:
+@dataclass(eq=False, repr=False)
+class Ring(FromPool):
     """Draw and score candidates, keep or remove a percentile interval of them, and take k of the rest at random.
 
     The interval may be a function of the step, and so may each of its ends and `candidates` (`naysay.quantity.Linear`).
@@ -71,32 +72,26 @@ class Ring:
         [[17, 18, 19], [17, 18, 19]]
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        score: Score,
-        candidates: Any,
-        *,
-        keep: Any = None,
-        remove: Any = None,
-        where: Where | None = None,
-        refill: bool = False,
-        on_short: str = "pad",
-    ) -> None:
-        """Keep the parts; check the numbers that are not functions of the step."""
-        check_parts(pool, score, on_short)
-        if (keep is None) == (remove is None):
-            got = "neither" if keep is None else "both"
+    pool: Pool
+    score: Score
+    candidates: Any
+    _: KW_ONLY
+    keep: Any = None
+    remove: Any = None
+    where: Where | None = None
+    refill: bool = False
+    on_short: str = "pad"
+
+    def __post_init__(self) -> None:
+        check_parts(self.pool, self.score, self.on_short)
+        if (self.keep is None) == (self.remove is None):
+            got = "neither" if self.keep is None else "both"
             raise_invalid("keep", "given, or `remove`, but not both", got, "Write keep=(0.9, 1.0).")
-        if where is not None and not callable(where):
-            raise_invalid("where", "None or a function where(query, ids)", type(where).__name__)
-        if not isinstance(refill, bool):
-            raise_invalid("refill", "True or False", shown(refill))
-        self.pool, self.score, self.candidates, self.where = pool, score, candidates, where
-        self.keep, self.remove, self.refill, self.on_short = keep, remove, refill, on_short
-        self.distinct = getattr(pool, "distinct", None)
+        if self.where is not None and not callable(self.where):
+            raise_invalid("where", "None or a function where(query, ids)", type(self.where).__name__)
+        check_bool("refill", self.refill)
         ends = self._interval if isinstance(self._interval, tuple | list) else (self._interval,)
-        if not any(map(callable, (candidates, *ends))):
+        if not any(map(callable, (self.candidates, *ends))):
             self._settings(0)
 
     @property
@@ -143,11 +138,6 @@ class Ring:
         inside = _cuts(len(longer) - 1, low) - _cuts(len(longer) - 1, high)
         left = inside if self.remove is None else longer - inside
         return int(np.argmax(left >= size))  # a cut takes at most one candidate more than its share
-
-    def __repr__(self) -> str:
-        """The pool and the interval."""
-        options = f"{self._name}={self._interval}, refill={self.refill}"
-        return f"Ring({self.pool!r}, candidates={self.candidates}, {options})"
 
 
 def _cuts(n: int, end: float) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from naysay._slots import Score
 from naysay.checks import check_one_of, public
 from naysay.rng import key_from
-from naysay.samplers._candidates import check_parts, number_at, scored_candidates, whole_at
+from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, whole_at
 from naysay.samplers._top_k import one_after_other, pick, pick_any
 from naysay.types import Negatives, Pool, Query, check_query
 
@@ -20,7 +21,8 @@ NOT_SEMIHARD = "not semi-hard"
 
 @final
 @public
-class SemiHard:
+@dataclass(eq=False, repr=False)
+class SemiHard(FromPool):
     """Draw candidates, and take k of those whose score lies in the band s_p - margin < s_n < s_p.
 
     `candidates` and `margin` may be functions of the step. The query must have positives, except for triples, where the
@@ -62,24 +64,19 @@ class SemiHard:
         {'not semi-hard': 2}
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        score: Score,
-        candidates: Any,
-        margin: Any,
-        *,
-        choose: str = "hardest",
-        otherwise: str = "pad",
-        on_short: str = "pad",
-    ) -> None:
-        """Keep the parts; check the numbers that are not functions of the step."""
-        check_parts(pool, score, on_short)
-        check_one_of("choose", choose, CHOICES)
-        check_one_of("otherwise", otherwise, OTHERWISE)
-        self.pool, self.score, self.candidates, self.margin = pool, score, candidates, margin
-        self.choose, self.otherwise, self.on_short = choose, otherwise, on_short
-        self.distinct = getattr(pool, "distinct", None)
+    pool: Pool
+    score: Score
+    candidates: Any
+    margin: Any
+    _: KW_ONLY
+    choose: str = "hardest"
+    otherwise: str = "pad"
+    on_short: str = "pad"
+
+    def __post_init__(self) -> None:
+        check_parts(self.pool, self.score, self.on_short)
+        check_one_of("choose", self.choose, CHOICES)
+        check_one_of("otherwise", self.otherwise, OTHERWISE)
         self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
@@ -103,8 +100,3 @@ class SemiHard:
     def _settings(self, step: int | None) -> tuple[Any, Any]:
         """The numbers candidates and margin at a step."""
         return whole_at("candidates", self.candidates, step), number_at("margin", self.margin, step, above=0)
-
-    def __repr__(self) -> str:
-        """The pool and the settings."""
-        numbers = f"candidates={self.candidates}, margin={self.margin}"
-        return f"SemiHard({self.pool!r}, {numbers}, choose={self.choose!r}, otherwise={self.otherwise!r})"

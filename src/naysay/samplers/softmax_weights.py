@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, final
 
 import numpy as np
 
 from naysay._slots import Score, check_score, score_slots, where
 from naysay.arrays import is_torch, need_torch
-from naysay.checks import public, raise_invalid, shown
-from naysay.samplers._candidates import check_is_pool, draw_k, number_at, positive_scores
+from naysay.checks import check_bool, public, raise_invalid
+from naysay.samplers._candidates import FromPool, check_is_pool, draw_k, number_at, positive_scores
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
 
 @final
 @public
-class SoftmaxWeights:
+@dataclass(eq=False, repr=False)
+class SoftmaxWeights(FromPool):
     """Take k candidates as the pool draws them, with weights that are a softmax of how hard they are, of sum 1 per row.
 
     Give either `rho` or `temperature`; it may be a function of the step. N = k: all that is drawn is scored and used.
@@ -54,23 +55,23 @@ class SoftmaxWeights:
         (array([1., 1.]), True)
     """
 
-    def __init__(
-        self, pool: Pool, score: Score, rho: Any = None, *, temperature: Any = None, correct: bool = True
-    ) -> None:
-        """Keep the parts; check the numbers that are not functions of the step."""
-        check_is_pool(pool)
-        check_score(score)
-        if (rho is None) == (temperature is None):
-            got = "neither" if rho is None else "both"
+    pool: Pool
+    score: Score
+    rho: Any = None
+    _: KW_ONLY
+    temperature: Any = None
+    correct: bool = True
+
+    def __post_init__(self) -> None:
+        check_is_pool(self.pool)
+        check_score(self.score)
+        if (self.rho is None) == (self.temperature is None):
+            got = "neither" if self.rho is None else "both"
             raise_invalid("rho", "given, or `temperature` in its place", got)
-        if not isinstance(correct, bool):
-            raise_invalid("correct", "True or False", shown(correct))
-        self.distinct = getattr(pool, "distinct", None)
-        if correct and self.distinct is True:
+        check_bool("correct", self.correct)
+        if self.correct and self.distinct is True:
             advice = "Make it with distinct=False, or pass correct=False: log_q of a distinct row is that of a slot."
             raise_invalid("pool", "one of independent draws", "distinct=True", advice)
-        self.pool, self.score, self.correct = pool, score, correct
-        self.rho, self.temperature = rho, temperature
         self._number(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
@@ -94,11 +95,6 @@ class SoftmaxWeights:
         """The temperature, or rho, at a step."""
         name = "temperature" if self.rho is None else "rho"
         return number_at(name, getattr(self, name), step, above=0, finite=True)
-
-    def __repr__(self) -> str:
-        """The pool and the settings."""
-        number = f"temperature={self.temperature}" if self.rho is None else f"rho={self.rho}"
-        return f"SoftmaxWeights({self.pool!r}, {number}, correct={self.correct})"
 
 
 def _hardness(above: Array, filled: Array, rho: float) -> Array:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from naysay.checks import public
-from naysay.samplers._candidates import check_is_pool, draw_k
+from naysay.samplers._candidates import FromPool, check_is_pool, draw_k
 from naysay.types import Negatives, Pool, Query
 
 
 @final
 @public
-class Static:
+@dataclass(eq=False, repr=False)
+class Static(FromPool):
     """Take k candidates as the pool draws them: uniform (RNS) or by weight (PNS), from any pool.
 
     log_q is the pool's and stays exact, because nothing is selected after the draw.
@@ -31,16 +33,11 @@ class Static:
         (2, 3)
     """
 
-    def __init__(self, pool: Pool) -> None:
-        """Keep the pool."""
-        check_is_pool(pool)
-        self.pool = pool
-        self.distinct = getattr(pool, "distinct", None)
+    pool: Pool
+
+    def __post_init__(self) -> None:
+        check_is_pool(self.pool)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives."""
         return draw_k(self.pool, query, k, rng).like(query)
-
-    def __repr__(self) -> str:
-        """The pool in brackets."""
-        return f"Static({self.pool!r})"

@@ -7,15 +7,15 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import check_range, public, raise_invalid
+from naysay.checks import check_range, described, public, raise_invalid
 from naysay.positives import Positives
-from naysay.samplers._candidates import check_is_pool, draw_k
+from naysay.samplers._candidates import FromPool, check_is_pool, draw_k
 from naysay.types import Negatives, Pool, Query, anchor_ids, check_query
 
 
 @final
 @public
-class UserOriented:
+class UserOriented(FromPool):
     """Take k candidates of each anchor, with weight count(anchor) / mean count.
 
     The more positives an anchor has, the more likely it is that a missing pair is a true negative: a missing pair
@@ -40,15 +40,13 @@ class UserOriented:
     """
 
     def __init__(self, pool: Pool, positives: Positives) -> None:
-        """Keep the share of each anchor, 8 bytes each."""
         check_is_pool(pool)
         if not isinstance(positives, Positives):
             raise_invalid("positives", "a Positives", type(positives).__name__)
         counts = positives.count()
         if not counts.any():
             raise_invalid("positives", "of at least one pair", "none")
-        self.pool = pool
-        self.distinct = getattr(pool, "distinct", None)
+        self.pool, self._positives = pool, positives
         self._share = counts / counts[counts > 0].mean()
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
@@ -61,3 +59,6 @@ class UserOriented:
         drawn = draw_k(self.pool, query, k, rng)
         weights = np.where(drawn.ids >= 0, self._share[anchors][:, None], 0.0)
         return replace(drawn, weights=weights).like(query)
+
+    def __repr__(self) -> str:
+        return described(self, positives=self._positives)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay._slots import Score
 from naysay.arrays import is_torch, need_torch, to_torch
 from naysay.checks import check_one_of, check_whole, public, raise_invalid
-from naysay.samplers._candidates import check_parts, number_at, scored_candidates, whole_at
+from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, whole_at
 from naysay.samplers._top_k import pick
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
@@ -23,7 +23,8 @@ _EXACT = 256  # below it harmonic numbers are summed; above it five terms of the
 
 @final
 @public
-class Warp:
+@dataclass(eq=False, repr=False)
+class Warp(FromPool):
     """Draw candidates one by one until one violates the margin, s_n > s_p - margin; the sooner, the higher its weight.
 
     `trials` and `margin` may be functions of the step. The query must have positives, except for triples, where the
@@ -64,29 +65,24 @@ class Warp:
         (True, (2, 1))
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        score: Score,
-        trials: Any,
-        margin: Any = 1.0,
-        *,
-        mode: str = "paper",
-        n_items: int | None = None,
-        on_short: str = "pad",
-    ) -> None:
-        """Keep the parts; check the numbers that are not functions of the step."""
-        check_parts(pool, score, on_short)
-        check_one_of("mode", mode, MODES)
-        if n_items is None:
-            n_items = getattr(getattr(pool, "positives", None), "n_items", None)
-        if n_items is None:
+    pool: Pool
+    score: Score
+    trials: Any
+    margin: Any = 1.0
+    _: KW_ONLY
+    mode: str = "paper"
+    n_items: int | None = None
+    on_short: str = "pad"
+
+    def __post_init__(self) -> None:
+        check_parts(self.pool, self.score, self.on_short)
+        check_one_of("mode", self.mode, MODES)
+        if self.n_items is None:
+            self.n_items = getattr(getattr(self.pool, "positives", None), "n_items", None)
+        if self.n_items is None:
             advice = "Pass how many items there are: the weight of a rank depends on it."
             raise_invalid("n_items", "given for a pool without positives", None, advice)
-        self.n_items = check_whole("n_items", n_items, 1)
-        self.pool, self.score, self.trials, self.margin = pool, score, trials, margin
-        self.mode, self.on_short = mode, on_short
-        self.distinct = getattr(pool, "distinct", None)
+        self.n_items = check_whole("n_items", self.n_items, 1)
         self._settings(None)
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
@@ -105,10 +101,6 @@ class Warp:
         """The numbers trials and margin at a step."""
         margin = number_at("margin", self.margin, step, at_least=0, finite=True)
         return whole_at("trials", self.trials, step), margin
-
-    def __repr__(self) -> str:
-        """The pool and the settings."""
-        return f"Warp({self.pool!r}, trials={self.trials}, margin={self.margin}, mode={self.mode!r})"
 
 
 def rank_weights(n_items: int, trials: int, mode: str) -> NDArray[np.float64]:

@@ -1,0 +1,241 @@
+"""repr shows every setting but the defaults: its name and value, an array by its shape, a function by its name."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+import naysay as ns
+
+RNG = np.random.default_rng(0)
+KNOWN = ns.Positives.from_pairs([0, 1, 2], [3, 4, 5], n_items=9)
+POOL = ns.pools.Everything(KNOWN, distinct=False)
+VECTORS = RNG.standard_normal((9, 2))
+TRIPLES = np.array([[0, 0, 1], [2, 1, 3]])
+GRAPH = ns.Positives.from_pairs([0, 1, 2, 3], [1, 2, 3, 0], 4, 4)
+
+
+def score(anchors, ids):
+    return ids * 1.0
+
+
+def embed(ids):
+    return VECTORS[ids]
+
+
+def where(query, ids):
+    return ids > 0
+
+
+MEMBERS = {name: ns.detectors.Absolute(0.7) for name in "ab"}
+SHORT = {"on_short": "raise"}
+# Every setting of every class, none of them its default.
+SETTINGS = {
+    "samplers": {
+        "AdaptiveOversampling": {"positives": KNOWN, "item_factors": VECTORS, "embed": embed, "scale": 2.5, **SHORT},
+        "Bank": {"pool": POOL, "n_items": 9, "momentum": 0.25, "initial": VECTORS},
+        "DistanceWeighted": {
+            "pool": POOL,
+            "score": score,
+            "candidates": 7,
+            "dim": 3,
+            "cutoff": 0.25,
+            "nonzero_loss_cutoff": 1.25,
+            **SHORT,
+        },
+        "Dynamic": {"pool": POOL, "score": score, "candidates": 7, "temperature": 0.25, **SHORT},
+        "Judged": {
+            "sampler": ns.samplers.Static(POOL),
+            "detector": MEMBERS,
+            "threshold": 0.75,
+            "rule": "mean",
+            "refill": 3.5,
+            **SHORT,
+        },
+        "MixGCF": {
+            "pool": POOL,
+            "embed": embed,
+            "candidates": 7,
+            "embed_anchors": embed,
+            "mix": (0.25, 0.75),
+            "pooling": "sum",
+            **SHORT,
+        },
+        "MixKG": {
+            "pool": POOL,
+            "score": None,
+            "embed": embed,
+            "candidates": 7,
+            "n_hard": 3,
+            "by": "entity",
+            "mix": (0.25, 0.75),
+            **SHORT,
+        },
+        "Mixed": {"parts": {"one": ns.samplers.Static(POOL)}, "shares": (2.5,), "duplicates": "keep", **SHORT},
+        "MoCHi": {
+            "pool": POOL,
+            "embed": embed,
+            "n_hard": 3,
+            "candidates": 7,
+            "embed_anchors": embed,
+            "anchor_share": 0.25,
+            "mix": (0.25, 0.75),
+            "anchor_mix": (0.125, 0.25),
+            **SHORT,
+        },
+        "NearPositive": {
+            "pool": POOL,
+            "score": score,
+            "candidates": 7,
+            "top_m": 3,
+            "limit": 0.5,
+            "first": score,
+            "shortlist": 5,
+            **SHORT,
+        },
+        "Ring": {
+            "pool": POOL,
+            "score": score,
+            "candidates": ns.quantity.Linear(5, 7, 100),
+            "keep": (0.25, 0.5),
+            "where": where,
+            "refill": True,
+            **SHORT,
+        },
+        "SemiHard": {
+            "pool": POOL,
+            "score": score,
+            "candidates": 7,
+            "margin": 0.25,
+            "choose": "random",
+            "otherwise": "easy",
+            **SHORT,
+        },
+        "SoftmaxWeights": {"pool": POOL, "score": score, "temperature": 0.25, "correct": False},
+        "Static": {"pool": POOL},
+        "UserOriented": {"pool": POOL, "positives": KNOWN},
+        "Warp": {
+            "pool": POOL,
+            "score": score,
+            "trials": 7,
+            "margin": 0.25,
+            "mode": "lightfm",
+            "n_items": 9,
+            **SHORT,
+        },
+    },
+    "pools": {
+        "Cache": {"n_anchors": 3, "size": 4, "positives": KNOWN, "distinct": False, **SHORT},
+        "Corruption": {
+            "triples": TRIPLES,
+            "known": TRIPLES,
+            "sides": ("tail",),
+            "n_entities": 11,
+            "n_relations": 4,
+            "distinct": False,
+            **SHORT,
+        },
+        "Everything": {"positives": KNOWN, "weights": np.arange(1.0, 10.0), "distinct": False, **SHORT},
+        "InBatch": {"positives": KNOWN, "distinct": False, **SHORT},
+        "KHop": {"graph": GRAPH, "hops": (2, 3), "positives": GRAPH, "distinct": False, **SHORT},
+        "Local": {"lists": [[1], [2], [3]], "positives": KNOWN, "distinct": False, **SHORT},
+        "Memory": {"size": 17, "positives": KNOWN, "distinct": False, **SHORT},
+        "PageRank": {
+            "graph": GRAPH,
+            "ranks": (1, 3),
+            "restart": 0.25,
+            "tolerance": 0.125,
+            "positives": GRAPH,
+            "distinct": False,
+            **SHORT,
+        },
+        "Walks": {"graph": GRAPH, "length": 7, "walks": 5, "positives": GRAPH, "distinct": False, **SHORT},
+    },
+    "detectors": {
+        "Absolute": {"high": 0.75},
+        "Calibrated": {"alpha": 0.125, "standardise": True},
+        "Combined": {"detectors": MEMBERS, "rule": "mean"},
+        "Duplicates": {
+            "item_texts": ["a", "b"],
+            "jaccard": 0.75,
+            "shared_ids": True,
+            "punctuation": False,
+            "shingle": 3,
+        },
+        "Ecdf": {"scores": np.arange(5.0), "positive_scores": np.arange(5.0), "beta": 0.125, "floor": 0.0625},
+        "Guide": {
+            "score_pairs": score,
+            "margin": 0.25,
+            "relative": True,
+            "scale": 2.5,
+            "first": 0.75,
+            "max_distance": 0.125,
+            "budget": 5,
+            "total_budget": 9,
+            "batch_size": 7,
+            "cache_size": 11,
+        },
+        "Incremental": {
+            "n_samples": 12,
+            "clusters": (2, 3),
+            "temperature": 0.25,
+            "confidence": "cluster",
+            "iterations": 7,
+            "restarts": 3,
+            "seed": 5,
+        },
+        "Labelled": {"l2": 2.5, "cost": 0.25, "false_share": 0.125},
+        "LearnedQuantile": {"n_anchors": 3, "alpha": 0.125, "rate": 0.25, "bounds": (-2.5, 2.5), "start": 5},
+        "Margin": {"margin": 0.25, "positive_scores": score},
+        "Mixture": {"family": "beta", "bounds": (-2.5, 2.5), "iterations": 7, "tolerance": 0.125},
+        "RankWindow": {"skip": 3},
+        "ScoreSketch": {"size": 17},
+        "Scoreboard": {"threshold": 0.75, "bins": 7, "confidence": 0.875},
+        "ShareOfPositive": {"share": 0.75, "positive_scores": score},
+        "SoftClusters": {"n_clusters": 3, "embed": embed, "embed_anchors": embed, "freedom": 2.5, "iterations": 7},
+        "SupportViews": {"views": VECTORS[:, None], "embed": embed, "top": 3, "threshold": 0.75},
+    },
+    "quantity": {"Online": {"steps": 1000, "labels": "validation", "start": 7, "tolerance": 0.125, "k_max": 77}},
+}
+INCOMPLETE = pytest.mark.xfail(strict=False, reason="shows some of its settings")
+DATA = (np.ndarray, list, ns.Positives)  # shown by their sizes
+CASES = [(folder, name) for folder, classes in SETTINGS.items() for name in classes]
+
+
+def part_of(folder, name):
+    given = SETTINGS[folder][name]
+    kind = getattr(getattr(ns, folder), name)
+    parameters = inspect.signature(kind).parameters
+    unknown = set(given) - set(parameters)
+    assert not unknown
+    return kind(**given), {key: value for key, value in given.items() if key not in ("initial", "rule")}
+
+
+@pytest.mark.parametrize("folder", SETTINGS)
+def test_every_class_is_tried(folder):
+    """A dataclass with Python's own repr shows all of its fields."""
+    exported = (getattr(getattr(ns, folder), name) for name in getattr(ns, folder).__all__)
+    classes = {
+        kind.__name__
+        for kind in exported
+        if inspect.isclass(kind) and (not dataclasses.is_dataclass(kind) or hasattr(kind, "sample"))
+    }
+    assert classes == set(SETTINGS[folder])
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [pytest.param(*case, id=".".join(case), marks=[INCOMPLETE] * (case[0] != "samplers")) for case in CASES],
+)
+def test_repr_shows_the_settings(folder, name):
+    part, given = part_of(folder, name)
+    text = repr(part)
+    assert "\n" not in text
+    assert " at 0x" not in text
+    for setting, value in given.items():
+        if isinstance(value, DATA):
+            continue
+        assert setting in text
+        shown = value.__name__ if inspect.isfunction(value) else repr(value)
+        assert shown in text or f"{value:,}" in text, (setting, text)
