@@ -265,9 +265,10 @@ def _setting(value: Any) -> str:
         return "{" + ", ".join(f"{key!r}: {_setting(part)}" for key, part in value.items()) + "}"
     if isinstance(value, functools.partial):
         return f"partial({_setting(value.func)})"
-    if inspect.isroutine(value) or type(value).__repr__ is object.__repr__:
+    text = re.sub(r"\s*\n\s*", " ", repr(value))
+    if inspect.isroutine(value) or " object at 0x" in text:
         return str(getattr(value, "__qualname__", type(value).__name__)).split("<locals>.")[-1]
-    return re.sub(r"\s*\n\s*", " ", repr(value))
+    return text
 
 
 def shown(value: object) -> str:

@@ -15,6 +15,7 @@ from naysay.checks import as_array, check_whole, first_bad, raise_invalid
 from naysay.losses._inputs import (
     as_log_q,
     as_mask,
+    as_partner,
     as_temperature,
     as_vectors,
     as_weights,
@@ -37,15 +38,8 @@ def blockwise(left: Tensor, right: Tensor, row_inputs: Tensor | None, form: Form
     pass. So the forward pass also computes both products with it, for g = 1: three products in all, as many as the
     plain form has. The factor of a row scales that row of the left gradient. The right gradient sums over rows: the
     stored one is used if g is the same for all rows, as after .mean() or .sum(), and recomputed otherwise, with two
-    products more. A matrix of at most one block is stored instead.
-
-    Args:
-        left: (N, d), may take gradients.
-        right: (M, d), may take gradients.
-        row_inputs: (R, N) or None, may take gradients.
-        form: The losses of a block.
-        block: Scores in memory at once.
-        parameter: What the caller calls the vectors, for the error if a score is too large.
+    products more. A matrix of at most one block is stored instead. left (N, d), right (M, d) and row_inputs (R, N) may
+    take gradients; `parameter` is the caller's name for the vectors.
     """
     step = max(_MIN_ROWS, block // max(len(right), 1))
     losses: Tensor = _Blocks.apply(  # type: ignore[no-untyped-call]
@@ -132,25 +126,15 @@ def soften(logits: Tensor, origin: Any = 0.0) -> tuple[Tensor, Tensor]:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Which of M columns are candidates of N rows, and their weights, computed a block of rows at a time.
+    """Which of M columns are candidates of N rows, and their weights, computed a block of rows at a time."""
 
-    Attributes:
-        size: M.
-        like: A tensor of the dtype and device of the scores.
-        own: Whether column i is row i itself, which is not a candidate.
-        mask: None, (M,) or (N, M) bool, or a function of a slice of rows that returns (rows, M) bool.
-        weights: None, (M,) or (N, M) numbers, or a function of a slice of rows.
-        log_q: None or (M,): the log-probability with which each column was drawn.
-        filled: None or (M,) bool: False for a column that is empty for all rows.
-    """
-
-    size: int
-    like: Tensor
-    own: bool = False
-    mask: Any = None
-    weights: Any = None
-    log_q: Tensor | None = None
-    filled: Tensor | None = None
+    size: int  # M
+    like: Tensor  # of the dtype and device of the scores
+    own: bool  # column i is row i itself, which is not a candidate
+    mask: Any  # None, (M,) or (N, M) bool, or a function of a slice of rows that returns (rows, M)
+    weights: Any  # the same, with numbers
+    log_q: Tensor | None  # (M,)
+    filled: Tensor | None  # (M,) bool: False for a column that is empty for all rows
 
     def hidden(self, rows: slice) -> Tensor | None:
         """(M,) or (rows, M) bool, True where a column is masked; None if none is."""
@@ -201,15 +185,10 @@ def columns(
     filled: Tensor | None = None,
 ) -> Columns:
     """Check mask, weights and log_q; the results of functions are checked when they are called."""
-    return Columns(
-        size=size,
-        like=like.detach(),
-        own=own,
-        mask=_per_column("mask", mask, rows, size, lambda value, shape: as_mask(value, shape, like.device)),
-        weights=_per_column("weights", weights, rows, size, lambda value, shape: as_weights(value, shape, like)),
-        log_q=None if log_q is None else as_log_q(log_q, (size,), like),
-        filled=filled,
-    )
+    mask = _per_column("mask", mask, rows, size, lambda value, shape: as_mask(value, shape, like.device))
+    weights = _per_column("weights", weights, rows, size, lambda value, shape: as_weights(value, shape, like))
+    log_q = None if log_q is None else as_log_q(log_q, (size,), like)
+    return Columns(size, like.detach(), own, mask, weights, log_q, filled)
 
 
 def _per_column(
@@ -229,25 +208,19 @@ def _per_column(
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """A batch whose columns are its own rows, then keys: the input of `eliminate`, `attract` and `sup_con`.
+    """A batch whose columns are its own rows, then keys: the input of `eliminate`, `attract` and `sup_con`."""
 
-    Attributes:
-        left: (N, d) divided by the temperature.
-        right: (N + M, d).
-        columns: Which columns are candidates.
-        labels: (G, N).
-        key_labels: (G, N + M).
-        block: Scores in memory at once.
-        dtype: The dtype of the result.
-    """
-
-    left: Tensor
-    right: Tensor
+    left: Tensor  # (N, d), divided by the temperature
+    right: Tensor  # (N + M, d)
     columns: Columns
-    labels: Tensor
-    key_labels: Tensor
+    labels: Tensor  # (G, N)
+    key_labels: Tensor  # (G, N + M)
     block: int
-    dtype: torch.dtype
+    dtype: torch.dtype  # of the result
+
+    def partner(self, values: Any) -> Tensor:
+        """Return (N,) the row of each row's positive, checked."""
+        return as_partner(values, len(self.left), len(self.left), self.left.device, own=True)
 
     def losses(self, form: Form) -> Tensor:
         """Return the (N,) losses of a form in the caller's dtype."""
@@ -255,15 +228,7 @@ class Batch:
 
 
 def own_batch(
-    z: Any,
-    labels: Any,
-    *,
-    temperature: Any,
-    keys: Any,
-    key_labels: Any,
-    mask: Any,
-    weights: Any,
-    block: int,
+    z: Any, labels: Any, temperature: Any, keys: Any, key_labels: Any, mask: Any, weights: Any, block: int
 ) -> Batch:
     """Check the inputs of a loss over a batch and prepare them."""
     check_whole("block", block, 1)

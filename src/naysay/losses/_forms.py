@@ -20,22 +20,13 @@ class Contrast:
 
     All scores are taken from the positive's: differences are exact where scores are close, however large. Row inputs,
     if any: the lowest possible one; then, if the row has negatives of its own beside the columns, the log sums over
-    them of e^{(1 + beta) s}, of e^{beta s}, and of 1.
-
-    Attributes:
-        columns: Which columns are candidates.
-        partner: (N,) the column of each row's positive.
-        labels: (G, N), or None: columns with the row's own label are left out; the mean over G.
-        key_labels: (G, M), or None.
-        prior: As in `hardness`.
-        beta: As in `hardness`.
-        backprop_weights: As in `hardness`.
+    them of e^{(1 + beta) s}, of e^{beta s}, and of 1. Prior, beta and backprop_weights are those of `hardness`.
     """
 
     columns: Columns
-    partner: Tensor
-    labels: Tensor | None = None
-    key_labels: Tensor | None = None
+    partner: Tensor  # (N,) the column of each row's positive
+    labels: Tensor | None = None  # (G, N): columns with the row's own label are left out; the mean over G
+    key_labels: Tensor | None = None  # (G, M)
     prior: float = 0.0
     beta: float = 0.0
     backprop_weights: bool = True
@@ -136,21 +127,13 @@ class Contrast:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Gather:
-    """The mean over a row's positives of -log softmax; 0 for a row without a positive or without other columns.
-
-    Attributes:
-        columns: Which columns are candidates.
-        labels: (G, N): columns with the row's own label are its positives; the mean over G.
-        key_labels: (G, M).
-        partner: (N,) a column that is a positive whatever its label, or None.
-        apart: Whether the denominator of a positive has the negatives and that positive only, not the other positives.
-    """
+    """The mean over a row's positives of -log softmax; 0 for a row without a positive or without other columns."""
 
     columns: Columns
-    labels: Tensor
-    key_labels: Tensor
-    partner: Tensor | None = None
-    apart: bool = False
+    labels: Tensor  # (G, N): columns with the row's own label are its positives; the mean over G
+    key_labels: Tensor  # (G, M)
+    partner: Tensor | None = None  # (N,) a column that is a positive whatever its label
+    apart: bool = False  # the denominator of a positive has the negatives and that positive, not the other positives
 
     def __call__(self, scores: Tensor, rows: slice, inputs: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Return the losses of a block; there are no row inputs."""

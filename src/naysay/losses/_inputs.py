@@ -50,11 +50,7 @@ def check_finite(parameter: str, values: Tensor, kept: Tensor | None = None, adv
     """Raise on NaN and infinity, where `kept`."""
     if math.isfinite(float(values.detach().sum())):
         return  # one pass: a finite sum has no NaN or infinity in it
-    bad = ~values.detach().isfinite()
-    if kept is not None:
-        bad &= kept
-    if bad.any():
-        raise_invalid(parameter, "finite", first_bad(to_numpy(values.float()), to_numpy(bad)), advice)
+    _check_kept(parameter, values.detach(), values.detach().isfinite(), kept, "finite", advice)
 
 
 def as_mask(values: Any, shape: tuple[int, ...], device: Any, parameter: str = "mask") -> Tensor:
@@ -76,30 +72,25 @@ def as_numbers(parameter: str, values: Any, shape: tuple[int, ...], like: Tensor
 def as_weights(values: Any, shape: tuple[int, ...], like: Tensor, kept: Tensor | None = None) -> Tensor:
     """Return numbers of at least 0 where `kept`, in the dtype and on the device of `like`."""
     tensor = as_numbers("weights", values, shape, like)
-    bad = ~(tensor.isfinite() & (tensor >= 0))
-    if kept is not None:
-        bad &= kept
-    if bad.any():
-        raise_invalid("weights", "finite and at least 0", first_bad(to_numpy(tensor), to_numpy(bad)))
+    _check_kept("weights", tensor, tensor.isfinite() & (tensor >= 0), kept, "finite and at least 0")
     return tensor
 
 
 def as_log_q(
-    values: Any,
-    shape: tuple[int, ...],
-    like: Tensor,
-    kept: Tensor | None = None,
-    parameter: str = "log_q",
+    values: Any, shape: tuple[int, ...], like: Tensor, kept: Tensor | None = None, parameter: str = "log_q"
 ) -> Tensor:
     """Return log-probabilities, finite and at most 0 where `kept`; a probability or a wrong sign raises."""
     tensor = as_numbers(parameter, values, shape, like)
-    bad = ~(tensor.isfinite() & (tensor <= 1e-6))
-    if kept is not None:
-        bad &= kept
-    if bad.any():
-        advice = "It is the logarithm of a probability."
-        raise_invalid(parameter, "finite and at most 0", first_bad(to_numpy(tensor), to_numpy(bad)), advice)
+    advice = "It is the logarithm of a probability."
+    _check_kept(parameter, tensor, tensor.isfinite() & (tensor <= 1e-6), kept, "finite and at most 0", advice)
     return tensor
+
+
+def _check_kept(parameter: str, values: Tensor, good: Tensor, kept: Any, rule: str, advice: str = "") -> None:
+    """Raise with the first bad value and the count, where `kept` (None for everywhere)."""
+    bad = ~good if kept is None else ~good & kept
+    if bad.any():
+        raise_invalid(parameter, rule, first_bad(to_numpy(values.float()), to_numpy(bad)), advice)
 
 
 def as_labels(parameter: str, values: Any, size: int, device: Any) -> Tensor:
@@ -161,13 +152,7 @@ def as_partner(values: Any, rows: int, size: int, device: Any, *, own: bool) -> 
 def label_pair(labels: Any, key_labels: Any, rows: int, size: int, device: Any, *, own: bool) -> tuple[Tensor, Tensor]:
     """Return (G, rows) labels of the anchors and (G, size) of all columns.
 
-    Args:
-        labels: (rows,) or (G, rows).
-        key_labels: Of the columns; with `own`, of those after the anchors, and -1 if left out.
-        rows: The number of anchors.
-        size: The number of columns.
-        device: Where the scores are.
-        own: Whether the first columns are the anchors themselves.
+    With `own` the first columns are the anchors; key_labels are of the others, and -1 if left out.
     """
     row_labels = as_labels("labels", labels, rows, device)
     further = size - rows if own else size

@@ -8,43 +8,23 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from naysay.losses._inputs import (
-    as_log_q,
-    as_mask,
-    as_scores,
-    as_weights,
-    check_finite,
-    check_same_type,
-    computing_dtype,
-)
+from naysay.losses import _inputs as inputs
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """Checked scores, and the weight of each slot.
+    """Checked scores, and the weight of each slot."""
 
-    Attributes:
-        positive: (B,).
-        negatives: (B, K), 0 in a slot that does not count, so that no NaN there reaches a gradient.
-        kept: (B, K) bool: valid and of a weight above 0.
-        whole: Whether every row has slots and all are kept, which saves some passes.
-        weights: (B, K), 0 where not kept. A weight of 2 counts a slot twice.
-        weighted: Whether weights were given; else all are 1.
-        valid: (B, K) bool: the mask, which includes slots of weight 0.
-        log_q: (B, K), or None.
-        dtype: The dtype of the result; float16 and bfloat16 are computed in float32.
-    """
-
-    positive: Tensor
-    negatives: Tensor
-    kept: Tensor
-    whole: bool
-    weights: Tensor
-    weighted: bool
-    valid: Tensor
-    log_q: Tensor | None
-    dtype: torch.dtype
+    positive: Tensor  # (B,)
+    negatives: Tensor  # (B, K), 0 in a slot that does not count, so that no NaN there reaches a gradient
+    kept: Tensor  # (B, K) bool: valid and of a weight above 0
+    whole: bool  # every row has slots and all are kept, which saves some passes
+    weights: Tensor  # (B, K), 0 where not kept; a weight of 2 counts a slot twice
+    weighted: bool  # whether weights were given; else all are 1
+    valid: Tensor  # (B, K) bool: the mask, which includes slots of weight 0
+    log_q: Tensor | None  # (B, K)
+    dtype: torch.dtype  # of the result; float16 and bfloat16 are computed in float32
 
     @property
     def log_drawn(self) -> Tensor:
@@ -58,7 +38,8 @@ class Slots:
 
     def gaps(self, scale: Any) -> Tensor:
         """(B, K) (s_j - p) / t. The difference comes first: it is exact for scores that are close, however large."""
-        return (self.negatives - self.positive[:, None]) / scale
+        gaps: Tensor = (self.negatives - self.positive[:, None]) / scale
+        return gaps
 
     def log_sum(self, logits: Tensor) -> Tensor:
         """(B,) log sum_j w_j exp(logits_j - log(K_b q_j)); any number for an empty row.
@@ -101,16 +82,16 @@ class Slots:
 
 def slots(positive: Any, negatives: Any, mask: Any, weights: Any, log_q: Any = None) -> Slots:
     """Check the inputs of a loss and prepare them."""
-    positive = as_scores("positive", positive, (None,))
-    negatives = as_scores("negatives", negatives, (len(positive), None))
-    check_same_type("negatives", negatives, positive, "positive")
-    shape, device, dtype = tuple(negatives.shape), negatives.device, computing_dtype(negatives)
-    valid = torch.ones(shape, dtype=torch.bool, device=device) if mask is None else as_mask(mask, shape, device)
-    check_finite("positive", positive)
-    check_finite("negatives", negatives, valid, "Mask the slots that are empty.")
+    positive = inputs.as_scores("positive", positive, (None,))
+    negatives = inputs.as_scores("negatives", negatives, (len(positive), None))
+    inputs.check_same_type("negatives", negatives, positive, "positive")
+    shape, device, dtype = tuple(negatives.shape), negatives.device, inputs.computing_dtype(negatives)
+    valid = torch.ones(shape, dtype=torch.bool, device=device) if mask is None else inputs.as_mask(mask, shape, device)
+    inputs.check_finite("positive", positive)
+    inputs.check_finite("negatives", negatives, valid, "Mask the slots that are empty.")
     kept, counts = valid, None
     if weights is not None:
-        counts = as_weights(weights, shape, negatives, valid)
+        counts = inputs.as_weights(weights, shape, negatives, valid)
         kept = valid & (counts > 0)
     whole = shape[1] > 0 and bool(kept.all())
     return Slots(
@@ -121,7 +102,7 @@ def slots(positive: Any, negatives: Any, mask: Any, weights: Any, log_q: Any = N
         weights=kept.to(dtype) if counts is None else counts.masked_fill(~kept, 0.0),
         weighted=counts is not None,
         valid=valid,
-        log_q=None if log_q is None else as_log_q(log_q, shape, negatives, valid),
+        log_q=None if log_q is None else inputs.as_log_q(log_q, shape, negatives, valid),
         dtype=negatives.dtype,
     )
 

@@ -9,7 +9,6 @@ from torch import Tensor
 from naysay.checks import public
 from naysay.losses._blocks import BLOCK, own_batch
 from naysay.losses._forms import Gather
-from naysay.losses._inputs import as_partner
 
 
 @public
@@ -49,26 +48,11 @@ def attract(
     Returns:
         (N,) losses, unreduced.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> z = torch.eye(4)
         >>> attract(z, [1, 0, 3, 2], [7, 7, -1, -1], temperature=1.0)    # all scores are 0: log 3
         tensor([1.0986, 1.0986, 1.0986, 1.0986])
     """
-    ready = own_batch(
-        z,
-        labels,
-        temperature=temperature,
-        keys=keys,
-        key_labels=key_labels,
-        mask=mask,
-        weights=weights,
-        block=block,
-    )
-    rows = len(ready.left)
-    pairs = as_partner(partner, rows, rows, ready.left.device, own=True)
-    return ready.losses(Gather(ready.columns, ready.labels, ready.key_labels, partner=pairs))
+    ready = own_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
+    return ready.losses(Gather(ready.columns, ready.labels, ready.key_labels, partner=ready.partner(partner)))

@@ -28,10 +28,6 @@ def bpr(positive: Tensor, negatives: Tensor, *, mask: Any = None, weights: Any =
     Returns:
         (B,) losses, unreduced; 0 for a row with no negatives.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> bpr(torch.tensor([1.0, 3.0]), torch.tensor([[1.0], [0.0]]))

@@ -48,10 +48,6 @@ def debiased(
     Returns:
         (B,) losses, unreduced; 0 for a row with no negatives.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> scores = torch.tensor([0.8]), torch.tensor([[0.7, 0.1, -0.3]])

@@ -43,10 +43,6 @@ def decoupled(
     Returns:
         (B,) losses, unreduced; 0 for a row with no negatives.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> decoupled(torch.tensor([1.0]), torch.tensor([[1.0, 1.0]]), temperature=1.0)    # log 2

@@ -29,9 +29,6 @@ def distinct_log_q(log_q: Any, mask: Any = None) -> Any:
     Returns:
         (B, K), torch if log_q is; 0 where the mask is False.
 
-    Raises:
-        NaysayError: If log_q is not (B, K) numbers of at most 0, or the mask does not fit.
-
     Examples:
         >>> np.exp(-distinct_log_q(-np.log([[5.0, 4.0]]))).round(3).tolist()    # two of five, one after the other
         [[6.0, 4.0]]

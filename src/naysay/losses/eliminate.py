@@ -9,7 +9,6 @@ from torch import Tensor
 from naysay.checks import public
 from naysay.losses._blocks import BLOCK, own_batch
 from naysay.losses._forms import Contrast
-from naysay.losses._inputs import as_partner
 
 
 @public
@@ -50,26 +49,11 @@ def eliminate(
     Returns:
         (N,) losses, unreduced.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> z = torch.eye(4)
         >>> eliminate(z, [1, 0, 3, 2], [7, 7, 7, -1], temperature=1.0)    # log 2: one negative left
         tensor([0.6931, 0.6931, 0.0000, 1.0986])
     """
-    ready = own_batch(
-        z,
-        labels,
-        temperature=temperature,
-        keys=keys,
-        key_labels=key_labels,
-        mask=mask,
-        weights=weights,
-        block=block,
-    )
-    rows = len(ready.left)
-    pairs = as_partner(partner, rows, rows, ready.left.device, own=True)
-    return ready.losses(Contrast(ready.columns, pairs, ready.labels, ready.key_labels))
+    ready = own_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
+    return ready.losses(Contrast(ready.columns, ready.partner(partner), ready.labels, ready.key_labels))

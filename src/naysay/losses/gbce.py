@@ -44,10 +44,6 @@ def gbce(
     Returns:
         (B,) losses, unreduced; 0 for a row with no negatives.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> gbce(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]), n_items=101)    # (beta + 2) log 2, beta = 0.265

@@ -49,10 +49,6 @@ def guided(
     Returns:
         (B,) losses, unreduced; 0 for a row with no negatives.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> scores = torch.tensor([0.5]), torch.tensor([[0.5, 0.1]])

@@ -29,10 +29,6 @@ def hinge(positive: Tensor, negatives: Tensor, *, margin: float = 1.0, mask: Any
     Returns:
         (B,) losses, unreduced; 0 for a row with no negatives.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> hinge(torch.tensor([2.0]), torch.tensor([[1.5, 0.0]]), margin=1.0)

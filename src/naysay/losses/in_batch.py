@@ -73,10 +73,6 @@ def in_batch(
     Returns:
         (N,) losses, unreduced.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> in_batch(torch.eye(3), torch.eye(3))    # log(e + 2) - 1

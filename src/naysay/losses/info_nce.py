@@ -42,10 +42,6 @@ def info_nce(
     Returns:
         (B,) losses, unreduced; 0 for a row with no negatives.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> info_nce(torch.tensor([1.0]), torch.tensor([[1.0, 1.0, 1.0]]))    # log 4

@@ -29,9 +29,6 @@ def mixture_log_q(log_qs: Sequence[Any], shares: Any) -> Any:
     Returns:
         An array of the shape of the log_qs, torch if the first of them is.
 
-    Raises:
-        NaysayError: If there is no array, shapes differ, a log-probability is above 0, or the shares do not fit.
-
     Examples:
         >>> popularity, uniform = np.log([[0.5, 0.3]]), np.log([[0.1, 0.1]])
         >>> np.exp(mixture_log_q([popularity, uniform], [3, 1])).round(3).tolist()

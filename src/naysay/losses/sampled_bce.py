@@ -28,10 +28,6 @@ def sampled_bce(positive: Tensor, negatives: Tensor, *, mask: Any = None, weight
     Returns:
         (B,) losses, unreduced; 0 for a row with no negatives.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> sampled_bce(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]))    # 3 log 2

@@ -59,10 +59,6 @@ def sampled_softmax(
     Returns:
         (B,) losses, unreduced; 0 for a row with no negatives.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> uniform = torch.full((1, 2), 0.25).log()    # two draws of four other items, all scores 0: log 5

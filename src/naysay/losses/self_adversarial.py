@@ -38,10 +38,6 @@ def self_adversarial(
     Returns:
         (B,) losses, unreduced; 0 for a row with no negatives.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a score that counts is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> self_adversarial(torch.tensor([0.0]), torch.tensor([[0.0, 0.0]]))    # log 2

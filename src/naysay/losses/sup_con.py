@@ -45,24 +45,11 @@ def sup_con(
     Returns:
         (N,) losses, unreduced.
 
-    Raises:
-        NaysayError: If shapes, dtypes or devices do not fit, a vector is not finite, or an option is out of
-            range.
-
     Examples:
         >>> import torch
         >>> sup_con(torch.eye(3), [0, 0, 1], temperature=1.0)    # log 2 twice; the third is alone
         tensor([0.6931, 0.6931, 0.0000])
     """
     check_one_of("denominator", denominator, ("all", "negatives"))
-    ready = own_batch(
-        z,
-        labels,
-        temperature=temperature,
-        keys=keys,
-        key_labels=key_labels,
-        mask=mask,
-        weights=weights,
-        block=block,
-    )
+    ready = own_batch(z, labels, temperature, keys, key_labels, mask, weights, block)
     return ready.losses(Gather(ready.columns, ready.labels, ready.key_labels, apart=denominator == "negatives"))

@@ -62,9 +62,6 @@ class AdaptiveOversampling:
             of the step.
         on_short: "pad" or "raise", if every item is known of an anchor.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> items = np.arange(10.0)[:, None] * [1.0, -1.0]

@@ -51,9 +51,6 @@ class Bank:
         momentum: The share of the old vector: unit(momentum * old + (1 - momentum) * new).
         initial: (n_items, d) vectors to begin with, e.g. those of the untrained encoder; None for no vectors.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> bank = Bank(ns.pools.Everything(ns.Positives.from_pairs([0, 1, 2], [0, 1, 2])), 3)
@@ -119,9 +116,6 @@ class Bank:
             negatives: Not used.
             positive_scores: Not used.
             vectors: (B, d) the vectors of the positives, NumPy or torch.
-
-        Raises:
-            NaysayError: If vectors or positives are missing or invalid.
         """
         check_query(query)
         items = positive_ids(query)

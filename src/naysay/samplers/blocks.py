@@ -25,9 +25,6 @@ def in_blocks(score: Score, candidates: int = 1 << 13) -> Score:
     Returns:
         A function with the same arguments and results.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import numpy as np
         >>> table = np.arange(12.0).reshape(3, 4)

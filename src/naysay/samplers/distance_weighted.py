@@ -48,9 +48,6 @@ class DistanceWeighted(FromPool):
         nonzero_loss_cutoff: This and larger distances get weight 0, because their loss is 0. At most 2.
         on_short: "pad" or "raise", if slots stay empty.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> vectors = np.random.default_rng(0).normal(size=(100, 8))

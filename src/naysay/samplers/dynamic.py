@@ -43,9 +43,6 @@ class Dynamic(FromPool):
         top_m: If given, k are drawn uniformly from the M = top_m highest: DNS(M, N) with N = candidates. M = 1 is DNS.
         on_short: "pad" or "raise", if a row has fewer candidates than k.
 
-    Raises:
-        NaysayError: If an argument is invalid, or both `temperature` and `top_m` are given.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 8], n_items=10))

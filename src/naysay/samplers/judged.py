@@ -55,9 +55,6 @@ class Judged:
         refill: Candidates per slot, at least 1; 2 by default. With "drop" only.
         on_short: "pad" or "raise", if a row has fewer than k left. With "drop" only.
 
-    Raises:
-        NaysayError: If a part has no `sample` or `suspicion`, or an option does not fit the policy.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=4))

@@ -49,9 +49,6 @@ class Mixed:
             counted as "duplicate". "keep": both stay. Repeats within a part, and mixed vectors, are always kept.
         on_short: "pad" or "raise", if a row has an empty slot in the end.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 8], n_items=100))

@@ -54,9 +54,6 @@ class MixGCF(FromPool):
         pooling: How layers become one vector: "mean", "sum", "final" (the last), or "concat".
         on_short: "pad" or "raise", if a row has fewer candidates than k.
 
-    Raises:
-        NaysayError: If an argument is invalid, or the query has no positives or no vectors.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0], [3], n_items=4))

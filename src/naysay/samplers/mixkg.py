@@ -58,9 +58,6 @@ class MixKG(FromPool):
         mix: (low, high) of the first parent's share, which is uniform in between.
         on_short: "pad" or "raise", if a row has no candidate.
 
-    Raises:
-        NaysayError: If an argument is invalid, or the pool replaces more than one side.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> triples = [[0, 0, 1], [2, 0, 3]]

@@ -63,9 +63,6 @@ class MoCHi(FromPool):
         anchor_mix: (low, high) of b with the anchor q: unit(b q + (1 - b) n_i), b ~ U(anchor_mix).
         on_short: "pad" or "raise", if a row has no candidate.
 
-    Raises:
-        NaysayError: If an argument is invalid, or there are no vectors for anchors or items.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> memory = ns.pools.Memory(4)

@@ -23,9 +23,6 @@ def momentum_update(online: Any, target: Any, momentum: float = 0.999) -> None:
         target: A module of the same shapes, made once by copy.deepcopy(online). Its vectors go into the `Memory`.
         momentum: 0 copies the parameters, 1 keeps the old ones; 0.999 in MoCo.
 
-    Raises:
-        NaysayError: If the modules do not have the same shapes, or are the same module.
-
     Examples:
         >>> import torch
         >>> fast, slow = torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False)

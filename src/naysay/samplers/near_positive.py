@@ -56,9 +56,6 @@ class NearPositive(FromPool):
         shortlist: How many of the highest by `first` go on to the second stage, by the positive.
         on_short: "pad" or "raise", if slots stay empty.
 
-    Raises:
-        NaysayError: If an argument is invalid, or both `temperature` and `top_m` are given.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [6, 3], n_items=10))

@@ -59,9 +59,6 @@ class Ring(FromPool):
             a pool that runs out, may still leave fewer.
         on_short: "pad" or "raise", if fewer than k are left in a row.
 
-    Raises:
-        NaysayError: If an argument is invalid, or not exactly one of `keep` and `remove` is given.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 8], n_items=21))

@@ -49,9 +49,6 @@ class SemiHard(FromPool):
             also those above the positive.
         on_short: "pad" or "raise", if slots stay empty.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [6, 3], n_items=10))

@@ -42,9 +42,6 @@ class SoftmaxWeights(FromPool):
         correct: Whether more likely draws get less weight, by log q. It needs a pool of independent draws
             (distinct=False) with log_q. With False, log q is left out, for any pool.
 
-    Raises:
-        NaysayError: If an argument is invalid, or the pool does not fit `correct`.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> known = ns.Positives.from_pairs([0, 1], [9, 2], n_items=10)

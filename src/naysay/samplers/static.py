@@ -23,9 +23,6 @@ class Static(FromPool):
     Args:
         pool: Where candidates come from. It excludes known positives.
 
-    Raises:
-        NaysayError: If `pool` is not a pool.
-
     Examples:
         >>> import naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [1, 0], n_items=5))

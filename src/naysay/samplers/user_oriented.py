@@ -27,9 +27,6 @@ class UserOriented(FromPool):
         pool: Where candidates come from.
         positives: Whose counts are used. The mean is over anchors with at least one positive.
 
-    Raises:
-        NaysayError: If an argument is invalid, or there are no positives.
-
     Examples:
         >>> import naysay as ns
         >>> known = ns.Positives.from_pairs([0, 1, 1, 1], [0, 1, 2, 3], n_items=9)

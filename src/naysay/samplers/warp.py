@@ -53,9 +53,6 @@ class Warp(FromPool):
         n_items: n; by default that of the pool's positives.
         on_short: "pad" or "raise", if slots stay empty.
 
-    Raises:
-        NaysayError: If an argument is invalid, or `n_items` is needed and not given.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> pool = ns.pools.Everything(ns.Positives.from_pairs([0, 1], [9, 2], n_items=10), distinct=False)
@@ -71,7 +68,7 @@ class Warp(FromPool):
     margin: Any = 1.0
     _: KW_ONLY
     mode: str = "paper"
-    n_items: int | None = None
+    n_items: Any = None
     on_short: str = "pad"
 
     def __post_init__(self) -> None:
