@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -13,39 +14,38 @@ from naysay.arrays import to_numpy
 from naysay.errors import NaysayError
 from naysay.kernels.threads import set_threads, threads
 from naysay.rng import rng_for
+from naysay.testing._frequencies import log_q
 from naysay.testing._trials import LARGE, MANY, Trial, differs, equal, place_keys
-from naysay.testing.promises import used_generator
+from naysay.testing.promises import Promises, named, used_generator
 from naysay.types import Negatives, Query, Stateful, anchor_ids
 
 _TRIES = 32
 _EXHAUSTED = "exhausted"
 
 
-def on_short(trial: Trial) -> str | None:
+def on_short(trial: Trial) -> Iterator[str]:
     """A row with nothing left is padded with -1, without an exception."""
     try:
         trial.ask(trial.batches.roomiest())
     except Exception:
         # A user's part may raise anything. If it fails where nothing is short, the promise `shape` reports it.
-        return None
+        return
     for slots in (trial.slots, trial.max_slots):
         try:
             trial.ask(trial.batches.emptiest(), slots)
         except Exception as error:
-            return f"raised {type(error).__name__} where rows are to be padded: {error}"
-    return None
+            yield f"raised {type(error).__name__} where rows are to be padded: {error}"
 
 
-def shape(trial: Trial) -> str | None:
+def shape(trial: Trial) -> Iterator[str]:
     """(B,) in, (B, n) out, for B = 0, 1 and many."""
     for size in (0, 1, MANY):
         answer = trial.ask(trial.batches.mixed(size))
         if answer.shape != (size, trial.slots):
-            return f"returned shape {answer.shape} instead of ({size}, {trial.slots})"
-    return None
+            yield f"returned shape {answer.shape} instead of ({size}, {trial.slots})"
 
 
-def in_range(trial: Trial) -> str | None:
+def range_(trial: Trial) -> Iterator[str]:
     """Ids are from 0 to n_items - 1, or -1 in an empty slot."""
     for query, drawn in trial.answers():
         limits = trial.batches.limits(drawn)
@@ -54,23 +54,21 @@ def in_range(trial: Trial) -> str | None:
             bad |= drawn.ids >= limits
         if bad.any():
             allowed = "not below -1" if limits is None else f"within -1 ... {limits[bad][0] - 1}"
-            return f"returned {_first(query, drawn, bad)}, but an id is {allowed} ({_slots(bad)})"
-    return None
+            yield f"returned {_first(query, drawn, bad)}, but an id is {allowed} ({_slots(bad)})"
 
 
-def exclusion(trial: Trial) -> str | None:
+def exclusion(trial: Trial) -> Iterator[str]:
     """A known pair, positive or ignored, is never returned."""
     for query, drawn in trial.answers():
         bad = trial.batches.forbidden(query, drawn)
         if bad.any():
-            return f"returned {_first(query, drawn, bad)}, which is known ({_slots(bad)})"
-    return None
+            yield f"returned {_first(query, drawn, bad)}, which is known ({_slots(bad)})"
 
 
-def distinct(trial: Trial) -> str | None:
+def distinct(trial: Trial) -> Iterator[str]:
     """A part with `distinct = True` returns an id, or a (side, id), at most once in a row."""
     if getattr(trial.part, "distinct", None) is not True:
-        return None
+        return
     for query, drawn in trial.answers():
         keys = place_keys(drawn)
         order = np.argsort(keys, axis=1, kind="stable")
@@ -78,24 +76,22 @@ def distinct(trial: Trial) -> str | None:
         again = np.zeros(drawn.shape, bool)
         np.put_along_axis(again, order[:, 1:], (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0), axis=1)
         if again.any():
-            return f"returned {_first(query, drawn, again)} twice in its row ({_slots(again)})"
-    return None
+            yield f"returned {_first(query, drawn, again)} twice in its row ({_slots(again)})"
 
 
-def counted(trial: Trial) -> str | None:
+def counted(trial: Trial) -> Iterator[str]:
     """Requested slots that stay empty are counted in `dropped`; slots beyond a row's number are -1, not counted."""
     uneven: tuple[Query, Any] = trial.batches.mixed(MANY), trial.uneven()
     for query, slots in (*trial.questions(), uneven):
         answer = trial.ask(query, copy.copy(slots))
         complaint = layout(answer, slots)
         if complaint is not None:
-            return complaint
+            yield complaint
         asked = int(np.broadcast_to(slots, len(query)).sum())
         empty = asked - int(np.count_nonzero(to_numpy(answer.ids) >= 0))
         # Other reasons may count candidates that left no slot empty, so their sum is a bound.
         if not answer.dropped.get(_EXHAUSTED, 0) <= empty <= sum(answer.dropped.values()):
-            return f"left {empty} of {asked} slots empty and counted dropped={dict(answer.dropped)}"
-    return None
+            yield f"left {empty} of {asked} slots empty and counted dropped={dict(answer.dropped)}"
 
 
 def layout(answer: Negatives, slots: Any) -> str | None:
@@ -109,7 +105,7 @@ def layout(answer: Negatives, slots: Any) -> str | None:
     return f"filled slots beyond the number that their row requests ({_slots(used)})" if used.any() else None
 
 
-def frozen(trial: Trial) -> str | None:
+def frozen(trial: Trial) -> Iterator[str]:
     """The query and the slots are left as they were."""
     query, slots = trial.batches.mixed(MANY), trial.uneven()
     given = {"anchors": query.anchors, "positives": query.positives, "vectors": query.vectors, "slots": slots}
@@ -117,17 +113,19 @@ def frozen(trial: Trial) -> str | None:
     trial.ask(query)
     trial.ask(query, slots)
     changed = [name for name, value in given.items() if not equal(before[name], value)]
-    return f"changed the {changed[0]} it was given" if changed else None
+    if changed:
+        yield f"changed the {changed[0]} it was given"
 
 
-def determinism(trial: Trial) -> str | None:
+def determinism(trial: Trial) -> Iterator[str]:
     """An equal generator gives an equal answer."""
     query = trial.batches.mixed(MANY)
     difference = differs(trial.ask(query), trial.ask(query))
-    return None if difference is None else f"gave other {difference} for an equal generator"
+    if difference is not None:
+        yield f"gave other {difference} for an equal generator"
 
 
-def in_threads(trial: Trial) -> str | None:
+def threads_(trial: Trial) -> Iterator[str]:
     """The number of threads changes nothing."""
     query, slots = trial.batches.mixed(LARGE), max(trial.slots, min(trial.max_slots, 16))
     before, answers = threads(), []
@@ -140,11 +138,10 @@ def in_threads(trial: Trial) -> str | None:
     for count, answer in zip((2, 4), answers[1:], strict=True):
         difference = differs(answers[0], answer)
         if difference is not None:
-            return f"gave other {difference} with {count} threads than with 1"
-    return None
+            yield f"gave other {difference} with {count} threads than with 1"
 
 
-def randomness(trial: Trial) -> str | None:
+def randomness(trial: Trial) -> Iterator[str]:
     """Another generator gives another answer, where there is a choice."""
     query = trial.batches.mixed(MANY)
     first = trial.ask(query).numpy()
@@ -154,15 +151,15 @@ def randomness(trial: Trial) -> str | None:
     else:
         choice = bool((first.log_q[filled] < -1e-9).any())
     if not choice:
-        return None
+        return
     keys = place_keys(first)
     for step in range(1, _TRIES):
         if not equal(keys, place_keys(trial.ask(query, step=step))):
-            return None
-    return f"gave the same ids for {_TRIES} different generators"
+            return
+    yield f"gave the same ids for {_TRIES} different generators"
 
 
-def global_state(trial: Trial) -> str | None:
+def global_state(trial: Trial) -> Iterator[str]:
     """No global generator is used."""
     query = trial.batches.mixed(MANY)
     return used_generator(lambda: trial.ask(query))
@@ -184,13 +181,13 @@ def saved_state(part: Any) -> Any:
     return copy.deepcopy(part.state()) if isinstance(part, Stateful) else None
 
 
-def state(trial: Trial) -> str | None:
+def state(trial: Trial) -> Iterator[str]:
     """A flat dictionary of arrays, numbers and strings, and all of it: restored, the next draw is the same."""
     if trial.saved is None:
-        return None
+        return
     strange = _strange(trial.saved)
     if strange is not None:
-        return f"keeps {strange}; a state is a flat dictionary of arrays, numbers and strings"
+        yield f"keeps {strange}; a state is a flat dictionary of arrays, numbers and strings"
     query = trial.batches.mixed(MANY)
     first = trial.ask(query)
     for step in range(1, 4):  # change its state by drawing and observing
@@ -199,7 +196,8 @@ def state(trial: Trial) -> str | None:
             with suppress(NaysayError):  # it needs scores or vectors, which are not known here
                 trial.part.observe(query, drawn)
     difference = differs(first, trial.ask(query))
-    return None if difference is None else f"gave other {difference} after restore(state())"
+    if difference is not None:
+        yield f"gave other {difference} after restore(state())"
 
 
 def _strange(state: Any) -> str | None:
@@ -214,3 +212,20 @@ def _strange(state: Any) -> str | None:
         if not number and not (isinstance(plain, np.ndarray) and plain.dtype.kind != "O"):
             return f"a {type(value).__name__} at {key!r}"
     return None
+
+
+PROMISES: Promises[Trial] = named(
+    state,
+    on_short,
+    shape,
+    range_,
+    exclusion,
+    distinct,
+    counted,
+    frozen,
+    determinism,
+    threads_,
+    randomness,
+    global_state,
+    log_q,
+)

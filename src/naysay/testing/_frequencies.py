@@ -11,6 +11,8 @@ approximation. Whatever was not learnt is one more cell, with the probability th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,18 +27,20 @@ _TOO_UNLIKELY = 1e-8
 _ENOUGH = 10.0  # draws for a group of cells, so that the chi-square approximation holds
 
 
-def log_q(trial: Trial) -> str | None:
+def log_q(trial: Trial) -> Iterator[str]:
     """None, or finite and at most 0, 0 in empty slots, and the log-probability with which ids come."""
     for query, slots in ((trial.batches.mixed(MANY), trial.uneven()), (trial.batches.emptiest(), trial.max_slots)):
         answer = trial.ask(query, slots).numpy()
         if answer.log_q is None:
-            return None
+            return
         filled = answer.ids >= 0
         if not np.isfinite(answer.log_q).all() or (answer.log_q > 1e-9).any():
-            return f"gave a log_q between {np.min(answer.log_q)} and {np.max(answer.log_q)}; it is finite and at most 0"
+            yield f"gave a log_q between {np.min(answer.log_q)} and {np.max(answer.log_q)}; it is finite and at most 0"
         if (answer.log_q[~filled] != 0).any():
-            return "gave a log_q other than 0 in an empty slot"
-    return _last_choice(trial) or _frequencies(trial)
+            yield "gave a log_q other than 0 in an empty slot"
+    complaint = _last_choice(trial) or _frequencies(trial)
+    if complaint is not None:
+        yield complaint
 
 
 def _last_choice(trial: Trial) -> str | None:

@@ -29,20 +29,12 @@ _EMPTIEST = 4
 
 @dataclass(frozen=True)
 class Batches:
-    """Queries made of given rows.
+    """Queries made of given rows."""
 
-    Args:
-        rows: (A,) anchors or (A, 3) triples to choose from.
-        partners: (A,) a positive of each, or None.
-        make_query: Makes a query of chosen rows; None is Query(rows, positives=partners).
-        known: What must never be returned, or None if that is not known.
-        seed: Of the choice of rows.
-    """
-
-    rows: NDArray[np.int64]
-    partners: NDArray[np.int64] | None
-    make_query: MakeQuery | None
-    known: Known | None
+    rows: NDArray[np.int64]  # (A,) anchors or (A, 3) triples to choose from
+    partners: NDArray[np.int64] | None  # (A,) a positive of each
+    make_query: MakeQuery | None  # None: Query(rows, positives=partners)
+    known: Known | None  # what must never be returned
     seed: int
 
     def of(self, chosen: NDArray[np.int64]) -> Query:
@@ -139,25 +131,15 @@ def batches(known: Known | None, anchors: ArrayLike | None, make_query: MakeQuer
 
 @dataclass(frozen=True)
 class Trial:
-    """A part under test.
-
-    Args:
-        part: The pool or sampler.
-        call: Its method, (query, slots, *, rng) -> Negatives.
-        batches: Its queries.
-        slots: The usual number of slots.
-        max_slots: The largest number of slots: more than there are candidates, where that is affordable.
-        seed: Of its generators.
-        saved: Its state before the test, from which every answer starts; None if it has none.
-    """
+    """A pool or sampler under test."""
 
     part: Any
-    call: Callable[..., Negatives]
+    call: Callable[..., Negatives]  # its method, (query, slots, *, rng)
     batches: Batches
-    slots: int
-    max_slots: int
+    slots: int  # the usual number
+    max_slots: int  # more than there are candidates, where that is affordable
     seed: int
-    saved: Any = None
+    saved: Any = None  # its state before the test, from which every answer starts; None if it has none
 
     def ask(self, query: Query, slots: Any = None, *, step: int = 0) -> Negatives:
         """The answer from the saved state, with the generator of (seed, step)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_lengths, public, raise_invalid
 from naysay.testing._trials import equal
-from naysay.testing.promises import Promises, check_promises, used_generator
+from naysay.testing.promises import Promises, check_promises, named, used_generator
 from naysay.types import Detector, Negatives, Query, check_query
 
 
@@ -50,54 +50,57 @@ def _first_rows(flowing: Any, stop: int) -> Any:
     return replace(flowing, **{name: value[:stop] for name, value in cut.items() if hasattr(value, "dtype")})
 
 
-def shape(trial: Trial) -> str | None:
+def shape(trial: Trial) -> Iterator[str]:
     """(B, K), a number for each slot."""
     given = trial.ask().shape
     wanted = trial.negatives.shape
-    return None if given == wanted else f"returned shape {given} for negatives of shape {wanted}"
+    if given != wanted:
+        yield f"returned shape {given} for negatives of shape {wanted}"
 
 
-def dtype(trial: Trial) -> str | None:
+def dtype(trial: Trial) -> Iterator[str]:
     """A floating-point number, not a flag: a threshold can be chosen later."""
     given = trial.ask().dtype
-    return None if given.kind == "f" else f"returned dtype {given}; suspicion is a float"
+    if given.kind != "f":
+        yield f"returned dtype {given}; suspicion is a float"
 
 
-def in_range(trial: Trial) -> str | None:
+def range_(trial: Trial) -> Iterator[str]:
     """Finite, from 0 to 1."""
     given = trial.ask()
     bad = ~((given >= 0) & (given <= 1))
     if not bad.any():
-        return None
+        return
     row, slot = np.argwhere(bad)[0]
-    return f"returned {given[row, slot]} at row {row}, slot {slot}; suspicion is within 0 ... 1 ({bad.sum()} such)"
+    yield f"returned {given[row, slot]} at row {row}, slot {slot}; suspicion is within 0 ... 1 ({bad.sum()} such)"
 
 
-def empty(trial: Trial) -> str | None:
+def empty(trial: Trial) -> Iterator[str]:
     """0 in an empty slot."""
     given = trial.half_emptied()
     bad = given.ask()[np.asarray(to_numpy(given.negatives.ids)) < 0]
-    return f"returned {bad[bad != 0][0]} in an empty slot, where suspicion is 0" if (bad != 0).any() else None
+    if (bad != 0).any():
+        yield f"returned {bad[bad != 0][0]} in an empty slot, where suspicion is 0"
 
 
-def no_rows(trial: Trial) -> str | None:
+def no_rows(trial: Trial) -> Iterator[str]:
     """B = 0 and B = 1 work like other batches."""
     for stop in (0, 1):
         part = trial.rows(stop)
         given = part.ask().shape
         if given != part.negatives.shape:
-            return f"returned shape {given} for negatives of shape {part.negatives.shape}"
-    return None
+            yield f"returned shape {given} for negatives of shape {part.negatives.shape}"
 
 
-def all_empty(trial: Trial) -> str | None:
+def all_empty(trial: Trial) -> Iterator[str]:
     """Rows without a single negative are answered with zeros."""
     given = trial.emptied().ask()
     zeros = np.zeros(trial.negatives.shape)
-    return None if equal(given, zeros) else "returned other than 0 for rows that are all empty"
+    if not equal(given, zeros):
+        yield "returned other than 0 for rows that are all empty"
 
 
-def frozen(trial: Trial) -> str | None:
+def frozen(trial: Trial) -> Iterator[str]:
     """The query and the negatives are not changed."""
     for name, flowing in (("query", trial.query), ("negatives", trial.negatives)):
         before = copy.deepcopy(flowing)
@@ -105,31 +108,21 @@ def frozen(trial: Trial) -> str | None:
         for f in fields(flowing):
             one, other = getattr(before, f.name), getattr(flowing, f.name)
             if hasattr(other, "dtype") and not equal(one, other):
-                return f"changed {name}.{f.name}"
-    return None
+                yield f"changed {name}.{f.name}"
 
 
-def determinism(trial: Trial) -> str | None:
+def determinism(trial: Trial) -> Iterator[str]:
     """Equal inputs give equal answers."""
-    return None if equal(trial.ask(), trial.ask()) else "returned two results for equal inputs"
+    if not equal(trial.ask(), trial.ask()):
+        yield "returned two results for equal inputs"
 
 
-def global_state(trial: Trial) -> str | None:
+def global_state(trial: Trial) -> Iterator[str]:
     """No global generator is used."""
     return used_generator(trial.ask)
 
 
-PROMISES: Promises[Trial] = {
-    "shape": shape,
-    "dtype": dtype,
-    "range": in_range,
-    "empty": empty,
-    "no_rows": no_rows,
-    "all_empty": all_empty,
-    "frozen": frozen,
-    "determinism": determinism,
-    "global_state": global_state,
-}
+PROMISES: Promises[Trial] = named(shape, dtype, range_, empty, no_rows, all_empty, frozen, determinism, global_state)
 
 
 @public
@@ -154,7 +147,6 @@ def check_detector(detector: Detector, query: Query, negatives: Negatives, *, wi
 
     Raises:
         PromiseBroken: At the first promise that is broken.
-        NaysayError: If an argument is invalid.
 
     Examples:
         >>> import numpy as np, naysay as ns

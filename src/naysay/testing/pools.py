@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from naysay.checks import check_whole, public, raise_invalid
 from naysay.testing import _draws as draws
-from naysay.testing._frequencies import log_q
 from naysay.testing._trials import Batches, Known, MakeQuery, Trial, batches
 from naysay.testing.promises import Promises, check_promises
 from naysay.types import Negatives, Pool
@@ -17,21 +16,7 @@ from naysay.types import Negatives, Pool
 # The widest draw that makes rows run out; a wider one would take too long.
 _WIDEST = 4096
 
-PROMISES: Promises[Trial] = {
-    "state": draws.state,
-    "on_short": draws.on_short,
-    "shape": draws.shape,
-    "range": draws.in_range,
-    "exclusion": draws.exclusion,
-    "distinct": draws.distinct,
-    "counted": draws.counted,
-    "frozen": draws.frozen,
-    "determinism": draws.determinism,
-    "threads": draws.in_threads,
-    "randomness": draws.randomness,
-    "global_state": draws.global_state,
-    "log_q": log_q,
-}
+PROMISES = draws.PROMISES
 
 
 @public
@@ -77,7 +62,6 @@ def check_pool(
 
     Raises:
         PromiseBroken: At the first promise that is broken.
-        NaysayError: If an argument is invalid.
 
     Examples:
         >>> import naysay as ns

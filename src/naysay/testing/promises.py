@@ -1,10 +1,10 @@
-"""A promise is a named function that tests a part and returns what is wrong, or None."""
+"""A promise is a named function that tests a part and yields what is wrong."""
 
 from __future__ import annotations
 
 import random  # noqa: TID251 - to test that it is not used
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +12,13 @@ import numpy as np
 from naysay.checks import check_one_of
 
 _Subject = TypeVar("_Subject")
-Promises = Mapping[str, Callable[[_Subject], str | None]]
+Promise = Callable[[_Subject], Iterator[str]]
+Promises = Mapping[str, Promise[_Subject]]
+
+
+def named(*promises: Promise[_Subject]) -> dict[str, Promise[_Subject]]:
+    """{name: promise}, by the names of the functions; an underscore at their end is not part of it."""
+    return {promise.__name__.rstrip("_"): promise for promise in promises}
 
 
 class PromiseBroken(AssertionError):
@@ -33,11 +39,7 @@ class PromiseBroken(AssertionError):
 def check_promises(label: str, promises: Promises[_Subject], subject: _Subject, without: Collection[str] = ()) -> None:
     """Raise PromiseBroken for the first promise that `subject` breaks. An exception breaks the promise, too.
 
-    Args:
-        label: The name of the part in messages, e.g. "Everything.draw".
-        promises: What to test, in this order.
-        subject: What the promises are called with.
-        without: Names of promises that the part does not make.
+    `label` is the name of the part in messages, e.g. "Everything.draw".
     """
     for name in without:
         check_one_of("without", name, tuple(promises))
@@ -45,7 +47,7 @@ def check_promises(label: str, promises: Promises[_Subject], subject: _Subject, 
         if name in without:
             continue
         try:
-            complaint = promise(subject)
+            complaint = next(promise(subject), None)
         except Exception as error:
             raise PromiseBroken(name, f"{label} raised {type(error).__name__}: {error}") from error
         if complaint is not None:
@@ -64,9 +66,10 @@ def global_generators() -> dict[str, bytes]:
     return states
 
 
-def used_generator(act: Callable[[], Any]) -> str | None:
-    """An error text if `act` changes a global generator, or None."""
+def used_generator(act: Callable[[], Any]) -> Iterator[str]:
+    """What is wrong if `act` changes a global generator."""
     before = global_generators()
     act()
     moved = [name for name, state in global_generators().items() if before.get(name, state) != state]
-    return f"used the global generator of {', '.join(moved)}" if moved else None
+    if moved:
+        yield f"used the global generator of {', '.join(moved)}"

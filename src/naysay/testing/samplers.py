@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -22,38 +22,38 @@ from naysay.types import Negatives, Query, Sampler
 _ROWS = 1024
 
 
-def number_of_slots(trial: Trial) -> str | None:
+def k(trial: Trial) -> Iterator[str]:
     """K may be (B,) ints, or a float that is realised row by row: K = ceil(k), and k on average."""
     complaint = draws.layout(trial.ask(trial.batches.mixed(MANY), trial.uneven()), trial.uneven())
     if complaint is not None:
-        return f"{complaint}, with k of shape (B,)"
+        yield f"{complaint}, with k of shape (B,)"
     wanted = trial.slots - 0.5
     answer = trial.ask(trial.batches.mixed(_ROWS), wanted)
     if answer.shape != (_ROWS, math.ceil(wanted)):
-        return f"returned shape {answer.shape} for k = {wanted} and {_ROWS} rows"
+        yield f"returned shape {answer.shape} for k = {wanted} and {_ROWS} rows"
     filled = int(np.count_nonzero(to_numpy(answer.ids) >= 0))
     lowest = (filled + answer.dropped.get("exhausted", 0)) / _ROWS
     highest = (filled + sum(answer.dropped.values())) / _ROWS
     slack = 6 * 0.5 / math.sqrt(_ROWS)  # six standard deviations of a mean of coin tosses
     if not (lowest <= wanted + slack and highest >= wanted - slack):
-        return f"gave {filled / _ROWS:.2f} negatives a row for k = {wanted}, with dropped={dict(answer.dropped)}"
-    return None
+        yield f"gave {filled / _ROWS:.2f} negatives a row for k = {wanted}, with dropped={dict(answer.dropped)}"
 
 
-def arrays(trial: Trial) -> str | None:
+def arrays(trial: Trial) -> Iterator[str]:
     """A NumPy query is answered in NumPy, a torch query in torch, on its device."""
     query = trial.batches.mixed(MANY)
     foreign = [name for name, value in _arrays_of(trial.ask(query)) if not isinstance(value, np.ndarray)]
     if foreign:
-        return f"answered a NumPy query with {foreign[0]} that is not a NumPy array"
+        yield f"answered a NumPy query with {foreign[0]} that is not a NumPy array"
     if importlib.util.find_spec("torch") is None:
-        return None
+        return
     given = {name: to_torch(value) for name, value in _arrays_of(query)}
     answer = trial.ask(replace(query, **given))
     foreign = [
         name for name, value in _arrays_of(answer) if not is_torch(value) or value.device != given["anchors"].device
     ]
-    return f"answered a torch query with {foreign[0]} that is not a tensor on its device" if foreign else None
+    if foreign:
+        yield f"answered a torch query with {foreign[0]} that is not a tensor on its device"
 
 
 def _arrays_of(flowing: Query | Negatives) -> list[tuple[str, Any]]:
@@ -66,7 +66,7 @@ _FIRST = ("state", "on_short", "shape", "range", "exclusion", "distinct")
 
 PROMISES: Promises[Trial] = {
     **{name: pools.PROMISES[name] for name in _FIRST},
-    "k": number_of_slots,
+    "k": k,
     **{name: promise for name, promise in pools.PROMISES.items() if name not in _FIRST},
     "arrays": arrays,
 }
@@ -105,7 +105,6 @@ def check_sampler(
 
     Raises:
         PromiseBroken: At the first promise that is broken.
-        NaysayError: If an argument is invalid.
 
     Examples:
         >>> import naysay as ns

@@ -109,9 +109,6 @@ def planted_world(
     Returns:
         The world, with `known` and `truth` positives and the vectors of the encoder.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> world = planted_world(200, 100, per_anchor=10, known_share=0.5)
         >>> len(world.known), len(world.truth)
