@@ -403,12 +403,12 @@ ONE, TWO = np.log([[0.5, 0.25]]), np.log([[0.125, 0.5]])
         (
             [ONE, [[0.125, 0.5]]],
             [1, 1],
-            "`log_qs` must be at most 0, got [0.125, 0.5] at row 0 (1 such row). They are logarithms of probabilities.",
+            "`log_qs` must be at most 0, got [0.125, 0.5] at row 0 (1 such row). It is the logarithm of a probability.",
         ),
         (
             [ONE, [[-1.0, NAN]]],
             [1, 1],
-            "`log_qs` must be at most 0, got [-1.0, nan] at row 0 (1 such row). They are logarithms of probabilities.",
+            "`log_qs` must be at most 0, got [-1.0, nan] at row 0 (1 such row). It is the logarithm of a probability.",
         ),
     ],
 )

@@ -10,7 +10,6 @@ from naysay.losses.attract import attract
 from naysay.losses.bpr import bpr
 from naysay.losses.debiased import debiased
 from naysay.losses.decoupled import decoupled
-from naysay.losses.distinct import distinct_log_q
 from naysay.losses.eliminate import eliminate
 from naysay.losses.gbce import gbce
 from naysay.losses.guided import guided
@@ -18,7 +17,7 @@ from naysay.losses.hardness import hardness
 from naysay.losses.hinge import hinge
 from naysay.losses.in_batch import in_batch
 from naysay.losses.info_nce import info_nce
-from naysay.losses.mixture import mixture_log_q
+from naysay.losses.log_q import distinct_log_q, mixture_log_q
 from naysay.losses.sampled_bce import sampled_bce
 from naysay.losses.sampled_softmax import sampled_softmax
 from naysay.losses.self_adversarial import self_adversarial

@@ -83,16 +83,14 @@ def _agreed(vectors: Tensor, group: Any, *, wanted: bool) -> list[int]:
     everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]
     dist.all_gather(everyone, mine, group=group)
     counts, widths, dtypes, with_gradients = torch.stack(everyone).T.tolist()
-    if len(set(widths)) > 1:
-        got = ", ".join("(n,)" if width < 0 else f"(n, {width})" for width in widths)
-        raise_invalid("vectors", "of one width in all processes", got)
-    if len(set(dtypes)) > 1:
-        got = ", ".join(str(_DTYPES[place]) for place in dtypes)
-        raise_invalid("vectors", "of one dtype in all processes", got)
-    if len(set(with_gradients)) > 1:
-        got = ", ".join("with" if one else "without" for one in with_gradients)
-        advice = "The backward pass of one would wait for the others forever."
-        raise_invalid("vectors", "with gradients in all processes or in none", got, advice)
+    waits = "The backward pass of one would wait for the others forever."
+    for rule, got, advice in (
+        ("of one width in all processes", ["(n,)" if width < 0 else f"(n, {width})" for width in widths], ""),
+        ("of one dtype in all processes", [str(_DTYPES[place]) for place in dtypes], ""),
+        ("with gradients in all processes or in none", ["with" if one else "without" for one in with_gradients], waits),
+    ):
+        if len(set(got)) > 1:
+            raise_invalid("vectors", rule, ", ".join(got), advice)
     return [int(count) for count in counts]
 
 

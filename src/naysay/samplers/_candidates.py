@@ -9,13 +9,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._slots import EMPTY, PER_SLOT, Score, check_score, partners, score_slots
+from naysay._slots import EMPTY, PER_SLOT, Score, check_score, gather, partners, score_slots
 from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import check_number, check_one_of, check_whole, described, is_number, raise_invalid, shown
 from naysay.pools._slots import ON_SHORT, slot_counts
 from naysay.quantity.realise import slots
 from naysay.quantity.schedules import at_step
-from naysay.samplers._top_k import Choice, reasons, take
+from naysay.rng import key_from
+from naysay.samplers._top_k import Choice, pick, pick_any, reasons, softened, take, take_highest
 from naysay.types import HEAD, RELATION, SIDES, Array, Negatives, Pool, Query, check_query
 
 
@@ -141,26 +142,30 @@ def candidates_of(pool: Pool, query: Query, n: Any, rng: np.random.Generator) ->
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """Scored candidates, and how many of them to take.
+    """Scored candidates, and how many of them to take."""
 
-    Attributes:
-        drawn: (B, n) the candidates, in the query's array type.
-        scores: (B, n) their scores, -inf in empty slots.
-        counts: (B,) k of each row.
-        width: K of the answer.
-        positive: (B, 1) the score of each row's positive, or None.
-    """
-
-    drawn: Negatives
-    scores: Array
-    counts: NDArray[np.int64]
-    width: int
-    positive: Array = None
+    drawn: Negatives  # (B, n), in the query's array type
+    scores: Array  # (B, n), -inf in empty slots
+    counts: NDArray[np.int64]  # (B,) k of each row
+    width: int  # K of the answer
+    positive: Array = None  # (B, 1) the score of each row's positive
 
     @property
     def filled(self) -> Array:
         """(B, n) bool: which slots hold a candidate."""
         return self.drawn.ids >= 0
+
+    def take_top_k(self, on_short: str, top_m: int | None, temperature: float, rng: np.random.Generator) -> Negatives:
+        """The top k of each row, k uniformly from the top m, or k without repeats from softmax(scores / temperature).
+
+        The highest come first at a temperature of 0, else the first drawn.
+        """
+        if top_m is None:
+            values = softened(self.scores, temperature, rng)
+            return take_highest(self.drawn, values, self.counts, self.width, on_short, self.scores)
+        highest, kept = pick(self.scores, self.scores > -np.inf, top_m)
+        place, kept = pick_any(kept, self.width, key_from(rng), self.scores)
+        return take(self.drawn, gather(highest, place), kept, self.counts, self.width, on_short, self.scores)
 
     def take(self, choice: Choice, on_short: str, reason: str, fit: Array) -> Negatives:
         """The chosen slots; `dropped` counts empty ones by `reason` where a row has too few that are `fit` (B, n)."""

@@ -69,14 +69,7 @@ def exact_items(
 ) -> NDArray[np.int64]:
     """(m,) items drawn from sum_f p(f) p(rank_f) over what is not known: O(d n) per anchor, a block of them at a time.
 
-    Args:
-        ranks: The items by factor.
-        positives: What is excluded.
-        anchors: (B,) the anchors.
-        vectors: (B, d) their vectors.
-        scale: lambda of the ranks.
-        rows: (m,) the anchor of each draw, by place, ascending.
-        chances: (m,) a number in [0, 1) for each draw.
+    rows (m,) are the anchors of the draws, by place, ascending; chances (m,) a number in [0, 1) for each.
     """
     distinct, which = np.unique(rows, return_inverse=True)
     items = np.empty(len(rows), np.int64)

@@ -25,36 +25,6 @@ Choice = tuple[Array, Array]
 SHORT = 32
 
 
-def take_top_k(
-    drawn: Negatives,
-    scores: Array,
-    counts: NDArray[np.int64],
-    width: int,
-    on_short: str,
-    *,
-    top_m: int | None,
-    temperature: float,
-    rng: np.random.Generator,
-) -> Negatives:
-    """The top k of each row, k uniformly from the top m, or k without repeats from softmax(scores / temperature).
-
-    Args:
-        drawn: (B, n) candidates.
-        scores: (B, n), -inf for what may not be taken.
-        counts: (B,) k of each row.
-        width: K of the answer.
-        on_short: "pad" or "raise", if a row has fewer than k candidates.
-        top_m: m, or None.
-        temperature: 0 for the highest; above 0, the first drawn comes first.
-        rng: The source of randomness.
-    """
-    if top_m is None:
-        return take_highest(drawn, softened(scores, temperature, rng), counts, width, on_short, scores)
-    highest, kept = pick(scores, scores > -np.inf, top_m)
-    place, kept = pick_any(kept, width, key_from(rng), scores)
-    return take(drawn, gather(highest, place), kept, counts, width, on_short, scores)
-
-
 def softened(values: Array, temperature: float, rng: np.random.Generator) -> Array:
     """Values whose top k are k draws without repeats from softmax(values / temperature); at 0 the values themselves."""
     if temperature == 0:
@@ -211,14 +181,7 @@ def take_highest(
 
 
 def reasons(name: str, counts: NDArray[np.int64], ids: Array, fit: Array) -> dict[str, int]:
-    """Why slots are empty: {"exhausted": beyond a row's candidates, name: beyond the candidates that are fit}.
-
-    Args:
-        name: The reason for candidates that are not fit.
-        counts: (B,) k of each row.
-        ids: (B, n) the candidates, -1 in empty slots.
-        fit: (B, n) which of them were fit to be taken.
-    """
+    """Why slots are empty: {"exhausted": beyond a row's candidates, name: beyond those that are fit (B, n)}."""
     n_candidates = np.count_nonzero(to_numpy(ids) >= 0, axis=1)
     n_fit = np.count_nonzero(to_numpy(fit), axis=1)
     beyond = int(np.maximum(counts - n_candidates, 0).sum())

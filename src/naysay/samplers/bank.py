@@ -109,14 +109,7 @@ class Bank:
         positive_scores: Any = None,
         vectors: ArrayLike | None = None,
     ) -> None:
-        """Update the vectors of the query's positives.
-
-        Args:
-            query: With positives.
-            negatives: Not used.
-            positive_scores: Not used.
-            vectors: (B, d) the vectors of the positives, NumPy or torch.
-        """
+        """Update the vectors of the query's positives by `vectors` (B, d), NumPy or torch; the rest is not used."""
         check_query(query)
         items = positive_ids(query)
         check_range("positives", items, self.n_items, "items")

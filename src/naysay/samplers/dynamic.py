@@ -10,7 +10,6 @@ import numpy as np
 from naysay._slots import Score
 from naysay.checks import public, raise_invalid
 from naysay.samplers._candidates import FromPool, check_parts, number_at, scored_candidates, whole_at
-from naysay.samplers._top_k import take_top_k
 from naysay.types import Negatives, Pool, Query, check_query
 
 
@@ -69,16 +68,7 @@ class Dynamic(FromPool):
         check_query(query)
         candidates, temperature, top_m = self._settings(query.step)
         scored = scored_candidates(self.pool, self.score, query, k, candidates, rng, top_m=top_m)
-        return take_top_k(
-            scored.drawn,
-            scored.scores,
-            scored.counts,
-            scored.width,
-            self.on_short,
-            top_m=top_m,
-            temperature=temperature,
-            rng=rng,
-        )
+        return scored.take_top_k(self.on_short, top_m, temperature, rng)
 
     def _settings(self, step: int | None) -> tuple[Any, Any, Any]:
         """The numbers candidates, temperature and top_m at a step."""

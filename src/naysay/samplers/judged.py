@@ -97,16 +97,7 @@ class Judged:
         self._lock = Lock()
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
-        """Return (B, K) negatives.
-
-        Args:
-            query: The anchors.
-            k: A number, K = ceil(k), realised per row; or (B,) numbers, and K is the largest.
-            rng: The generator of the draw.
-
-        Raises:
-            NaysayError: If a row is short and on_short is "raise", or the sampler or the detector raises.
-        """
+        """Draw (B, K) negatives."""
         check_query(query)
         if self.policy != "drop":
             candidates = self.sampler.sample(query, k, rng=rng)
@@ -140,12 +131,8 @@ class Judged:
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Update the detectors and the sampler, those that learn, with the candidates of a step.
 
-        Args:
-            query: The query of the last `sample`.
-            negatives: What the last `sample` returned for it; the parts get the candidates that it was made of. Other
-                negatives are passed on unchanged.
-            positive_scores: (B,) the scores of the positives, passed on.
-            vectors: Passed on.
+        Pass what the last `sample` returned: the parts get the candidates that it was made of. Other negatives are
+        passed on unchanged, as positive_scores (B,) and vectors are.
 
         Raises:
             NaysayError: If a part raises; those with a state stay unchanged. With "drop" and a detector that learns,

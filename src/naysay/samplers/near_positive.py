@@ -12,6 +12,7 @@ from naysay._slots import Score, gather, partners, score_slots, where
 from naysay.checks import public, raise_invalid, shown
 from naysay.samplers._candidates import (
     FromPool,
+    Scored,
     candidates_of,
     check_parts,
     number_at,
@@ -19,7 +20,7 @@ from naysay.samplers._candidates import (
     wanted_slots,
     whole_at,
 )
-from naysay.samplers._top_k import reasons, take, take_top_k, top
+from naysay.samplers._top_k import reasons, take, top
 from naysay.types import Negatives, Pool, Query, check_query
 
 TOO_CLOSE = "too close"
@@ -101,9 +102,8 @@ class NearPositive(FromPool):
         if now["limit"] is not None:
             allowed = allowed & (scores <= now["limit"])
         below_limit = replace(drawn, ids=where(allowed, drawn.ids, -1))
-        softness = {"top_m": now["top_m"], "temperature": now["temperature"]}
-        scores = where(allowed, scores, -np.inf)
-        answer = take_top_k(below_limit, scores, counts, width, self.on_short, **softness, rng=rng)
+        scored = Scored(below_limit, where(allowed, scores, -np.inf), counts, width)
+        answer = scored.take_top_k(self.on_short, now["top_m"], now["temperature"], rng)
         return replace(answer, dropped=reasons(TOO_CLOSE, counts, drawn.ids, allowed))
 
     def _settings(self, step: int | None) -> dict[str, Any]:
