@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._slots import EMPTY, PER_SLOT, gather, where
+from naysay._slots import EMPTY, PER_SLOT, gather, like_query, where
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.kernels import top as kernels
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import EXHAUSTED, shortfall
 from naysay.rng import key_from
-from naysay.types import Array, Negatives
+from naysay.types import Array, Negatives, Query
 
 Choice = tuple[Array, Array]
 # Up to this k a list kept in order is the fastest way; beyond it a partial sort is.
@@ -151,6 +151,15 @@ def take(
     taken = None if scores is None else select(kept, gather(scores, order), 0.0)
     dropped = shortfall(on_short, to_numpy(ids), counts)
     return replace(drawn, ids=ids, scores=taken, log_q=None, dropped=dropped, **chosen)
+
+
+def take_kept(
+    drawn: Negatives, kept: NDArray[np.bool_], query: Query, counts: NDArray[np.int64], width: int, on_short: str
+) -> Negatives:
+    """`take` of the first slots of each row that are kept (B, n), with their scores."""
+    order = np.argsort(~kept, axis=1, kind="stable")
+    choice = like_query(order, query), like_query(np.take_along_axis(kept, order, axis=1), query)
+    return take(drawn, *choice, counts, width, on_short, drawn.scores)
 
 
 def _beside_ids(drawn: Negatives) -> dict[str, Array]:

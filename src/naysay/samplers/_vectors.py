@@ -10,6 +10,7 @@ import numpy as np
 from naysay._slots import gather, of_kind
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import first_bad, raise_invalid
+from naysay.samplers._top_k import top
 from naysay.types import Array, Query
 
 Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d) or (..., layers, d), in the array type of the ids
@@ -102,6 +103,22 @@ def two_places(first: Array, second: Array, counts: Array) -> tuple[Array, Array
     one = np.minimum((first * counts).astype(np.int64), np.maximum(counts - 1, 0))
     move = 1 + np.minimum((second * (counts - 1)).astype(np.int64), np.maximum(counts - 2, 0))
     return one, (one + move) % np.maximum(counts, 1)
+
+
+def hard_pairs(
+    scores: Array, n_hard: int, counts: Any, width: int, key: np.uint64, like: Array
+) -> tuple[Array, Array, Array, Array]:
+    """(B, K) each: two different slots of a row's n_hard highest, whether there is one, and a uniform number.
+
+    Scores (B, n) are -inf in empty slots. Numbers are in the number type of `like`.
+    """
+    hard = top(scores, min(n_hard, scores.shape[1]))
+    n_found = (gather(scores, hard) > -np.inf).sum(1)[:, None]
+    draws = uniform((len(scores), width, 3), key, like)
+    first, second = (gather(hard, places) for places in two_places(draws[:, :, 0], draws[:, :, 1], n_found))
+    wanted = np.arange(width) < counts[:, None]
+    used = (to_torch(wanted, scores.device) if is_torch(scores) else wanted) & (n_found > 0)
+    return first, second, used, draws[:, :, 2]
 
 
 def rows_of(vectors: Array, order: Array) -> Array:

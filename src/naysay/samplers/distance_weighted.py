@@ -89,7 +89,6 @@ class DistanceWeighted(FromPool):
         return scored.take(pick(log_weights + noise, near, scored.width), self.on_short, TOO_FAR, near)
 
     def _settings(self, step: int | None) -> tuple[Any, Any, Any]:
-        """The numbers candidates, cutoff and nonzero_loss_cutoff at a step."""
         candidates = whole_at("candidates", self.candidates, step)
         cutoff = number_at("cutoff", self.cutoff, step, above=0, below=2)
         farthest = number_at(

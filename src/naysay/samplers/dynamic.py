@@ -71,7 +71,6 @@ class Dynamic(FromPool):
         return scored.take_top_k(self.on_short, top_m, temperature, rng)
 
     def _settings(self, step: int | None) -> tuple[Any, Any, Any]:
-        """The numbers candidates, temperature and top_m at a step."""
         candidates = whole_at("candidates", self.candidates, step)
         temperature = number_at("temperature", self.temperature, step, at_least=0, finite=True)
         top_m = whole_at("top_m", self.top_m, step, optional=True)

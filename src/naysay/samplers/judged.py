@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay._slots import like_query
 from naysay.arrays import to_numpy
 from naysay.checks import check_number, check_one_of, described, public, raise_invalid, shown
 from naysay.detectors import policy as policies
@@ -20,7 +19,7 @@ from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.detectors.combined import Combined, Judgement, learns
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.samplers._candidates import wanted_slots
-from naysay.samplers._top_k import take
+from naysay.samplers._top_k import take_kept
 from naysay.types import Array, Detector, Negatives, Query, Sampler, Stateful, check_query
 
 POLICIES = ("drop", "reweight", "attract", "ignore")
@@ -115,12 +114,9 @@ class Judged:
         judgement = self.detector.judge(query, candidates)
         marked = policies.ignore(candidates, judgement.suspicion, threshold=self._acting)
         flagged = np.asarray(to_numpy(candidates.mask & ~marked.mask))
-        kept = np.asarray(to_numpy(candidates.ids)) >= 0
-        kept &= ~flagged
-        order = np.argsort(~kept, axis=1, kind="stable")
-        first = like_query(order, query), like_query(np.take_along_axis(kept, order, axis=1), query)
+        kept = (np.asarray(to_numpy(candidates.ids)) >= 0) & ~flagged
         judged = replace(candidates, suspicion=marked.suspicion)
-        taken = take(judged, *first, counts, width, self.on_short, candidates.scores)
+        taken = take_kept(judged, kept, query, counts, width, self.on_short)
         dropped = _counts(candidates, judgement, flagged, kept, counts)
         return self._returned(query, candidates, replace(taken, dropped=dropped))
 

@@ -16,7 +16,7 @@ from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
 from naysay.samplers._candidates import wanted_slots
-from naysay.samplers._top_k import take
+from naysay.samplers._top_k import take_kept
 from naysay.types import Array, Negatives, Query, Sampler, check_query
 
 DUPLICATE = "duplicate"
@@ -93,10 +93,7 @@ class Mixed:
         row = side_by_side(tuple(self.parts), used, answers, query)
         ids = np.asarray(to_numpy(row.ids))
         again = repeated(row) if self.duplicates == "drop" else np.zeros(ids.shape, np.bool_)
-        kept = (ids >= 0) & ~again
-        order = np.argsort(~kept, axis=1, kind="stable")
-        kept = np.take_along_axis(kept, order, axis=1)
-        chosen = take(row, like_query(order, query), like_query(kept, query), counts, width, self.on_short, row.scores)
+        chosen = take_kept(row, (ids >= 0) & ~again, query, counts, width, self.on_short)
         n_repeated = int(again.sum())
         empty = {EXHAUSTED: chosen.dropped.get(EXHAUSTED, 0) - n_repeated, DUPLICATE: n_repeated}
         dropped = {**row.dropped, **empty}

@@ -7,13 +7,22 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay._slots import gather
+from naysay._slots import gather, where
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import check_one_of, public
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.rng import key_from
 from naysay.samplers._candidates import FromPool, check_is_pool, interval_at, wanted_slots, whole_at
-from naysay.samplers._vectors import Embed, anchor_vectors, check_embed, check_width, item_vectors, products, uniform
+from naysay.samplers._vectors import (
+    Embed,
+    anchor_vectors,
+    check_embed,
+    check_width,
+    item_vectors,
+    products,
+    stack_last,
+    uniform,
+)
 from naysay.types import Array, Negatives, Pool, Query, check_query, positive_ids
 
 _POOLING = ("mean", "sum", "final", "concat")
@@ -104,19 +113,12 @@ class MixGCF(FromPool):
 
     def _answer(self, anchors: Array, made: Array, first: Array, liked: Array, counts: Any) -> Negatives:
         """The negatives, with 0 and -1 where a slot is empty."""
-        empty = first < 0
-        partner = liked[:, None] + 0 * first
-        if is_torch(made):
-            torch = need_torch()
-            made = made.masked_fill(empty[:, :, None], 0.0)
-            parents = torch.stack([first, torch.where(empty, -1, partner)], dim=2)
-            scores = products(anchors.detach(), made.detach())
-        else:
-            made = np.where(empty[:, :, None], 0.0, made).astype(made.dtype, copy=False)
-            parents = np.stack([first, np.where(empty, -1, partner)], axis=2)
-            scores = products(anchors, made)
+        filled = first >= 0
+        made = where(filled[:, :, None], made, 0.0)
+        parents = stack_last(first, where(filled, liked[:, None] + 0 * first, -1))
+        plain = (anchors.detach(), made.detach()) if is_torch(made) else (anchors, made)
         dropped = shortfall(self.on_short, np.asarray(to_numpy(first)), counts)
-        return Negatives(first, scores=scores, vectors=made, parents=parents, dropped=dropped)
+        return Negatives(first, scores=products(*plain), vectors=made, parents=parents, dropped=dropped)
 
     def _pooled(self, mixed: Array) -> Array:
         """(B, K, d), or (B, K, layers * d), of (B, K, layers, d)."""
@@ -127,7 +129,6 @@ class MixGCF(FromPool):
         return mixed.sum(2) if self.pooling == "sum" else mixed.mean(2)
 
     def _settings(self, step: int | None) -> tuple[Any, Any]:
-        """The numbers candidates and mix at a step."""
         return whole_at("candidates", self.candidates, step), interval_at("mix", self.mix, step)
 
 

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay._slots import Score, check_score, gather, like_query, of_kind, score_slots
+from naysay._slots import Score, check_score, gather, like_query, of_kind, score_slots, where
 from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import check_one_of, public, raise_invalid
 from naysay.pools._slots import ON_SHORT, shortfall
@@ -22,8 +22,7 @@ from naysay.samplers._candidates import (
     wanted_slots,
     whole_at,
 )
-from naysay.samplers._top_k import top
-from naysay.samplers._vectors import Embed, check_embed, item_vectors, products, stack_last, two_places, uniform, unit
+from naysay.samplers._vectors import Embed, check_embed, hard_pairs, item_vectors, products, stack_last, unit
 from naysay.types import SIDES, Array, Negatives, Pool, Query, anchor_ids, check_query, positive_ids
 
 _BY = ("score", "entity")
@@ -105,19 +104,14 @@ class MixKG(FromPool):
             if self.score is None
             else score_slots(self.score, query, drawn.ids, drawn.side)
         )
-        hard = top(hardness, min(n_hard, hardness.shape[1]))
-        n_found = (gather(hardness, hard) > -np.inf).sum(1)[:, None]
-        draws = uniform((len(query), width, 3), key_from(rng), hardness)
-        first, second = (gather(hard, places) for places in two_places(draws[:, :, 0], draws[:, :, 1], n_found))
-        used = like_query(np.arange(width) < counts[:, None], query) & (n_found > 0)
-        where = need_torch().where if is_torch(used) else np.where
-        one, other = (where(used, gather(drawn.ids, places), -1) for places in (first, second))
+        *pair, used, chance = hard_pairs(hardness, n_hard, counts, width, key_from(rng), hardness)
+        one, other = (where(used, gather(drawn.ids, places), -1) for places in pair)
         vectors = item_vectors(self.embed, one, layers=False)
-        share = of_kind(low + (high - low) * draws[:, :, 2], vectors)[:, :, None]
+        share = of_kind(low + (high - low) * chance, vectors)[:, :, None]
         made = share * vectors + (1 - share) * item_vectors(self.embed, other, layers=False)
         return Negatives(
             one,
-            vectors=where(used[:, :, None], made, made * 0),
+            vectors=where(used[:, :, None], made, 0.0),
             parents=stack_last(one, other),
             side=None if side is None else like_query(np.where(to_numpy(used), side, -1).astype(np.int8), query),
             dropped=shortfall(self.on_short, np.asarray(to_numpy(one)), counts),
@@ -130,11 +124,9 @@ class MixKG(FromPool):
         with nullcontext() if torch is None else torch.no_grad():
             vectors = item_vectors(self.embed, ids, layers=False)
             whole = item_vectors(self.embed, like_query(right, query), layers=False)
-        where = np.where if torch is None else torch.where
         return where(ids >= 0, products(unit(whole), unit(vectors)), -np.inf)
 
     def _settings(self, step: int | None) -> tuple[Any, Any, Any]:
-        """The numbers candidates, n_hard and mix at a step."""
         candidates = whole_at("candidates", self.candidates, step)
         return candidates, whole_at("n_hard", self.n_hard, step), interval_at("mix", self.mix, step)
 

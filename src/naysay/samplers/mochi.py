@@ -14,18 +14,16 @@ from naysay.checks import check_one_of, public, raise_invalid
 from naysay.pools._slots import ON_SHORT, shortfall
 from naysay.rng import key_from
 from naysay.samplers._candidates import FromPool, check_is_pool, interval_at, number_at, wanted_slots, whole_at
-from naysay.samplers._top_k import top
 from naysay.samplers._vectors import (
     Embed,
     anchor_vectors,
     check_embed,
     check_width,
+    hard_pairs,
     item_vectors,
     products,
     rows_of,
     stack_last,
-    two_places,
-    uniform,
     unit,
 )
 from naysay.types import Array, Negatives, Pool, Query, check_query
@@ -143,15 +141,10 @@ class MoCHi(FromPool):
         if ids.shape[1] == 0:  # one empty candidate, so that there is something to choose from
             ids, vectors = like_query(np.full((len(query), 1), -1), query), anchors[:, None] * 0
         scores = where(ids >= 0, products(anchors, vectors), -np.inf)
-        hard = top(scores, min(n_hard, scores.shape[1]))
-        n_found = (gather(scores, hard) > -np.inf).sum(1)[:, None]
-        draws = uniform((len(query), width, 3), key, anchors)
-        first, second = (gather(hard, places) for places in two_places(draws[:, :, 0], draws[:, :, 1], n_found))
-        used = like_query(slot < counts[:, None], query) & (n_found > 0)
-
+        first, second, used, chance = hard_pairs(scores, n_hard, counts, width, key, anchors)
         low, high = (np.where(spread, 1 - b, a) for a, b in zip(mix, anchor_mix, strict=True))  # of the first parent
         low, spans = (of_kind(like_query(bound, query), anchors) for bound in (low, high - low))
-        weight = (low + spans * draws[:, :, 2])[:, :, None]
+        weight = (low + spans * chance)[:, :, None]
         partner = where(with_anchor[:, :, None], anchors[:, None], rows_of(vectors, second))
         made = unit(weight * rows_of(vectors, first) + (1 - weight) * partner)
         made = where(used[:, :, None], made, made * 0)
@@ -168,7 +161,6 @@ class MoCHi(FromPool):
         )
 
     def _settings(self, step: int | None) -> tuple[Any, Any, Any, Any, Any]:
-        """The numbers n_hard, candidates, anchor_share, mix and anchor_mix at a step."""
         return (
             whole_at("n_hard", self.n_hard, step),
             whole_at("candidates", self.candidates, step, optional=True),

@@ -107,7 +107,6 @@ class NearPositive(FromPool):
         return replace(answer, dropped=reasons(TOO_CLOSE, counts, drawn.ids, allowed))
 
     def _settings(self, step: int | None) -> dict[str, Any]:
-        """The five numbers at a step."""
         now = {
             "candidates": whole_at("candidates", self.candidates, step),
             "shortlist": whole_at("shortlist", self.shortlist, step, optional=True),

@@ -48,8 +48,7 @@ class Ring(FromPool):
 
     Args:
         pool: Where candidates come from. It excludes known positives.
-        score: score(anchors (B,), ids (B, n)) -> (B, n), higher is closer. On a pool of triples (`Corruption`)
-            score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
+        score: As in `Dynamic`.
         candidates: How many candidates to draw and score for each anchor.
         keep: (low, high) in [0, 1]: only this interval of difficulty stays; 1.0 is the hardest.
         remove: (low, high): this interval is removed, and the rest stays. Give either `keep` or `remove`.

@@ -39,8 +39,7 @@ class SemiHard(FromPool):
 
     Args:
         pool: Where candidates come from. It excludes known positives.
-        score: score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; also called for each row's positive, with
-            n = 1. On a pool of triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
+        score: As in `Dynamic`; also called for each row's positive, with n = 1.
         candidates: How many candidates to draw and score for each anchor.
         margin: Above 0, in units of the score; numpy.inf takes everything that is farther than the positive.
         choose: "hardest" takes the k highest of the band, "random" any k of it.
@@ -95,5 +94,4 @@ class SemiHard(FromPool):
         return scored.take(choice, self.on_short, NOT_SEMIHARD, band)
 
     def _settings(self, step: int | None) -> tuple[Any, Any]:
-        """The numbers candidates and margin at a step."""
         return whole_at("candidates", self.candidates, step), number_at("margin", self.margin, step, above=0)

@@ -44,8 +44,7 @@ class Warp(FromPool):
 
     Args:
         pool: Where candidates come from. It excludes known positives. The paper draws independently: distinct=False.
-        score: score(anchors (B,), ids (B, n)) -> (B, n), higher is closer; also called for each row's positive, with
-            n = 1. On a pool of triples (`Corruption`) score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
+        score: As in `Dynamic`; also called for each row's positive, with n = 1.
         trials: The maximum number of candidates per row.
         margin: How far below the positive a negative should stay, in units of the score.
         mode: The weight of a negative that took t trials, with n items in all. "paper": L(floor((n - 1) / t)) with
@@ -95,7 +94,6 @@ class Warp(FromPool):
         return weighted.take(choice, self.on_short, NO_VIOLATOR, violates)
 
     def _settings(self, step: int | None) -> tuple[Any, Any]:
-        """The numbers trials and margin at a step."""
         margin = number_at("margin", self.margin, step, at_least=0, finite=True)
         return whole_at("trials", self.trials, step), margin
 

@@ -145,9 +145,6 @@ def check_detector(detector: Detector, query: Query, negatives: Negatives, *, wi
         negatives: Its negatives, of which at least one slot is filled.
         without: Names of promises that this detector does not make.
 
-    Raises:
-        PromiseBroken: At the first promise that is broken.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> class Same:

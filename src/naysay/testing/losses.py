@@ -197,9 +197,6 @@ def check_loss(
         without: Names of promises that this loss does not make: "gradient" if it stops gradients on purpose,
             "monotone" if it weighs negatives against each other.
 
-    Raises:
-        PromiseBroken: At the first promise that is broken.
-
     Examples:
         >>> import naysay as ns
         >>> check_loss(ns.losses.bpr)

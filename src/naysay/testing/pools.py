@@ -60,9 +60,6 @@ def check_pool(
         query: query(anchors) -> Query, for pools that need more than the anchors.
         without: Names of promises that this pool does not make, e.g. "randomness" if it has no choice.
 
-    Raises:
-        PromiseBroken: At the first promise that is broken.
-
     Examples:
         >>> import naysay as ns
         >>> check_pool(ns.pools.Everything(ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=9)))

@@ -103,9 +103,6 @@ def check_sampler(
         query: As in `check_pool`.
         without: As in `check_pool`.
 
-    Raises:
-        PromiseBroken: At the first promise that is broken.
-
     Examples:
         >>> import naysay as ns
         >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=9)
