@@ -78,10 +78,6 @@ def audit(
     Returns:
         The findings. `print` them, or see `Audit`.
 
-    Raises:
-        NaysayError: If the file cannot be read, there are no negatives, vectors or scores do not fit the set, or a
-            setting is out of range.
-
     Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(200, 400, per_anchor=6, noise=0.3)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from naysay.auditing._false_share import CorpusSample
 from naysay.auditing._scores import SetScores
 from naysay.checks import public
-from naysay.quantity._probe import Probe, probe
+from naysay.quantity._fit import Probe, probe
 from naysay.quantity.estimate import estimate
 from naysay.quantity.separation import auc, separation
 from naysay.quantity.simulated import simulated

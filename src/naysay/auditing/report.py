@@ -50,9 +50,6 @@ def report_audit(
     Returns:
         The file.
 
-    Raises:
-        NaysayError: If `audit` is not an Audit, or the file cannot be written.
-
     Examples:
         >>> import tempfile
         >>> import naysay as ns

@@ -125,9 +125,6 @@ class Audit:
 
         Returns:
             The file.
-
-        Raises:
-            NaysayError: If the file cannot be written.
         """
         target = Path(path)
         check_target("path", target)

@@ -103,9 +103,6 @@ def read_library(root: str | Path | None = None) -> Library:
     Returns:
         Names and docstrings.
 
-    Raises:
-        NaysayError: If there is no Python source with docstrings.
-
     Examples:
         >>> library = read_library()
         >>> library.documents[library.names.index("json.loads")][:26]

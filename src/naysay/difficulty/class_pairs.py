@@ -126,9 +126,6 @@ def class_pairs(scores: Any, labels: Any, negative_labels: Any, mask: Any = None
     Returns:
         A table of classes by classes.
 
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> found = class_pairs([[0.9, -0.5], [-0.3, 0.2]], [0, 1], [0, 1])
         >>> [(pair.anchor, pair.negative, pair.mean) for pair in found.anti_correlated()]

@@ -140,9 +140,6 @@ def consistency(scores: Any, mask: Any = None, *, negative_labels: Any = None, h
     Returns:
         Counts, their null distribution, and the tests.
 
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> import numpy as np
         >>> found = consistency(np.tile([0.9, 0.1, 0.0, -0.3], (50, 1)), hard=0.25)

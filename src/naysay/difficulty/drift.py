@@ -73,9 +73,6 @@ def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> D
     Returns:
         Both for each anchor, and their means.
 
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> found = drift([[0.1, 0.2, 0.3, 0.4]], [[0.2, 0.1, 0.3, 0.4]], hard=0.5)
         >>> found.correlations.round(6).tolist(), found.overlaps.tolist(), found.by_chance

@@ -28,9 +28,6 @@ def common_depth(hierarchy: Any, first: Any, second: Any) -> NDArray[np.int64]:
     Returns:
         (a, b) int64.
 
-    Raises:
-        NaysayError: If the hierarchy is not one tree, or a class is not in it.
-
     Examples:
         >>> tree = [4, 4, 5, 5, 6, 6, -1]              # classes 0 and 1 are one group, 2 and 3 the other
         >>> common_depth(tree, [0, 2], [0, 1, 3]).tolist()

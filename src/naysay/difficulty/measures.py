@@ -44,9 +44,6 @@ def percentiles(scores: Any, mask: Any = None) -> Floats:
     Returns:
         (B, K) float64 from 0, the easiest, to below 1, the hardest; NaN where the mask is False.
 
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> percentiles([[0.1, 0.9, -0.5, 0.9]]).tolist()
         [[0.25, 0.75, 0.0, 0.5]]
@@ -71,9 +68,6 @@ def bands(scores: Any, mask: Any = None, *, hard: float = HARD, hardest: float =
 
     Returns:
         (B, K) int8: 0 easy, 1 hard, 2 hardest, and -1 where the mask is False.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Examples:
         >>> bands([[0.1, 0.9, -0.5, 0.3]], hard=0.5, hardest=0.25).tolist()
@@ -101,9 +95,6 @@ def same_class_share(scores: Any, labels: Any, negative_labels: Any, mask: Any =
 
     Returns:
         The mean for each interval, the easiest first.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Examples:
         >>> same_class_share([[0.9, 0.2], [0.1, 0.4]], [0, 1], [0, 1], bins=2).mean.tolist()
@@ -133,9 +124,6 @@ def ancestor_depth(
     Returns:
         The mean for each interval, the easiest first.
 
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> tree = [3, 3, 4, 4, -1]                    # classes 0 and 1 are one group
         >>> ancestor_depth([[0.9, 0.5, 0.1]], [0], [0, 1, 2], tree, bins=3).mean.tolist()
@@ -163,9 +151,6 @@ def mean_score(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curve:
     Returns:
         The mean for each interval, the easiest first.
 
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> mean_score([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
         [-0.125, 0.375]
@@ -185,9 +170,6 @@ def below_zero_share(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curv
 
     Returns:
         The mean for each interval, the easiest first.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Examples:
         >>> below_zero_share([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
@@ -213,9 +195,6 @@ def gradient_mass(scores: Any, mask: Any = None, *, temperature: float = TEMPERA
 
     Returns:
         The mean for each interval, the easiest first.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Examples:
         >>> import math

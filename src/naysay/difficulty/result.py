@@ -114,9 +114,6 @@ class Study:
 
         Args:
             path: A file that ends in .json.
-
-        Raises:
-            NaysayError: If the file cannot be written or ends otherwise.
         """
         target = Path(path)
         if target.suffix.lower() != ".json":

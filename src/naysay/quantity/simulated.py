@@ -11,6 +11,7 @@ from naysay.checks import as_floats, check_all, check_number, check_whole, publi
 from naysay.quantity.effectiveness import check_points, check_weight, effectiveness
 from naysay.quantity.schedules import adaptive, check_peak
 from naysay.quantity.separation import Floats
+from naysay.text import short_repr
 
 TURNINGS = tuple(percent / 100 for percent in (*range(10), *range(10, 101, 5)))
 
@@ -30,9 +31,6 @@ def simulated(separation: float, points: int = 60, end: float = 3.0) -> Floats:
 
     Returns:
         (points,) float64.
-
-    Raises:
-        NaysayError: If `separation` or `end` is not finite, `end` is not above 0, or `points` is below 2.
 
     Examples:
         >>> simulated(1.0, points=4).round(3).tolist()
@@ -62,6 +60,8 @@ class TurningSweep:
     values: Floats
     constant: float
 
+    __repr__ = short_repr
+
 
 @public
 def turning_sweep(
@@ -90,9 +90,6 @@ def turning_sweep(
 
     Returns:
         The best turning, with the value of each.
-
-    Raises:
-        NaysayError: If a turning is outside [0, 1], there is none, or another argument is out of range.
 
     Examples:
         >>> turning_sweep(20, 2.4).turning, turning_sweep(4, 1.0).turning

@@ -149,9 +149,6 @@ def difficulty_by_percentile(
     Returns:
         The chart, with a table of its values.
 
-    Raises:
-        NaysayError: If lengths differ, there is no bin, there are more than four shares, or a share is not in [0, 1].
-
     Examples:
         >>> difficulty_by_percentile([25, 75], [0.2, 0.6], {"suspected": [0.0, 0.1]}).table.rows
         ((25.0, 0.2, 0.0), (75.0, 0.6, 0.1))

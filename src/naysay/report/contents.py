@@ -30,9 +30,6 @@ class Table:
         note: What to know before reading it, below the table.
         mark: Places of the chosen rows, which are highlighted.
 
-    Raises:
-        NaysayError: If a row has another length, or a title is not a text.
-
     Examples:
         >>> Table("Encoders", ("name", "mean score"), (("first", 0.41), ("second", 0.52))).columns
         ('name', 'mean score')
@@ -71,9 +68,6 @@ class Chart:
         description: What the chart shows, for screen readers.
         table: The same as numbers, shown below it.
         caption: What the chart is based on.
-
-    Raises:
-        NaysayError: If `spec` is not a dict or there is no description.
 
     Examples:
         >>> Chart("Means", {"data": {"values": [{"x": 1}]}, "mark": "point"}, "A point at 1.").title
@@ -138,9 +132,6 @@ class Examples:
         rows: The examples.
         note: How they were chosen.
 
-    Raises:
-        NaysayError: If a row is not an Example.
-
     Examples:
         >>> row = Example("q", "p", "c", 0.5, 0.1, 3, "kept: top", "Found at rank 3.")
         >>> len(Examples("The hardest", "hardest", (row,)).rows)
@@ -175,9 +166,6 @@ class Contents:
         examples: Groups of examples.
         provenance: {what: value}: versions, arguments, seed, hashes of the input.
         notes: Sentences at the end.
-
-    Raises:
-        NaysayError: If there is no advice, or a part is of another type.
 
     Examples:
         >>> Contents("Two encoders", ("Use the second: its negatives are harder.",), {"k": "8"}).numbers

@@ -24,9 +24,6 @@ def effectiveness(estimate: Estimate, *, caption: str = "", k: int | None = None
     Returns:
         The chart, with a table of v at some k.
 
-    Raises:
-        NaysayError: If `estimate` is not an Estimate.
-
     Examples:
         >>> from naysay.quantity import estimate
         >>> effectiveness(estimate(0.75, [0.52, 0.61, 0.66], k_max=100)).title

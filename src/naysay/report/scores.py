@@ -51,10 +51,6 @@ class Sample:
         of_anchors: How many anchors there are in all; counts are scaled by of_anchors / a.
         command: Python that applies a threshold, with THRESHOLD in place of its value.
 
-    Raises:
-        NaysayError: If lengths differ, the order is another one, there are more than 40,000 candidates (20,000 by
-            suspicion), or a value is out of range.
-
     Examples:
         >>> len(Sample([0, 0, 1], [0.9, 0.5, 0.7], [0.9, 0.5, 0.7], k=[1, 1], threshold=0.8).scores)
         3
@@ -124,9 +120,6 @@ class Scores:
         low: Threshold of the hard band; NaN if there is none.
         high: Threshold of the suspected band; NaN if there is none.
         sample: Candidates on which the page's threshold can be moved; None: it cannot.
-
-    Raises:
-        NaysayError: If a score is not finite, lengths differ, or a reason has no name.
 
     Examples:
         >>> Scores([0.9], [0.5], [0.8], [0], ("suspicious",), high=0.7).reasons

@@ -25,9 +25,6 @@ def threshold_tables(choice: Thresholds, *, caption: str = "") -> tuple[Table, .
     Returns:
         Two tables, or one.
 
-    Raises:
-        NaysayError: If `choice` is not Thresholds.
-
     Examples:
         >>> import numpy as np
         >>> from naysay.detectors import choose_thresholds
