@@ -70,7 +70,7 @@ def _short(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, str):
-        return repr(value) if len(value) <= 2 * _SHOWN else f"{value[:2 * _SHOWN]!r}..."
+        return repr(value) if len(value) <= 2 * _SHOWN else f"{value[: 2 * _SHOWN]!r}..."
     if isinstance(value, Mapping):
         text = "{" + ", ".join(f"{name!r}: {_short(part)}" for name, part in value.items()) + "}"
     elif isinstance(value, list | tuple):

@@ -16,8 +16,8 @@ from naysay.files import digest_of
 from naysay.quantity.estimate import estimate
 from naysay.quantity.separation import auc
 from naysay.quantity.simulated import simulated
+from naysay.report.charts import effectiveness
 from naysay.report.contents import Chart, Contents, Example, Examples, Table
-from naysay.report.effectiveness import effectiveness
 from naysay.report.html import write_report
 from naysay.report.scores import Scores
 from naysay.report.threshold_tables import threshold_tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import as_array, first_bad, raise_invalid, shown
-from naysay.difficulty._ranked import Floats, Mask, read_labels, read_scores
+from naysay.difficulty.curves import Floats, Mask, read_labels, read_scores
 from naysay.difficulty.hierarchy import check_in_tree, depths_of, read_hierarchy
 from naysay.kernels import dots
 from naysay.kernels import percentiles as kernels
@@ -183,11 +183,12 @@ def names_of(names: Any, classes: Classes | None) -> tuple[str, ...] | None:
         return None
     if classes is None:
         raise_invalid("names", "left out without labels", shown(names))
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
         raise_invalid("names", "a text for each class", shown(names))
-    if len(names) <= classes.labels[-1]:
-        raise_invalid("names", f"a text for each class up to {classes.labels[-1]}", f"{len(names)} of them")
-    return tuple(names)
+    texts = tuple(names)
+    if len(texts) <= classes.labels[-1]:
+        raise_invalid("names", f"a text for each class up to {classes.labels[-1]}", f"{len(texts)} of them")
+    return texts
 
 
 def check_exclude(exclude: Any, source: Source) -> None:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_whole, public
-from naysay.difficulty._ranked import HARD, Floats, check_hard, rank, read_labels, read_scores
 from naysay.difficulty.consistency import class_sums
+from naysay.difficulty.curves import HARD, Floats, check_hard, rank, read_labels, read_scores
 from naysay.kernels import percentiles as kernels
+from naysay.text import short_repr
 
 
 @final
@@ -59,6 +60,8 @@ class ClassPairs:
     mean: Floats
     below_zero: Floats
     hard: Floats
+
+    __repr__ = short_repr
 
     def correlated(self, many: int = 10) -> list[ClassPair]:
         """The pairs of different classes with the highest mean score, the highest first."""

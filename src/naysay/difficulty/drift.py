@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay.checks import public, raise_invalid
-from naysay.difficulty._ranked import HARD, Floats, Ranked, check_hard, cut, rank, read_scores
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, public, raise_invalid
+from naysay.difficulty.curves import HARD, Floats, Ranked, check_hard, cut, rank, read_scores
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
+from naysay.text import short_repr
 
 
 @final
@@ -57,6 +59,8 @@ class Drift:
     overlap: Mean
     by_chance: float
 
+    __repr__ = short_repr
+
 
 @public
 def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> Drift:
@@ -80,9 +84,10 @@ def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> D
     """
     hard_share = check_hard(hard)
     first, kept = read_scores(scores, mask)
-    second, _ = read_scores(other, mask if np.shape(other) == first.shape else None, parameter="other")
-    if first.shape != second.shape:
-        raise_invalid("other", f"of shape {first.shape}, like the scores", f"shape {second.shape}")
+    again = as_array("other", to_numpy(other))
+    if again.ndim == 2 and again.shape != first.shape:
+        raise_invalid("other", f"of shape {first.shape}, like the scores", f"shape {again.shape}")
+    second, _ = read_scores(again, mask, parameter="other")
     one, two = rank(first, kept), rank(second, kept)
     return summary(*agreement(one, two, hard_share), one.counts, hard_share)
 

@@ -1,6 +1,6 @@
 """Measures of negatives by difficulty, from scores (B, K) in memory. `study` has all of them over vectors, in blocks.
 
-The rule for percentiles, ties and small sets is in `_ranked`.
+The rule for percentiles, ties and small sets is in `curves`.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, public
-from naysay.difficulty._ranked import (
+from naysay.checks import as_array, public
+from naysay.difficulty.curves import (
     BINS,
     HARD,
     HARDEST,
     TEMPERATURE,
+    Curve,
+    CurveSums,
     Floats,
     Ranked,
     check_shares,
     check_temperature,
     cut,
+    even_intervals,
     rank,
     read_labels,
     read_scores,
 )
-from naysay.difficulty.curves import Curve, CurveSums
 from naysay.difficulty.hierarchy import check_in_tree, depths_of, read_hierarchy
 
 
@@ -212,14 +214,8 @@ def softmax_weights(ranked: Ranked, temperature: float) -> Floats:
         return np.asarray(np.exp((ranked.scores - first) / temperature))
 
 
-def even_intervals(bins: int) -> list[tuple[float, float]]:
-    """Intervals of one width, the easiest first."""
-    return [(i / bins, (i + 1) / bins) for i in range(bins)]
-
-
 def _curve(ranked: Ranked, values: NDArray[Any], bins: Any, *, shares: bool = False) -> Curve:
-    groups = even_intervals(check_whole("bins", bins, 1))
-    sums = CurveSums(groups, shares=shares)
+    sums = CurveSums(even_intervals(bins), shares=shares)
     sums.add(ranked, values)
     return sums.curve(slice(None))
 

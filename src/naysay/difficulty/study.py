@@ -10,16 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, check_whole, public
-from naysay.difficulty._ranked import (
-    BINS,
-    HARD,
-    HARDEST,
-    TEMPERATURE,
-    Ranked,
-    check_shares,
-    check_temperature,
-    rank,
-)
 from naysay.difficulty._study_inputs import (
     METRICS,
     Classes,
@@ -34,9 +24,21 @@ from naysay.difficulty._study_inputs import (
 )
 from naysay.difficulty.class_pairs import PairSums
 from naysay.difficulty.consistency import HardCounts, class_sums
-from naysay.difficulty.curves import CurveSums, GapSums
+from naysay.difficulty.curves import (
+    BINS,
+    HARD,
+    HARDEST,
+    TEMPERATURE,
+    CurveSums,
+    GapSums,
+    Ranked,
+    check_shares,
+    check_temperature,
+    even_intervals,
+    rank,
+)
 from naysay.difficulty.drift import agreement, summary
-from naysay.difficulty.measures import even_intervals, softmax_weights
+from naysay.difficulty.measures import softmax_weights
 from naysay.difficulty.result import Profile, Study
 from naysay.positives import Positives
 

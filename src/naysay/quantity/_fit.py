@@ -1,8 +1,9 @@
 """Probes of a model, and the learning curve fitted to them: mu'(t) = start + (end - start)(1 - e^(-t / tau)).
 
-A probe is the AUC of the model's scores over uniform negatives. An AUC of c effective comparisons is treated as c coin tosses with chance Phi(mu'(t) / sqrt 2), and the curve is the
-maximum-likelihood one. Least squares on the separations sqrt(2) Phi^-1(AUC) would be nearly the same for moderate
-AUCs, and undefined for an AUC of 1, which small probes of good models have.
+A probe is the AUC of the model's scores over uniform negatives. An AUC of c effective comparisons is treated as c coin
+tosses with chance Phi(mu'(t) / sqrt 2), and the curve is the maximum-likelihood one. Least squares on the separations
+sqrt(2) Phi^-1(AUC) would be nearly the same for moderate AUCs, and undefined for an AUC of 1, which small probes of
+good models have.
 
 With t in units of the last probe, u = t / last, the curve is written start + rise g(u), where
 

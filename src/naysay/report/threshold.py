@@ -9,10 +9,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import public
+from naysay.checks import check_number, public
 from naysay.detectors.rate import false_negative_rate
 from naysay.detectors.share import Share
-from naysay.report.scores import MAX_NUMBERS, Sample
+from naysay.report.scores import MAX_NUMBERS, Sample, check_kind
 
 Mask = NDArray[np.bool_]
 
@@ -66,15 +66,14 @@ def at_threshold(sample: Sample, threshold: float) -> AtThreshold:
         sample: The candidates.
         threshold: The threshold, a score or a suspicion as `sample.by` says.
 
-    Returns:
-        The figures.
-
     Examples:
         >>> sample = Sample([0, 0, 0], [0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [1], threshold=0.6)
         >>> now = at_threshold(sample, 0.6)
         >>> now.suspected, now.negatives, now.mean_score, at_threshold(sample, 1.0).suspected
         (1.0, 1.0, 0.5, 0.0)
     """
+    check_kind("sample", sample, Sample, "a Sample")
+    threshold = check_number("threshold", threshold)
     scale = sample.of_anchors / len(sample.k)
     taken, per_anchor = _taken(sample, threshold)
     negatives, scores = int(taken.sum()), sample.scores.astype(np.float64)
@@ -87,7 +86,7 @@ def at_threshold(sample: Sample, threshold: float) -> AtThreshold:
         passed = _taken_positives(sample, threshold, taken, per_anchor)
         rate = sample.share * float(passed.mean()) * len(scores) / negatives
     return AtThreshold(
-        threshold=float(threshold),
+        threshold=threshold,
         suspected=scale * int(np.count_nonzero(sample.values.astype(np.float64) >= threshold)),
         negatives=scale * negatives,
         empty=scale * int((sample.k - per_anchor).sum()),
@@ -157,9 +156,9 @@ def sample_of(
         given: The candidates.
         threshold: The threshold in use.
         rng: Draws the anchors.
-        share: The share of unlabelled positives among the candidates, see `share_of`.
+        share: See `share_of`.
         of_anchors: How many anchors there are in all, if these are a part; 0: these.
-        command: Python that applies a threshold, with THRESHOLD in place of its value.
+        command: See `Sample`.
     """
     rows = rng.permutation(len(given.scores))
     numbers = 1 if given.suspicion is None else 2  # per candidate

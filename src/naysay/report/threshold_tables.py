@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from naysay.checks import public, raise_invalid
+from naysay.checks import public
 from naysay.detectors._threshold_tables import KINDS, number
 from naysay.detectors.thresholds import Thresholds
 from naysay.report.contents import Cell, Table
+from naysay.report.scores import check_kind, check_texts
 
 _SHOWN = 15  # rows around the choice
 
@@ -31,8 +32,8 @@ def threshold_tables(choice: Thresholds, *, caption: str = "") -> tuple[Table, .
         >>> [table.title for table in threshold_tables(choose_thresholds(np.linspace(0, 1, 2000)))]
         ['Upper threshold: likely false', 'Lower threshold: hard']
     """
-    if not isinstance(choice, Thresholds):
-        raise_invalid("choice", "Thresholds, of choose_thresholds", type(choice).__name__)
+    check_kind("choice", choice, Thresholds, "Thresholds, of choose_thresholds")
+    check_texts(caption=caption)
     if choice.scope == "anchor":
         return (_per_anchor(choice, caption),)
     high = choice.table["high"]
