@@ -145,7 +145,7 @@ def nothing_is_read(monkeypatch):
 
 @pytest.mark.usefixtures("nothing_is_read")
 def test_a_bad_seed(tmp_path):
-    with pytest.raises(NaysayError, match=r"demo: `--seed` must be at least 0, got -1\."):
+    with pytest.raises(NaysayError, match=r"run: `seed` must be at least 0, got -1\."):
         MODULE.run(seed=-1, out=tmp_path / "new")
 
 
@@ -155,7 +155,7 @@ def test_a_folder_of_other_things(tmp_path, monkeypatch):
     (tmp_path / "naysay-demo" / "mine.txt").write_text("")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        NaysayError, match=r"demo: `--out` must be a new folder, or that of an earlier demo, got 'naysay-demo'"
+        NaysayError, match=r"run: `out` must be a new folder, or that of an earlier demo, got 'naysay-demo'"
     ):
         MODULE.run()
 
@@ -163,7 +163,7 @@ def test_a_folder_of_other_things(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("nothing_is_read")
 def test_without_torch(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"demo: torch is not installed\. Run: pip install 'naysay\[demo\]'"):
+    with pytest.raises(MissingExtraError, match=r"run: torch is not installed\. Run: pip install 'naysay\[demo\]'"):
         MODULE.run(out=tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

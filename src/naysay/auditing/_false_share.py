@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay.auditing._scores import SetScores
+from naysay.auditing._training_set import SetScores
 from naysay.detectors._intervals import most_share
 from naysay.detectors.rate import unlabelled_share
 from naysay.detectors.share import Share

@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from naysay.auditing._advice import InputFiles, advice_on, commands_for
 from naysay.auditing._false_share import CorpusSample, false_share, sample_corpus
-from naysay.auditing._scores import SetScores, scores_as_given, scores_by_vectors, vectors_of
-from naysay.auditing._training_set import TrainingSet, training_set
+from naysay.auditing._training_set import (
+    SetScores,
+    TrainingSet,
+    scores_as_given,
+    scores_by_vectors,
+    training_set,
+    vectors_of,
+)
 from naysay.auditing.findings import gradient_share, k_verdict, repeats
-from naysay.auditing.result import Audit
+from naysay.auditing.result import Audit, InputFiles, advice_on, commands_for
 from naysay.auditing.suspects import (
     Reasons,
     copies,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.auditing._false_share import CorpusSample
-from naysay.auditing._scores import SetScores
+from naysay.auditing._training_set import SetScores
 from naysay.checks import public
 from naysay.quantity._fit import Probe, probe
 from naysay.quantity.estimate import estimate

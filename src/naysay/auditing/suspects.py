@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.auditing._false_share import CorpusSample
-from naysay.auditing._scores import SetScores
-from naysay.auditing._training_set import TrainingSet
+from naysay.auditing._training_set import SetScores, TrainingSet
 from naysay.checks import public
 from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import least_positives
