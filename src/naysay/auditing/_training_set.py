@@ -36,30 +36,21 @@ _TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembed
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingSet:
-    """Anchors, their positives and their negatives.
+    """Anchors, their positives and their negatives."""
 
-    Args:
-        name: The path, or "mined negatives".
-        ids: (n, k) int64, -1 empty: the distinct negatives of each anchor.
-        scores: (n, k) float32, NaN where there is none; or None.
-        positive_scores: (pairs,) float32 beside positives.pairs(), NaN where there is none; or None.
-        query_names: The ids of the anchors, or else their texts, or None; the same of documents in corpus_names.
-        query_texts: The texts of the anchors, or None; the same of documents in corpus_texts.
-        duplicates: Slots that repeat a negative of the same anchor and positive; None if unknown.
-    """
-
-    name: str
+    name: str  # the path, or "mined negatives"
     path: Path | None
     format: str | None
-    ids: Ids
-    scores: Scores | None
+    ids: Ids  # (n, k) int64, -1 empty: the distinct negatives of each anchor
+    scores: Scores | None  # (n, k) float32, NaN where there is none; or None
     positives: Positives
-    positive_scores: Scores | None
+    positive_scores: Scores | None  # (pairs,) float32 beside positives.pairs(), NaN where there is none; or None
+    # the ids of the anchors, or else their texts, or None; the same of documents in corpus_names
     query_names: list[str] | None = None
     corpus_names: list[str] | None = None
-    query_texts: list[str] | None = None
+    query_texts: list[str] | None = None  # the texts of the anchors, or None; the same of documents in corpus_texts
     corpus_texts: list[str] | None = None
-    duplicates: int | None = None
+    duplicates: int | None = None  # slots that repeat a negative of the same anchor and positive; None if unknown
 
     def label(self, side: str, row: int) -> str:
         """Return the text of a row of "query" or "corpus", or else its name, or else its number."""

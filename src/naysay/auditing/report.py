@@ -47,9 +47,6 @@ def report_audit(
         title: The title of the page; the name of the set without it.
         files: {what: file} of other inputs, such as vectors. Their hashes are shown.
 
-    Returns:
-        The file.
-
     Examples:
         >>> import tempfile
         >>> import naysay as ns

@@ -51,12 +51,7 @@ class Audit:
         notes: Assumptions and limits.
         settings: Metric, temperature, alpha, seed.
 
-    Examples:
-        >>> import naysay as ns
-        >>> world = ns.planted_world(50, 100, per_anchor=6, noise=0.3)
-        >>> mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4, judge=None)
-        >>> print(str(ns.audit(mined)).splitlines()[1])
-        Review the worst rows, then drop or ignore 200 negatives (transitive, score 0.5459 or higher).
+    Example: see `audit`.
     """
 
     name: str
@@ -131,9 +126,6 @@ class Audit:
 
         Args:
             path: The file.
-
-        Returns:
-            The file.
         """
         target = as_path("path", path)
         check_target("path", target)
@@ -229,50 +221,36 @@ def advice_on(audit: Audit, threshold: float) -> tuple[str, ...]:
     return tuple(sentences) or ("No problem found: train on it.",)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class InputFiles:
-    """The set and its vectors, as far as they are files: a path each, or None."""
+def commands_for(given: TrainingSet, metric: str, inputs: Mapping[str, Any], k: KVerdict) -> tuple[str, ...]:
+    """Return shell commands, quoted: mine again, audit the result, plot effectiveness over k.
 
-    given: TrainingSet
-    metric: str
-    query_vectors: Any
-    corpus_vectors: Any
-    query_ids: Any
-    corpus_ids: Any
-
-    def path(self, name: str) -> Path | None:
-        """Return one of the inputs if it is a file."""
-        value = getattr(self, name)
-        return Path(value) if isinstance(value, str | Path) else None
-
-    @property
-    def tables(self) -> list[str] | None:
-        """The files that `naysay mine` needs beside the vectors; None if it cannot read the set as pairs."""
-        given, names = self.given, (self.path("query_ids"), self.path("corpus_ids"))
-        kinds = [".parquet", ".jsonl"]
-        if given.path is None or given.path.suffix.lower() not in kinds or given.format not in ("triplet", "n-tuple"):
-            return None
-        if given.corpus_names is None:  # row numbers
-            return []
-        if names[0] is None or names[1] is None or ".txt" in (name.suffix.lower() for name in names if name):
-            return None  # it reads tables only
-        return ["--queries", str(names[0]), "--corpus", str(names[1])]
-
-
-def commands_for(files: InputFiles, k: KVerdict) -> tuple[str, ...]:
-    """Return shell commands, quoted: mine again, audit the result, plot effectiveness over k."""
+    `inputs` are the vectors and their names, by parameter of `audit`; only files can be named in a command.
+    """
     commands: list[Sequence[str]] = []
-    path, queries, corpus = files.given.path, files.path("query_vectors"), files.path("corpus_vectors")
-    if path is not None and queries is not None and corpus is not None and (tables := files.tables) is not None:
-        vectors = ["--query-vectors", str(queries), "--corpus-vectors", str(corpus)]
-        vectors += [] if files.metric == "cosine" else ["--metric", files.metric]
-        mined = path.with_name(f"{path.name.partition('.')[0]}-mined.parquet")
+    files = {name: str(value) for name, value in inputs.items() if isinstance(value, str | Path)}
+    tables = _tables(given, files)
+    if given.path is not None and tables is not None and {"query_vectors", "corpus_vectors"} <= files.keys():
+        vectors = ["--query-vectors", files["query_vectors"], "--corpus-vectors", files["corpus_vectors"]]
+        vectors += [] if metric == "cosine" else ["--metric", metric]
+        mined = given.path.with_name(f"{given.path.name.partition('.')[0]}-mined.parquet")
         new_k = k.k if k.verdict != "too large" or k.best is None else k.best
-        commands.append(["naysay", "mine", str(path), *tables, *vectors, "-k", str(new_k), "-o", str(mined)])
+        commands.append(["naysay", "mine", str(given.path), *tables, *vectors, "-k", str(new_k), "-o", str(mined)])
         names = ["--query-ids", tables[1], "--corpus-ids", tables[3]] if tables else []
         commands.append(["naysay", "audit", str(mined), *vectors, *names])
     if k.separation is not None:
         commands.append(["naysay", "howmany", "--separation", f"{k.separation:.4g}"])
     # A path with control characters could do something else than it shows.
     return tuple(shlex.join(words) for words in commands if all(map(str.isprintable, words)))
+
+
+def _tables(given: TrainingSet, files: Mapping[str, str]) -> list[str] | None:
+    """Return the files that `naysay mine` needs beside the vectors; None if it cannot read the set as pairs."""
+    is_table = given.path is not None and given.path.suffix.lower() in (".parquet", ".jsonl")
+    if not is_table or given.format not in ("triplet", "n-tuple"):
+        return None
+    if given.corpus_names is None:  # row numbers
+        return []
+    names = [files.get(name, "none.txt") for name in ("query_ids", "corpus_ids")]
+    if any(name.lower().endswith(".txt") for name in names):
+        return None  # it reads tables only
+    return ["--queries", names[0], "--corpus", names[1]]

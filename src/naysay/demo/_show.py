@@ -65,12 +65,7 @@ def difference(ours: Sequence[float], theirs: Sequence[float]) -> Mean:
 
 
 def result_sentence(values: Mapping[str, Sequence[float]], measure: str) -> str:
-    """Return which arm has the highest mean, and how "judged" compares with each rival.
-
-    Args:
-        values: {arm: one number per seed} of the measure.
-        measure: Its name.
-    """
+    """Return which arm has the highest mean, and how "judged" compares with each rival; one number per seed."""
     means = {name: mean_of(each).mean for name, each in values.items()}
     best = max(means, key=lambda name: means[name])
     gaps = []

@@ -82,9 +82,6 @@ class Library:
 
         Args:
             rows: (m,) places of the pairs.
-
-        Returns:
-            The pairs in the order of `rows`.
         """
         places = whole_numbers("rows", to_numpy(rows))
         check_range("rows", places, len(self), "pairs")
@@ -106,9 +103,6 @@ def read_library(root: str | Path | None = None) -> Library:
 
     Args:
         root: The folder; None: the standard library of the running Python.
-
-    Returns:
-        Names and docstrings.
 
     Examples:
         >>> library = read_library()

@@ -53,11 +53,7 @@ class Demonstration:
         advice: What to do, from the same numbers.
         report: The path of report.html.
 
-    Examples:
-        >>> from naysay.demo import run
-        >>> result = run(quick=True, out="naysay-demo")  # doctest: +SKIP
-        >>> result.names  # doctest: +SKIP
-        1331
+    Example: see `run`.
     """
 
     names: int
@@ -89,9 +85,6 @@ def run(
         seed: Seed of the split and of the training.
         out: The folder for report.html and results.json: a new one, or that of an earlier run; None: ./naysay-demo.
         console: Where to print; the terminal without it.
-
-    Returns:
-        The numbers.
 
     Raises:
         NaysayError: If `seed` is negative, or `out` holds other files or cannot be made.

@@ -27,21 +27,13 @@ _CELLS = 1 << 19  # pairs of a block that keep the threads busy; more would leav
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """The scores of n anchors by m negatives.
+    """The scores of n anchors by m negatives."""
 
-    Attributes:
-        n: The number of anchors.
-        m: The number of negatives.
-        block: A function of start and stop that returns the scores (stop - start, m).
-        fixed_bytes: Memory for the whole study.
-        row_bytes: Memory for each anchor of a block.
-    """
-
-    n: int
-    m: int
-    block: Callable[[int, int], NDArray[Any]]
-    fixed_bytes: int
-    row_bytes: int
+    n: int  # the number of anchors
+    m: int  # the number of negatives
+    block: Callable[[int, int], NDArray[Any]]  # a function of start and stop that returns the scores (stop - start, m)
+    fixed_bytes: int  # memory for the whole study
+    row_bytes: int  # memory for each anchor of a block
 
 
 def source_of(anchors: Any, negatives: Any, metric: str, budget: int, where: str = "") -> Source:
@@ -126,19 +118,12 @@ def _lengths(parameter: str, vectors: NDArray[Any], *, cosine: bool) -> Floats:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """The classes that occur, and the index among them of each anchor and negative.
+    """The classes that occur, and the index among them of each anchor and negative."""
 
-    Attributes:
-        labels: (c,) ascending.
-        own: (n,) of the anchors.
-        theirs: (m,) of the negatives.
-        parents: The tree of classes, or None.
-    """
-
-    labels: NDArray[np.int64]
-    own: NDArray[np.int64]
-    theirs: NDArray[np.int64]
-    parents: NDArray[np.int64] | None
+    labels: NDArray[np.int64]  # (c,) ascending
+    own: NDArray[np.int64]  # (n,) of the anchors
+    theirs: NDArray[np.int64]  # (m,) of the negatives
+    parents: NDArray[np.int64] | None  # the tree of classes, or None
 
     def depths(self) -> NDArray[np.int64] | None:
         """(c, c) the depths of the least common ancestors."""

@@ -126,9 +126,6 @@ def class_pairs(scores: Any, labels: Any, negative_labels: Any, mask: Any = None
         mask: (B, m) bool, True where a pair counts; None: all do.
         hard: The share of hard negatives; above 0 and below 1.
 
-    Returns:
-        A table of classes by classes.
-
     Examples:
         >>> found = class_pairs([[0.9, -0.5], [-0.3, 0.2]], [0, 1], [0, 1])
         >>> [(pair.anchor, pair.negative, pair.mean) for pair in found.anti_correlated()]

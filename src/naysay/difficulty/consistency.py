@@ -140,9 +140,6 @@ def consistency(scores: Any, mask: Any = None, *, negative_labels: Any = None, h
         negative_labels: (m,) classes of the negatives, for the second test, or None.
         hard: The share of hard negatives; above 0 and below 1.
 
-    Returns:
-        Counts, their null distribution, and the tests.
-
     Examples:
         >>> import numpy as np
         >>> found = consistency(np.tile([0.9, 0.1, 0.0, -0.3], (50, 1)), hard=0.25)

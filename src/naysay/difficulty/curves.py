@@ -32,19 +32,12 @@ _SAME = 1e-12  # ends that differ by less, like 1 - 0.1 and 0.9, are one
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Scores and their order.
+    """Scores and their order."""
 
-    Attributes:
-        scores: (B, m) float32 or float64.
-        kept: (B, m) which of them count, or None if all do.
-        order: (B, m) int32: slots, the hardest first, then -1.
-        counts: (B,) int64: how many count.
-    """
-
-    scores: NDArray[Any]
-    kept: Mask | None
-    order: NDArray[np.int32]
-    counts: NDArray[np.int64]
+    scores: NDArray[Any]  # (B, m) float32 or float64
+    kept: Mask | None  # (B, m) which of them count, or None if all do
+    order: NDArray[np.int32]  # (B, m) int32: slots, the hardest first, then -1
+    counts: NDArray[np.int64]  # (B,) int64: how many count
 
     def ranks(self) -> NDArray[np.int64]:
         """(B, m) the rank of each slot, 0 the hardest; -1 for those that do not count."""
@@ -73,17 +66,11 @@ def rank(scores: NDArray[Any], kept: Mask | None = None) -> Ranked:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Groups of percentiles, each a union of consecutive elementary intervals.
+    """Groups of percentiles, each a union of consecutive elementary intervals."""
 
-    Attributes:
-        ends: (s + 1,) ends of the elementary intervals, from 0.0 to 1.0.
-        begins: (g,) the first elementary interval of each group.
-        stops: (g,) the last one of each group, not included.
-    """
-
-    ends: Floats
-    begins: NDArray[np.int64]
-    stops: NDArray[np.int64]
+    ends: Floats  # (s + 1,) ends of the elementary intervals, from 0.0 to 1.0
+    begins: NDArray[np.int64]  # (g,) the first elementary interval of each group
+    stops: NDArray[np.int64]  # (g,) the last one of each group, not included
 
     @classmethod
     def of(cls, groups: list[tuple[float, float]]) -> Intervals:
@@ -160,15 +147,12 @@ class Gap:
 
 @final
 class CurveSums:
-    """The sums of one measure, for each group of percentiles.
+    """The sums of one measure, for each group (low, high) of percentiles.
 
-    Args:
-        groups: (low, high) each.
-        shares: True: the sum over a group counts as a share of the anchor's whole, not as a mean over pairs.
+    With `shares`, the sum over a group counts as a share of the anchor's whole, not as a mean over pairs.
     """
 
     def __init__(self, groups: list[tuple[float, float]], *, shares: bool = False) -> None:
-        """Start with no pairs."""
         self.groups, self.shares = np.array(groups), shares
         self.intervals = Intervals.of([*groups, (0.0, 1.0)])
         self.moments = np.zeros((len(groups), 6))
@@ -197,7 +181,6 @@ class GapSums:
     """The sums of the difference between two groups of a measure, at the indices `easy` and `hard` of its groups."""
 
     def __init__(self, easy: int, hard: int) -> None:
-        """Start with no pairs."""
         self.chosen = [easy, hard]
         self.moments, self.sides = np.zeros((1, 6)), np.zeros((2, 6))
 

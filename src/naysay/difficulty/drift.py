@@ -74,9 +74,6 @@ def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> D
         mask: (B, K) bool, True where a slot counts; None: all do.
         hard: The share of hard negatives; above 0 and below 1.
 
-    Returns:
-        Both for each anchor, and their means.
-
     Examples:
         >>> found = drift([[0.1, 0.2, 0.3, 0.4]], [[0.2, 0.1, 0.3, 0.4]], hard=0.5)
         >>> found.correlations.round(6).tolist(), found.overlaps.tolist(), found.by_chance

@@ -95,9 +95,6 @@ def same_class_share(scores: Any, labels: Any, negative_labels: Any, mask: Any =
         mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
         bins: The number of intervals of percentiles, all of one width.
 
-    Returns:
-        The mean for each interval, the easiest first.
-
     Examples:
         >>> same_class_share([[0.9, 0.2], [0.1, 0.4]], [0, 1], [0, 1], bins=2).mean.tolist()
         [0.0, 1.0]
@@ -123,9 +120,6 @@ def ancestor_depth(
         mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
         bins: The number of intervals of percentiles, all of one width.
 
-    Returns:
-        The mean for each interval, the easiest first.
-
     Examples:
         >>> tree = [3, 3, 4, 4, -1]                    # classes 0 and 1 are one group
         >>> ancestor_depth([[0.9, 0.5, 0.1]], [0], [0, 1, 2], tree, bins=3).mean.tolist()
@@ -150,9 +144,6 @@ def mean_score(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curve:
         mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
         bins: The number of intervals of percentiles, all of one width.
 
-    Returns:
-        The mean for each interval, the easiest first.
-
     Examples:
         >>> mean_score([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
         [-0.125, 0.375]
@@ -169,9 +160,6 @@ def below_zero_share(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curv
         scores: (B, K), a row for each anchor; finite where they count.
         mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
         bins: The number of intervals of percentiles, all of one width.
-
-    Returns:
-        The mean for each interval, the easiest first.
 
     Examples:
         >>> below_zero_share([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
@@ -194,9 +182,6 @@ def gradient_mass(scores: Any, mask: Any = None, *, temperature: float = TEMPERA
         mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
         temperature: t, above 0.
         bins: The number of intervals of percentiles, all of one width.
-
-    Returns:
-        The mean for each interval, the easiest first.
 
     Examples:
         >>> import math

@@ -35,19 +35,13 @@ _TRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The summary of a probe; the scores are not stored.
+    """The summary of a probe; the scores are not stored."""
 
-    Attributes:
-        auc: The mean over rows of the share of a row's negatives below its positive; a tie counts one half.
-        error: The standard error of auc: the standard deviation of the rows' shares over sqrt(rows).
-        rows: Rows with at least one negative.
-        comparisons: The effective number of independent comparisons, auc (1 - auc) / error^2, at least one for each
-            row and at most one for each slot.
-    """
-
-    auc: float
-    error: float
-    rows: int
+    auc: float  # the mean over rows of the share of a row's negatives below its positive; a tie counts one half
+    error: float  # the standard error of auc: the standard deviation of the rows' shares over sqrt(rows)
+    rows: int  # rows with at least one negative
+    # the effective number of independent comparisons, auc (1 - auc) / error^2, at least one for each row and at
+    # most one for each slot
     comparisons: float
 
 
@@ -106,21 +100,13 @@ def _scores(positive: Any, negatives: Any, mask: Any) -> tuple[Floats, Floats, N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A fitted curve and its error.
+    """A fitted curve and its error."""
 
-    Attributes:
-        numbers: (3,) start, rise and rate; the start is 0 unless the probes contradict it.
-        last: The step of the last probe.
-        covariance: (3, 3) of the three, with the scatter included.
-        scatter: The variance of the probes around the curve over that expected from their errors, at least 1.
-        bend: How far the probes deviate systematically from the curve, as a share of its rise; 0 if within chance.
-    """
-
-    numbers: Floats
-    last: float
-    covariance: Floats
-    scatter: float
-    bend: float
+    numbers: Floats  # (3,) start, rise and rate; the start is 0 unless the probes contradict it
+    last: float  # the step of the last probe
+    covariance: Floats  # (3, 3) of the three, with the scatter included
+    scatter: float  # the variance of the probes around the curve over that expected from their errors, at least 1
+    bend: float  # how far the probes deviate systematically from the curve, as a share of its rise; 0 if within chance
 
     @property
     def start(self) -> float:

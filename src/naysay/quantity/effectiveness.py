@@ -34,10 +34,7 @@ class Shares:
         bad: The label is wrong and the model is right: training harms.
         easy: Label and model agree.
 
-    Examples:
-        >>> now = shares(4, 1.0, 0.5)
-        >>> round(now.good + now.bad + now.easy, 12)
-        1.0
+    Example: see `shares`.
     """
 
     good: Any
@@ -78,9 +75,6 @@ def shares(k: Any, separation: Any, reached: Any) -> Shares:
         k: Numbers of at least 1.
         separation: mu, the separation of the labels.
         reached: mu', the separation that the model has reached so far.
-
-    Returns:
-        Floats or arrays `good`, `bad` and `easy`.
 
     Examples:
         >>> now = shares(4, 1.0, 0.5)

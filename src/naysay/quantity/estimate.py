@@ -32,9 +32,7 @@ class Estimate:
             data: good samples then hardly outweigh bad ones, and k is not informative.
         notes: A sentence for each reason to doubt the result.
 
-    Examples:
-        >>> estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66]).k
-        3
+    Example: see `estimate`.
     """
 
     k: int
@@ -68,9 +66,6 @@ def estimate(train_auc: float, val_auc: Any, *, weight: float = 0.9, k_max: int 
             or one number, for one moment.
         weight: w, the weight of good and bad samples against easy ones, in (0, 1).
         k_max: All whole numbers from 1 to k_max are tried; at most 10,000,000.
-
-    Returns:
-        The best k, the curve of v over k, and notes.
 
     Examples:
         >>> found = estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66, 0.7, 0.72])

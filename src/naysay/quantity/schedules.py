@@ -71,9 +71,6 @@ def adaptive(peak: float, steps: int, turning: float = 0.1) -> Adaptive:
         steps: The number of steps of the run. Beyond them k stays 1.
         turning: The share of steps in which k rises, from 0 (start at the peak) to 1 (end at it).
 
-    Returns:
-        A function of the step that returns a float k.
-
     Examples:
         >>> k_at = adaptive(peak=12, steps=101)
         >>> k_at(0), round(k_at(5), 2), round(k_at(10.1), 2), round(k_at(55.05), 2), k_at(100)

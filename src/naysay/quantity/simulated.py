@@ -49,10 +49,7 @@ class TurningSweep:
         values: (n,) the mean v of a simulated run under each.
         constant: The mean v of the same run with k = peak throughout.
 
-    Examples:
-        >>> swept = turning_sweep(20, 2.4, turnings=[0.05, 0.15, 0.5])
-        >>> swept.turning, swept.values.argmax().item()
-        (0.15, 1)
+    Example: see `turning_sweep`.
     """
 
     turning: float
@@ -87,9 +84,6 @@ def turning_sweep(
         weight: w, the weight of good and bad samples against easy ones, in (0, 1).
         points: The number of moments of the run, at least 2.
         end: The length of the run in time constants, as in `simulated`.
-
-    Returns:
-        The best turning, with the value of each.
 
     Examples:
         >>> turning_sweep(20, 2.4).turning, turning_sweep(4, 1.0).turning

@@ -43,9 +43,6 @@ def score_distribution(scores: Scores) -> Chart:
     Args:
         scores: The scores.
 
-    Returns:
-        The chart, with a table of quantiles.
-
     Examples:
         >>> score_distribution(Scores([0.9, 0.8], [0.5, 0.4], [], [])).table.rows[0][:2]
         ('positives', 2)
@@ -145,9 +142,6 @@ def difficulty_by_percentile(
         shares: {name: (b,) from 0 to 1}, at most four, such as "same class" or "suspected"; NaN for an empty bin.
         caption: What the percentiles are taken within.
 
-    Returns:
-        The chart, with a table of its values.
-
     Examples:
         >>> difficulty_by_percentile([25, 75], [0.2, 0.6], {"suspected": [0.0, 0.1]}).table.rows
         ((25.0, 0.2, 0.0), (75.0, 0.6, 0.1))
@@ -211,9 +205,6 @@ def effectiveness(estimate: Estimate, *, caption: str = "", k: int | None = None
         estimate: The result of `quantity.estimate`.
         caption: Where the AUCs come from.
         k: The k in use, shown beside the best.
-
-    Returns:
-        The chart, with a table of v at some k.
 
     Examples:
         >>> from naysay.quantity import estimate

@@ -42,9 +42,6 @@ def write_report(path: str | Path, contents: Contents) -> Path:
         path: The file, ending in .html. It is written whole or not at all.
         contents: What the page holds.
 
-    Returns:
-        The file.
-
     Raises:
         NaysayError: If `contents` is not Contents, the page would be 2 MB or more, or the file cannot be written.
 

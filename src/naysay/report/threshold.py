@@ -34,10 +34,7 @@ class AtThreshold:
             that are missed. NaN if unknown.
         false_rate: Estimated upper bound of the share of false negatives; NaN if unknown.
 
-    Examples:
-        >>> sample = Sample([0, 0, 0], [0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [1], threshold=0.6)
-        >>> at_threshold(sample, 0.6).mean_score
-        0.5
+    Example: see `at_threshold`.
     """
 
     threshold: float
@@ -119,23 +116,16 @@ def _taken_positives(sample: Sample, threshold: float, taken: Mask, per_anchor: 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Decided:
-    """Candidates that a threshold decides about, and one known positive of each anchor.
+    """Candidates that a threshold decides about, and one known positive of each anchor."""
 
-    Args:
-        scores: (n, m) of all candidates.
-        mask: (n, m) those that the threshold decides about.
-        k: (n,) negatives of each anchor.
-        positives: (n,) the score of one known positive of each anchor, NaN where there is none.
-        retrieved: (n,) whether the search would have found it, had it not been labelled. Only then is it comparable
-            with what the search found.
-        suspicion: (n, m) if the threshold is one of suspicion; None: it is one of scores.
-    """
-
-    scores: NDArray[np.float32]
-    mask: Mask
-    k: NDArray[np.int64]
-    positives: NDArray[np.float32]
+    scores: NDArray[np.float32]  # (n, m) of all candidates
+    mask: Mask  # (n, m) those that the threshold decides about
+    k: NDArray[np.int64]  # (n,) negatives of each anchor
+    positives: NDArray[np.float32]  # (n,) the score of one known positive of each anchor, NaN where there is none
+    # (n,) whether the search would have found it, had it not been labelled. Only then is it comparable with what
+    # the search found
     retrieved: Mask
+    # (n, m) if the threshold is one of suspicion; None: it is one of scores
     suspicion: NDArray[np.float32] | None = None
 
 
@@ -150,15 +140,7 @@ def sample_of(
 ) -> Sample | None:
     """Draw a `Sample` of at most 40,000 numbers, of whole anchors, each equally likely.
 
-    None if there is no candidate, or an anchor has more.
-
-    Args:
-        given: The candidates.
-        threshold: The threshold in use.
-        rng: Draws the anchors.
-        share: See `share_of`.
-        of_anchors: How many anchors there are in all, if these are a part; 0: these.
-        command: See `Sample`.
+    None if there is no candidate, or an anchor has more. For the other arguments see `Sample`.
     """
     rows = rng.permutation(len(given.scores))
     numbers = 1 if given.suspicion is None else 2  # per candidate

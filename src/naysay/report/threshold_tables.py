@@ -23,9 +23,6 @@ def threshold_tables(choice: Thresholds, *, caption: str = "") -> tuple[Table, .
         choice: The thresholds.
         caption: Which pairs are counted.
 
-    Returns:
-        Two tables, or one.
-
     Examples:
         >>> import numpy as np
         >>> from naysay.detectors import choose_thresholds
