@@ -63,7 +63,7 @@ def short_repr(result: Any, *properties: str) -> str:
 
 
 def _short(value: Any) -> str:
-    if hasattr(value, "shape") and getattr(value, "ndim", 0):
+    if getattr(value, "shape", ()):
         return f"array{tuple(value.shape)}"
     if is_dataclass(value):
         return f"{type(value).__qualname__}(...)"

@@ -107,8 +107,8 @@ def _read(path: Path, format: str | None) -> tuple[TrainingFile, int]:
     pairs = np.concatenate([np.empty(0, np.int64), *(part[0] * n_items + part[1] for part in into.negative)])
     read = into.finished(path, name, are_texts=name in _TEXT_ONLY)
     distinct, counts = np.unique(pairs, return_counts=True)
-    rows = np.maximum(read.positives.count(distinct // n_items), 1) if name in _BY_PAIR and len(distinct) else 1
-    return read, int(np.maximum(counts - rows, 0).sum())
+    allowed = np.maximum(read.positives.count(distinct // n_items), 1) if name in _BY_PAIR and len(distinct) else 1
+    return read, int(np.maximum(counts - allowed, 0).sum())
 
 
 def _format_of(table: Table) -> str:
