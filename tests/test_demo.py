@@ -13,7 +13,7 @@ from rich.console import Console
 
 from naysay import NaysayError
 from naysay.demo import Demonstration, tutorial
-from naysay.demo._show import advice_sentence, mean_of, result_sentence
+from naysay.demo._show import advice_sentence, mean_of, mean_text, result_sentence
 from naysay.errors import MissingExtraError
 from naysay.text import percent
 
@@ -63,7 +63,7 @@ def test_the_table_is_made_from_the_numbers(finished):
             assert all(0 <= value <= 1 for value in values)
         line = next(line for line in printed.splitlines() if line.startswith(f"│ {arm} "))
         for values in rows.values():
-            assert str(mean_of(values)) in line
+            assert mean_text(mean_of(values)) in line
 
 
 def test_the_result_is_computed_and_followed_by_what_to_do(finished):

@@ -106,11 +106,12 @@ def summary(correlations: Floats, overlaps: Floats, counts: NDArray[np.int64], h
     return Drift(frozen(correlations), frozen(overlaps), mean_of(correlations), mean_of(overlaps), by_chance)
 
 
-def mean_of(values: Floats) -> Mean:
+def mean_of(values: Any) -> Mean:
     """The mean of what is not NaN."""
     from scipy.special import stdtrit
 
-    known = values[~np.isnan(values)]
+    known = np.asarray(values, np.float64)
+    known = known[~np.isnan(known)]
     size = len(known)
     if not size:
         return Mean(np.nan, np.nan, np.nan, 0)

@@ -23,6 +23,7 @@ from naysay.quantity.separation import Floats, auc
 from naysay.quantity.simulated import simulated
 
 _NAMES = ("val_auc", "auc")  # in this order, where a file has both
+_ENTRIES = ("k", "at_edge", "flat", "carried_by_easy", "weight", "separation", "reached", "notes", "curve")
 _KINDS = {".json": "JSON", ".npy": "NumPy"}  # all others are CSV
 
 
@@ -125,26 +126,14 @@ def _reason(found: Estimate) -> str:
 
 def as_json(runs: Sequence[tuple[str, Estimate]]) -> bytes:
     """All results as a JSON list, one entry for each run; infinity, which JSON does not have, as a string."""
-    entries = [
-        {
-            "run": name,
-            "k": found.k,
-            "at_edge": found.at_edge,
-            "flat": list(found.flat),
-            "carried_by_easy": found.carried_by_easy,
-            "weight": found.weight,
-            "separation": _finite(found.separation),
-            "reached": [_finite(value) for value in found.reached.tolist()],
-            "notes": list(found.notes),
-            "curve": found.curve.tolist(),
-        }
-        for name, found in runs
-    ]
+    entries = [{"run": run, **{name: _plain(getattr(found, name)) for name in _ENTRIES}} for run, found in runs]
     return (json_module.dumps(entries, indent=1, allow_nan=False) + "\n").encode()
 
 
-def _finite(value: float) -> Any:
-    return value if abs(value) < float("inf") else str(value)
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return list(map(_plain, value.tolist()))
+    return str(value) if isinstance(value, float) and np.isinf(value) else value
 
 
 def read_curve(text: str, column: str = "") -> Floats:

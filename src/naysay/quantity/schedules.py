@@ -20,17 +20,7 @@ def check_peak(peak: Any) -> float:
 @public
 @dataclass(frozen=True, slots=True, repr=False)
 class Adaptive:
-    """A schedule of k made by `adaptive`. Call it with a step or an array of steps; it can be pickled and printed.
-
-    Attributes:
-        peak: The largest k.
-        steps: The number of steps of the run.
-        turning: The share of steps in which k rises.
-
-    Examples:
-        >>> Adaptive(peak=12, steps=101)([0, 100]).tolist()
-        [1.0, 1.0]
-    """
+    """A schedule of k, see `adaptive`. Call it with a step or an array of steps; it can be pickled and printed."""
 
     peak: float
     steps: int
