@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
-from math import isnan
+from math import isfinite, isnan
 from platform import python_version
 from typing import Any
 
@@ -60,6 +60,24 @@ def short_repr(result: Any, *properties: str) -> str:
     names = [*(each.name for each in fields(result) if each.repr), *properties]
     parts = (f"{name}={_short(getattr(result, name))}" for name in names)
     return f"{type(result).__qualname__}({', '.join(parts)})"
+
+
+def plain(value: Any) -> Any:
+    """Return a result as JSON has it: dataclasses as objects, arrays as lists, NaN and infinity as null.
+
+    Examples:
+        >>> plain({"a": (1, float("nan"))})
+        {'a': [1, None]}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _short(value: Any) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from math import isfinite
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, final
 
@@ -17,7 +16,7 @@ from naysay.checks import public
 from naysay.detectors.share import Share
 from naysay.detectors.thresholds import Thresholds
 from naysay.files import as_path, check_target, write_whole
-from naysay.text import counted, percent, short_repr
+from naysay.text import counted, percent, plain, short_repr
 
 _MIN_SUSPECTED, _MANY_EASY, _OVER_CHANCE = 0.01, 0.5, 3  # above these there is something to do
 
@@ -118,7 +117,7 @@ class Audit:
     def to_json(self) -> str:
         """Return all public fields as JSON; NaN and infinity become null."""
         names = [each.name for each in fields(self) if not each.name.startswith("_")]
-        whole = {name: _plain(getattr(self, name)) for name in names}
+        whole = {name: plain(getattr(self, name)) for name in names}
         return json.dumps({"summary": self.summary} | whole, indent=1, allow_nan=False) + "\n"
 
     def write(self, path: str | Path) -> Path:
@@ -174,17 +173,6 @@ def k_text(k: KVerdict) -> str:
     verb = "fits" if k.verdict == "fits" else f"is {k.verdict}"
     high = f"{K_MAX} or more" if k.high == K_MAX else f"{k.high}"
     return f"{k.k} {verb}: best {k.best}, {k.low} to {high} within 1 % of it (AUC {k.auc:.4g})"
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it, without NaN and infinity."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def advice_on(audit: Audit, threshold: float) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import platform
 import tempfile
 import time
@@ -22,7 +21,7 @@ from naysay.demo import _show as show
 from naysay.demo.library import read_library
 from naysay.errors import MissingExtraError
 from naysay.files import as_path, check_target, is_draft, write_whole
-from naysay.text import short_repr
+from naysay.text import plain, short_repr
 
 if TYPE_CHECKING:
     from naysay.demo.tutorial import Lesson, Split
@@ -225,24 +224,19 @@ def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int, made
 
 def _plain(result: Demonstration) -> dict[str, Any]:
     """Return the result as JSON has it."""
-    detection: dict[str, dict[str, float | None]] = {}
-    for name, one in result.detection.items():
-        shares = [None if math.isnan(share) else share for share in (one.precision, one.recall)]
-        detection[name] = {"negatives": one.slots, "duplicates": one.false_negatives, "flagged": one.flagged}
-        detection[name] |= dict(zip(("precision", "recall"), shares, strict=True))
+    names = {"slots": "negatives", "false_negatives": "duplicates", "flagged": "flagged"}
+    names |= {"precision": "precision", "recall": "recall"}
+    detection = {
+        detector: {name: plain(getattr(one, field)) for field, name in names.items()}
+        for detector, one in result.detection.items()
+    }
     k = result.k_estimate
     return {
         "python": platform.python_version(),
-        "names": result.names,
-        "duplicates": result.duplicates,
-        "fingerprint": result.fingerprint,
-        "quality": result.quality,
+        **{name: getattr(result, name) for name in ("names", "duplicates", "fingerprint", "quality")},
         "detection": detection,
         "k": {"best": k.k, "flat": list(k.flat), "at_edge": k.at_edge},
-        "rule": result.rule,
-        "miss_rate": result.miss_rate,
-        "summary": result.summary,
-        "advice": result.advice,
+        **{name: getattr(result, name) for name in ("rule", "miss_rate", "summary", "advice")},
     }
 
 

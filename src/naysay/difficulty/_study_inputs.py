@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import as_array, first_bad, raise_invalid, shown
 from naysay.difficulty.curves import Floats, Mask, read_labels, read_scores
-from naysay.difficulty.hierarchy import check_in_tree, depths_of, read_hierarchy
+from naysay.difficulty.measures import check_in_tree, depths_of, read_hierarchy
 from naysay.kernels import dots
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows

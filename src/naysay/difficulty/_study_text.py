@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from naysay.difficulty.class_pairs import ClassPair, ClassPairs
 from naysay.difficulty.consistency import Consistency
 from naysay.difficulty.drift import Drift
+from naysay.text import plain
 
 Plain = dict[str, Any]
 _BARS = 60  # of the histogram of rates
@@ -22,19 +22,6 @@ _KINDS = {
     "orthogonal": "unrelated classes",
 }
 _TABLE = 100  # up to this many classes, the whole table is written
-
-
-def plain(value: Any) -> Any:
-    """Convert dataclasses to dictionaries, arrays to lists, and NaN to None."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def as_json(found: Plain) -> bytes:

@@ -80,17 +80,9 @@ class ClassPairs:
         usable = ~np.isnan(key) & ~np.eye(len(key), dtype=np.bool_)
         order = np.argsort(np.where(usable, key, np.inf), axis=None, kind="stable")[: min(count, int(usable.sum()))]
         rows, columns = np.unravel_index(order, key.shape)
-        return [
-            ClassPair(
-                int(self.classes[row]),
-                int(self.classes[column]),
-                float(self.mean[row, column]),
-                float(self.below_zero[row, column]),
-                float(self.hard[row, column]),
-                int(self.pairs[row, column]),
-            )
-            for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
-        ]
+        tables = (self.mean, self.below_zero, self.hard, self.pairs)
+        parts = (self.classes[rows], self.classes[columns], *(table[rows, columns] for table in tables))
+        return [ClassPair(*values) for values in zip(*(part.tolist() for part in parts), strict=True)]
 
 
 @final

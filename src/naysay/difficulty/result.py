@@ -14,7 +14,6 @@ from naysay.difficulty._study_text import (
     consistency_numbers,
     drift_numbers,
     pair_numbers,
-    plain,
 )
 from naysay.difficulty.class_pairs import ClassPairs
 from naysay.difficulty.consistency import Consistency
@@ -22,7 +21,7 @@ from naysay.difficulty.curves import BANDS, Curve, Gap
 from naysay.difficulty.drift import Drift
 from naysay.files import as_path, check_target, write_whole
 from naysay.plots import Spec, as_picture, axis, check_picture, layer, stacked
-from naysay.text import short_repr
+from naysay.text import plain, short_repr
 
 PARTS = ("all", "bands", "percentiles", "consistency")
 _NUMBERS = ("anchors", "negatives", "pairs", "hard", "hardest", "temperature", "metric")
