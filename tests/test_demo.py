@@ -13,7 +13,7 @@ from rich.console import Console
 
 from naysay import NaysayError
 from naysay.demo import Demonstration, tutorial
-from naysay.demo._show import advice_sentence, mean_of, result_sentence
+from naysay.demo._show import advice_sentence, mean_of, mean_text, result_sentence
 from naysay.errors import MissingExtraError
 from naysay.text import percent
 
@@ -63,7 +63,7 @@ def test_the_table_is_made_from_the_numbers(finished):
             assert all(0 <= value <= 1 for value in values)
         line = next(line for line in printed.splitlines() if line.startswith(f"│ {arm} "))
         for values in rows.values():
-            assert str(mean_of(values)) in line
+            assert mean_text(mean_of(values)) in line
 
 
 def test_the_result_is_computed_and_followed_by_what_to_do(finished):
@@ -145,7 +145,7 @@ def nothing_is_read(monkeypatch):
 
 @pytest.mark.usefixtures("nothing_is_read")
 def test_a_bad_seed(tmp_path):
-    with pytest.raises(NaysayError, match=r"demo: `--seed` must be at least 0, got -1\."):
+    with pytest.raises(NaysayError, match=r"run: `seed` must be at least 0, got -1\."):
         MODULE.run(seed=-1, out=tmp_path / "new")
 
 
@@ -155,7 +155,7 @@ def test_a_folder_of_other_things(tmp_path, monkeypatch):
     (tmp_path / "naysay-demo" / "mine.txt").write_text("")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        NaysayError, match=r"demo: `--out` must be a new folder, or that of an earlier demo, got 'naysay-demo'"
+        NaysayError, match=r"run: `out` must be a new folder, or that of an earlier demo, got 'naysay-demo'"
     ):
         MODULE.run()
 
@@ -163,7 +163,7 @@ def test_a_folder_of_other_things(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("nothing_is_read")
 def test_without_torch(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"demo: torch is not installed\. Run: pip install 'naysay\[demo\]'"):
+    with pytest.raises(MissingExtraError, match=r"run: torch is not installed\. Run: pip install 'naysay\[demo\]'"):
         MODULE.run(out=tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from naysay.checks import raise_invalid
 from naysay.errors import MissingExtraError
 
+Spec = dict[str, Any]
 KINDS = (".svg", ".png")
 # The bit of each dot of a braille character: four rows of two.
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
@@ -27,7 +28,7 @@ def check_picture(parameter: str, path: Path) -> None:
     need_vl_convert()
 
 
-def as_picture(spec: dict[str, Any], kind: str) -> bytes:
+def as_picture(spec: Spec, kind: str) -> bytes:
     """Return the bytes of an .svg, or of a .png at twice the size."""
     convert = need_vl_convert()
     if kind == ".svg":
@@ -45,13 +46,18 @@ def need_vl_convert() -> Any:
     return vl_convert
 
 
-def stacked(rows: list[dict[str, Any]], spacing: int) -> dict[str, Any]:
-    """Return a Vega-Lite specification of rows of panels, one below the other, in the style of all our figures.
+def axis(field: str, **options: Any) -> Spec:
+    """Return the encoding of a quantitative field."""
+    return {"field": field, "type": "quantitative", **options}
 
-    Args:
-        rows: The specification of each row.
-        spacing: Pixels between rows.
-    """
+
+def layer(values: list[Spec], kind: str, encoding: Spec, **mark: Any) -> Spec:
+    """Return the part of a Vega-Lite specification that draws some values as marks of one kind."""
+    return {"data": {"values": values}, "mark": {"type": kind, **mark}, "encoding": encoding}
+
+
+def stacked(rows: list[Spec], spacing: int) -> Spec:
+    """Return a Vega-Lite specification of rows of panels, one below the other, in the style of all our figures."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "background": "white",

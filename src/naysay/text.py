@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
-from math import isnan
+from math import isfinite, isnan
 from platform import python_version
+from typing import Any
+
+_SHOWN = 100  # characters of a text or a collection in `short_repr`
 
 
 def percent(share: float) -> str:
@@ -42,3 +47,52 @@ def versions(*packages: str) -> dict[str, str]:
         except PackageNotFoundError:
             known[package] = "not installed"
     return known
+
+
+def short_repr(result: Any, *properties: str) -> str:
+    """Return a dataclass of results in a few lines: arrays by their shape, long parts by their length.
+
+    Examples:
+        >>> from naysay.quantity import turning_sweep
+        >>> short_repr(turning_sweep(20, 2.4))
+        'TurningSweep(turning=0.15, turnings=array(29,), values=array(29,), constant=0.2676)'
+    """
+    names = [*(each.name for each in fields(result) if each.repr), *properties]
+    parts = (f"{name}={_short(getattr(result, name))}" for name in names)
+    return f"{type(result).__qualname__}({', '.join(parts)})"
+
+
+def plain(value: Any) -> Any:
+    """Return a result as JSON has it: dataclasses as objects, arrays as lists, NaN and infinity as null.
+
+    Examples:
+        >>> plain({"a": (1, float("nan"))})
+        {'a': [1, None]}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _short(value: Any) -> str:
+    if getattr(value, "shape", ()):
+        return f"array{tuple(value.shape)}"
+    if is_dataclass(value):
+        return f"{type(value).__qualname__}(...)"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, str):
+        return repr(value) if len(value) <= 2 * _SHOWN else f"{value[: 2 * _SHOWN]!r}..."
+    if isinstance(value, Mapping):
+        text = "{" + ", ".join(f"{name!r}: {_short(part)}" for name, part in value.items()) + "}"
+    elif isinstance(value, list | tuple):
+        text = "(" + ", ".join(map(_short, value)) + ")"
+    else:
+        return repr(value)
+    return text if len(text) <= _SHOWN else f"<{len(value)} entries>"

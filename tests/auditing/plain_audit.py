@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from naysay.auditing._scores import SetScores
-from naysay.auditing._training_set import TrainingSet
+from naysay.auditing._training_set import SetScores, TrainingSet
 from naysay.positives import Positives
 
 

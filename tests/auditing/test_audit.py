@@ -295,3 +295,36 @@ def test_json_holds_all_of_it(tmp_path):
 )
 def test_invalid_arguments(options, message):
     assert refusal(audit, NEAREST, **options).startswith(f"audit: {message}")
+
+
+def test_it_prints_in_a_few_lines():
+    text = repr(FOUND)
+    assert text.startswith(
+        "Audit(name='mined negatives', anchors=200, negatives=1600, documents=500, false_share=Share("
+    )
+    assert "settings={'metric': 'cosine', 'temperature': 0.05, 'alpha': 0.05, 'seed': 0}" in text
+    assert text.endswith(f"summary={FOUND.summary!r})")
+    assert len(text) < 1500
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: audit(NEAREST, **SIDES, query_ids=3), "audit: `query_ids` must be a list of names, or a file of them"),
+        (lambda: audit(NEAREST, **SIDES, corpus_ids=1.5), "audit: `corpus_ids` must be a list of names, or a file of"),
+        (lambda: report_audit(FOUND, None), "report_audit: `path` must be a path, got None."),
+        (
+            lambda: report_audit(FOUND, "a.html", files=3),
+            "report_audit: `files` must be {what: file}, or None, got int",
+        ),
+        (lambda: report_audit(FOUND, "a.html", files={"a": 1}), "report_audit: `files['a']` must be a path, got 1."),
+        (lambda: report_audit(FOUND, "a.html", title=3), "report_audit: `title` must be a text, got 3."),
+        (lambda: FOUND.write(b"x"), "Audit.write: `path` must be a path, got b'x'."),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(tmp_path, monkeypatch, call, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ns.NaysayError) as caught:
+        call()
+    assert str(caught.value).startswith(message)
+    assert not list(tmp_path.iterdir())

@@ -191,3 +191,43 @@ def test_errors_come_before_anything_is_printed_or_written(files, tmp_path):
         assert message_got.startswith(f"audit: {message}")
     assert out.getvalue() == ""
     assert not target.exists()
+
+
+# ---- nothing is lost, and sentences are plain -----------------------------------------------------------------------
+
+
+def test_a_set_of_pairs_has_no_negatives(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"query": "a", "positive": "b"}\n')
+    assert refusal(printed, path) == (
+        f"audit: `negatives` must be at least one negative, got none in {str(path)!r}, which has the columns 'query' "
+        "and 'positive'. Mine some first, with `naysay mine`."
+    )
+    path.write_text('{"text": "a"}\n')
+    assert "must be a file of a known format, got columns 'text'. Pass `--format`." in refusal(printed, path)
+
+
+def test_without_vectors_it_says_what_is_certain(tmp_path, files):
+    """Not "0.0 % are false for certain, the rest is unknown"."""
+    text = " ".join(printed(files / "train.jsonl", width=200)[1].split())
+    assert text.startswith("None of 1,600 negatives is certainly false; how many are false is unknown. ")
+    path = tmp_path / "two.jsonl"
+    rows = [("a", "p", "p"), ("b", "q", "x"), ("b", "q", "b")]
+    path.write_text("\n".join(json.dumps(dict(zip("apn", row, strict=True))) for row in rows))
+    text = " ".join(printed(path, width=200)[1].split())
+    assert text.startswith(
+        "2 of 3 negatives (66.7 %) certainly false; how many of the others are false is unknown. Remove 2 negatives"
+    )
+
+
+def test_files_are_written_before_printing_which_a_closed_pipe_ends(files, tmp_path):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise RuntimeError("closed")
+
+    options = AuditOptions(
+        negatives=files / "train.parquet", **vectors(files), json=tmp_path / "a.json", report=tmp_path / "a.html"
+    )
+    with pytest.raises(RuntimeError, match="closed"):
+        audit_command(options, console=Console(file=Closed()))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.json"]

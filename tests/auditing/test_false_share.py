@@ -7,8 +7,7 @@ from plain_audit import scores_of
 import naysay as ns
 from naysay.auditing import _false_share as module
 from naysay.auditing._false_share import CorpusSample, false_share, sample_corpus
-from naysay.auditing._scores import scores_by_vectors
-from naysay.auditing._training_set import training_set
+from naysay.auditing._training_set import scores_by_vectors, training_set
 from naysay.detectors import ShareOfPositive, lowest_scores, unlabelled_share
 from naysay.detectors._intervals import most_share
 from naysay.search import open_vectors

@@ -10,8 +10,7 @@ from plain_audit import a_set, scores_of
 
 import naysay as ns
 from naysay.auditing._false_share import CorpusSample
-from naysay.auditing._scores import scores_as_given, scores_by_vectors
-from naysay.auditing._training_set import training_set
+from naysay.auditing._training_set import scores_as_given, scores_by_vectors, training_set
 from naysay.auditing.suspects import (
     PROVEN,
     copies,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from naysay import NaysayError
-from naysay.demo.run import check_folder, write_results
+from naysay.demo.run import check_folder, run, write_results
 
 
 def test_a_new_one_is_not_made_before_there_is_something_to_put_in(tmp_path):
@@ -49,3 +49,40 @@ def test_a_file_and_a_missing_parent(tmp_path):
         check_folder(tmp_path / "file")
     with pytest.raises(NaysayError, match=r"`out` must be in an existing folder, got '.*below'"):
         check_folder(tmp_path / "nowhere" / "below")
+
+
+def test_a_folder_that_cannot_be_made_or_written_is_refused_before_the_run(tmp_path, monkeypatch):
+    """Root may write anywhere, so the disk itself refuses here: names that are too long, and a failing system call."""
+    with pytest.raises(
+        NaysayError, match=r"^run: `out` must be a folder that can be made, got .* \(File name too long\)"
+    ):
+        run(out=tmp_path / ("x" * 300))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+
+    def refuse(*arguments, **options):
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.mkdir", refuse)
+        with pytest.raises(NaysayError, match=r"`out` must be a folder that can be made.*Read-only file system"):
+            run(out=tmp_path / "new")
+    monkeypatch.setattr("pathlib.Path.touch", refuse)
+    with pytest.raises(NaysayError, match=r"`out` must be a file that can be written.*Read-only file system"):
+        run(out=empty)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
+
+
+def test_a_draft_of_a_killed_run_and_a_folder_in_the_way(tmp_path):
+    (tmp_path / f".report.html.{'0' * 16}").write_text("half a report")
+    check_folder(tmp_path)
+    write_results(tmp_path, {})
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(NaysayError, match=r"`out` must be a file, got the folder '.*report\.html'"):
+        check_folder(tmp_path)
+
+
+@pytest.mark.parametrize("out", [3, b"x", object()])
+def test_a_folder_is_a_path(out):
+    with pytest.raises(NaysayError, match=r"^run: `out` must be a path, got "):
+        run(out=out)

@@ -23,7 +23,7 @@ from naysay.difficulty import (
     percentiles,
     same_class_share,
 )
-from naysay.difficulty._ranked import Intervals
+from naysay.difficulty.curves import Intervals
 from naysay.kernels.percentiles import ROUNDING
 from naysay.samplers import ring
 

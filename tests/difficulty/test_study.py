@@ -459,3 +459,37 @@ def test_what_its_files_reject(call, message, tmp_path):
     with pytest.raises(NaysayError, match=message):
         call(found, tmp_path)
     assert not re.search("a", "".join(item.name for item in tmp_path.iterdir()))
+
+
+def test_results_print_in_a_few_lines():
+    rng = np.random.default_rng(0)
+    found = difficulty.study(rng.standard_normal((30, 4)), rng.standard_normal((500, 4)))
+    for part in (found, found.by_band, found.by_band.score, found.consistency):
+        assert len(repr(part)) < 400
+    assert repr(found).startswith(
+        "Study(anchors=30, negatives=500, pairs=15000, hard=0.05, hardest=0.001, temperature="
+    )
+
+
+SCORES = [[0.3, 0.1], [0.2, 0.4]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: difficulty.study(SCORES, SCORES, labels=[0, 1], negative_labels=[0, 1], names=3),
+            "study: `names` must",
+        ),
+        (lambda: difficulty.study(SCORES, SCORES).write(None), "Study.write: `path` must be a path, got None."),
+        (lambda: difficulty.study(SCORES, SCORES).plot(b"x.svg"), "Study.plot: `path` must be a path, got b'x.svg'."),
+        (lambda: difficulty.drift(SCORES, [[1], [1, 2]]), "drift: `other` must be rows of one length"),
+        (lambda: difficulty.drift(SCORES, [1, 2]), "drift: `other` must be of shape (B, K)"),
+        (lambda: difficulty.mean_score(SCORES, bins=10**30), "mean_score: `bins` must be at most 1,000,000, got"),
+        (lambda: difficulty.study(SCORES, SCORES, metric=np.zeros((2, 2))), "study: `metric` must be one of 'cosine'"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(call, message):
+    with pytest.raises(NaysayError) as caught:
+        call()
+    assert str(caught.value).startswith(message)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from naysay.errors import NaysayError
-from naysay.quantity._curve_file import read_curve
+from naysay.quantity._command import read_curve
 
 SCORES = [0.52, 0.61, 0.66, 0.7, 0.72]
 

@@ -247,3 +247,14 @@ def test_a_missing_extra_is_one_sentence_and_exit_2(tmp_path):
     done = naysay("--separation", "1", "--plot", "a.svg", PYTHONPATH=str(tmp_path))
     message = "naysay: howmany: vl-convert-python is not installed. Run: pip install 'naysay[report]'\n"
     assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
+
+
+def test_files_are_written_before_printing_which_a_closed_pipe_ends(tmp_path):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise RuntimeError("closed")
+
+    options = HowmanyOptions(separation=[1.0], k_max=50, json=tmp_path / "k.json")
+    with pytest.raises(RuntimeError, match="closed"):
+        howmany(options, console=Console(file=Closed()))
+    assert json.loads((tmp_path / "k.json").read_text())[0]["k"] == 4

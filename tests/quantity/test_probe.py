@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
-from naysay.quantity._probe import probe
+from naysay.quantity._fit import probe
 
 SCORES = st.integers(-3, 3)
 

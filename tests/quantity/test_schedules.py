@@ -167,3 +167,9 @@ def test_linear_steps_are_a_whole_number_above_0():
         Linear(0, 1, steps=0)
     with pytest.raises(NaysayError, match=r"^Linear: `steps` must be a whole number, got 1\.5\.$"):
         Linear(0, 1, steps=1.5)
+
+
+@pytest.mark.parametrize("step", [None, "x", [1, 2], math.nan, 1j, True, np.zeros((2, 2))])
+def test_a_step_of_a_linear_schedule_is_one_number(step):
+    with pytest.raises(NaysayError, match=r"^Linear: `step` must be a number, got "):
+        Linear(1, 2, steps=3)(step)

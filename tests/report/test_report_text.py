@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from report_cases import HOSTILE
 
-from naysay.report._plain_text import attribute, boxed, script_data, short_names, shown_text
+from naysay.report._html_parts import attribute, boxed, script_data, shown_text
+from naysay.report.charts import short_names
 
 ANY = st.text(st.characters(codec=None, categories=None), max_size=60)
 

@@ -162,6 +162,10 @@ def test_equal_scores_give_no_share():
         ),
         ({"threshold": np.nan}, r"^Sample: `threshold` must be a number, got nan\.$"),
         ({"command": "f()"}, r"^Sample: `command` must be a text with THRESHOLD in place of the value, got 'f\(\)'\.$"),
+        ({"command": 3}, r"^Sample: `command` must be a text, got 3\.$"),
+        ({"share": None}, r"^Sample: `share` must be a number, got None\.$"),
+        ({"retrieved": [[1], [1, 2]]}, r"^Sample: `retrieved` must be rows of one length, got rows of different"),
+        ({"of_anchors": "x"}, r"^Sample: `of_anchors` must be a whole number, got 'x'\.$"),
         ({"of_anchors": 3}, r"^Sample: `of_anchors` must be at least 40, got 3\.$"),
         ({"share": 1.5}, r"^Sample: `share` must be a number at least 0 and at most 1, got 1\.5\. NaN if"),
         (
@@ -211,3 +215,16 @@ def test_invalid_scores(changed, message):
     Scores(**given)
     with pytest.raises(NaysayError, match=message):
         Scores(**(given | changed))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: at_threshold(None, 0.5), "at_threshold: `sample` must be a Sample, got NoneType."),
+        (lambda: at_threshold(sample(), "x"), "at_threshold: `threshold` must be a number, got 'x'."),
+    ],
+)
+def test_a_threshold_needs_a_sample_and_a_number(call, message):
+    with pytest.raises(NaysayError) as caught:
+        call()
+    assert str(caught.value) == message

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay.auditing._scores import SetScores
+from naysay.auditing._training_set import SetScores
 from naysay.detectors._intervals import most_share
 from naysay.detectors.rate import unlabelled_share
 from naysay.detectors.share import Share
@@ -39,21 +39,13 @@ Mask = NDArray[np.bool_]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusSample:
-    """Scores of some anchors with uniformly drawn documents.
+    """Scores of some anchors with uniformly drawn documents."""
 
-    Args:
-        anchors: (b,) ascending: anchors with a scored positive, drawn without replacement.
-        scores: (b, m) float32 of the same m documents for all anchors.
-        is_candidate: (b, m): False for known positives.
-        positives: (b,) the score of one positive of each anchor.
-        documents: N, the documents in the corpus.
-    """
-
-    anchors: NDArray[np.int64]
-    scores: NDArray[np.float32]
-    is_candidate: Mask
-    positives: NDArray[np.float32]
-    documents: int
+    anchors: NDArray[np.int64]  # (b,) ascending: anchors with a scored positive, drawn without replacement
+    scores: NDArray[np.float32]  # (b, m) float32 of the same m documents for all anchors
+    is_candidate: Mask  # (b, m): False for known positives
+    positives: NDArray[np.float32]  # (b,) the score of one positive of each anchor
+    documents: int  # N, the documents in the corpus
 
     @property
     def share(self) -> float:
@@ -67,14 +59,6 @@ def sample_corpus(
     """Score at most 2^22 pairs: up to 2,048 anchors with up to 16,384 documents.
 
     Anchors of which all documents are known are left out. None if no anchor is left.
-
-    Args:
-        queries: The vectors of the anchors.
-        corpus: The vectors of the documents.
-        known: The set's positives, sized like the vectors.
-        scores: The scores of the set.
-        metric: "cosine", "dot" or "l2".
-        rng: Draws anchors and documents.
     """
     if len(scores.one_each) == 0:
         return None
@@ -84,14 +68,13 @@ def sample_corpus(
     anchors = scores.anchors[chosen]
     items = np.arange(corpus.n) if size == corpus.n else np.sort(rng.choice(corpus.n, size, replace=False))
     sides = [frozen(taken(side, ids)) for side, ids in ((queries, anchors), (corpus, items))]
-    norms = []
+    with_norms = []
     for side in sides:
         length = np.empty(len(side))
         in_rows(dots.norms, len(side), side.size, side, length)
-        norms.append(frozen(length))
+        with_norms += [side, frozen(length)]
     table = np.empty((count, size), np.float32)
-    code = METRICS[metric]
-    in_rows(dots.all_scores, count, sides[0].size * size, code, sides[0], norms[0], sides[1], norms[1], table)
+    in_rows(dots.all_scores, count, sides[0].size * size, METRICS[metric], *with_norms, table)
     free = ~known.contains(np.repeat(anchors, size), np.tile(items, count)).reshape(count, size)
     kept = free.any(axis=1)
     if not kept.any():
@@ -114,12 +97,6 @@ def false_share(scores: SetScores | None, sample: CorpusSample | None, proven: M
     With scores alone: a false negative of the set scores like a positive below c, the highest score of a negative,
     since a threshold at c may have kept the others out. So their share is at most P(negative in S) / P(positive in S |
     below c). At least 19 positives below c are needed.
-
-    Args:
-        scores: Scores of the set, or None.
-        sample: A sample of the corpus, if there are vectors.
-        proven: (n, k): false without doubt.
-        filled: (n, k): slots with a negative.
     """
     total, sure = int(filled.sum()), float(proven.sum() / filled.sum())
 

@@ -1,7 +1,8 @@
-"""What is audited: the negatives of a training set, whatever its source, in one shape."""
+"""What is audited: the negatives of a training set, whatever its source, and their scores."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -9,16 +10,24 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, first_bad, raise_invalid, shown
+from naysay.detectors.hold_out import one_per_anchor
+from naysay.errors import NaysayError
 from naysay.formats._readers import READERS, Rows
 from naysay.formats._table import format_called
-from naysay.formats._table_files import batches, column_names, opened_table
+from naysay.formats._table_files import Table, batches, column_names, opened_table
 from naysay.formats.read_negatives import check_fit, format_of
 from naysay.formats.training_file import Collector, TrainingFile
+from naysay.kernels.threads import threads
 from naysay.mining.mined import Mined
 from naysay.positives import POSITIVE, Positives
+from naysay.search._pair_scores import METRICS, pair_scores
+from naysay.search._survey import survey
+from naysay.search.vectors import Vectors, as_vectors
 
 Ids = NDArray[np.int64]
+Scores = NDArray[np.float32]
 # Formats with one positive per row: the negatives of an anchor with several positives are in several rows.
 _BY_PAIR = ("triplet", "n-tuple", "labelled-list", "nemo-inline", "colbert", "colbert-nway")
 _TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "nemo-inline")
@@ -27,35 +36,21 @@ _TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembed
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingSet:
-    """Anchors, their positives and their negatives.
+    """Anchors, their positives and their negatives."""
 
-    Args:
-        name: The path, or "mined negatives".
-        path: The file, or None.
-        format: The format of the file, or None.
-        ids: (n, k) int64, -1 empty: the distinct negatives of each anchor.
-        scores: (n, k) float32, NaN where there is none; or None.
-        positives: The set's own positives.
-        positive_scores: (pairs,) float32 beside positives.pairs(), NaN where there is none; or None.
-        query_names: The ids of the anchors, or else their texts, or None.
-        corpus_names: The ids of the documents, or else their texts, or None.
-        query_texts: The texts of the anchors, or None.
-        corpus_texts: The texts of the documents, or None.
-        duplicates: Slots that repeat a negative of the same anchor and positive; None if unknown.
-    """
-
-    name: str
+    name: str  # the path, or "mined negatives"
     path: Path | None
     format: str | None
-    ids: Ids
-    scores: NDArray[np.float32] | None
+    ids: Ids  # (n, k) int64, -1 empty: the distinct negatives of each anchor
+    scores: Scores | None  # (n, k) float32, NaN where there is none; or None
     positives: Positives
-    positive_scores: NDArray[np.float32] | None
+    positive_scores: Scores | None  # (pairs,) float32 beside positives.pairs(), NaN where there is none; or None
+    # the ids of the anchors, or else their texts, or None; the same of documents in corpus_names
     query_names: list[str] | None = None
     corpus_names: list[str] | None = None
-    query_texts: list[str] | None = None
+    query_texts: list[str] | None = None  # the texts of the anchors, or None; the same of documents in corpus_texts
     corpus_texts: list[str] | None = None
-    duplicates: int | None = None
+    duplicates: int | None = None  # slots that repeat a negative of the same anchor and positive; None if unknown
 
     def label(self, side: str, row: int) -> str:
         """Return the text of a row of "query" or "corpus", or else its name, or else its number."""
@@ -99,45 +94,43 @@ def read_names(parameter: str, path: Path) -> list[str]:
 
 
 def _read(path: Path, format: str | None) -> tuple[TrainingFile, int]:
-    """Return the file as `read_negatives` does, and the number of duplicate slots, which that leaves out."""
-    name = None if format is None else format_called(format)
+    """Return the file as `read_negatives` does, and how often a negative occurs more often than its anchor has rows."""
+    called = None if format is None else format_called(format)
     table = opened_table(path)
-    if name is None:
-        name = format_of(table)
+    name = called or _format_of(table)
     check_fit(name, table)
     into = Collector()
     for numbers, rows in table.blocks:
         READERS[name](Rows(table.names, numbers, rows, table.where), into)
         into.rows += len(rows)
-    anchors, items = (
-        np.concatenate([np.empty(0, np.int64), *(part[side] for part in into.negative)]) for side in (0, 1)
-    )
-    pairs = anchors * max(1, into.corpus.size) + items
+    n_items = max(1, into.corpus.size)
+    pairs = np.concatenate([np.empty(0, np.int64), *(part[0] * n_items + part[1] for part in into.negative)])
     read = into.finished(path, name, are_texts=name in _TEXT_ONLY)
-    return read, _surplus(pairs, max(1, into.corpus.size), read.positives, by_pair=name in _BY_PAIR)
-
-
-def _surplus(pairs: Ids, n_items: int, positives: Positives, *, by_pair: bool) -> int:
-    """Count the (anchor, negative) pairs that occur more often than the anchor has rows."""
     distinct, counts = np.unique(pairs, return_counts=True)
-    allowed = np.maximum(positives.count(distinct // n_items), 1) if by_pair and len(distinct) else 1
-    return int(np.maximum(counts - allowed, 0).sum())
+    allowed = np.maximum(read.positives.count(distinct // n_items), 1) if name in _BY_PAIR and len(distinct) else 1
+    return read, int(np.maximum(counts - allowed, 0).sum())
+
+
+def _format_of(table: Table) -> str:
+    """Recognise the format of a file. One of pairs, which training without mined negatives has, is no format."""
+    try:
+        return format_of(table)
+    except NaysayError:
+        if len(table.names) != 2:
+            raise
+        got = f"none in {str(table.path)!r}, which has the columns {table.names[0]!r} and {table.names[1]!r}"
+        raise_invalid("negatives", "at least one negative", got, "Mine some first, with `naysay mine`.")
 
 
 def _of_file(read: TrainingFile, duplicates: int | None) -> TrainingSet:
+    same = ("path", "format", "ids", "scores", "positives", "positive_scores", "query_texts", "corpus_texts")
+    names = (read.query_ids or read.query_texts, read.corpus_ids or read.corpus_texts)
     return TrainingSet(
         name=str(read.path),
-        path=read.path,
-        format=read.format,
-        ids=read.ids,
-        scores=read.scores,
-        positives=read.positives,
-        positive_scores=read.positive_scores,
-        query_names=read.query_ids or read.query_texts,
-        corpus_names=read.corpus_ids or read.corpus_texts,
-        query_texts=read.query_texts,
-        corpus_texts=read.corpus_texts,
+        query_names=names[0],
+        corpus_names=names[1],
         duplicates=duplicates,
+        **{field: getattr(read, field) for field in same},
     )
 
 
@@ -159,3 +152,141 @@ def _of_mined(mined: Mined) -> TrainingSet:
         positive_scores=scores,
         duplicates=0,
     )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SetScores:
+    """Scores beside the ids of a `TrainingSet`; NaN where there is none."""
+
+    negatives: Scores  # (n, k)
+    positives: Scores  # (pairs,) beside positives.pairs()
+    anchors: Ids  # (pairs,) the anchor of each positive
+    one_each: Ids  # places of one scored positive of each anchor that has some, drawn at random
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """(n, k): slots with a score."""
+        return ~np.isnan(self.negatives)
+
+
+def scores_by_vectors(
+    given: TrainingSet, queries: Vectors, corpus: Vectors, metric: str, rng: np.random.Generator
+) -> SetScores:
+    """Score all pairs of the set. O(d) per pair."""
+    anchors, slots = np.nonzero(given.ids >= 0)
+    negatives = np.full(given.ids.shape, np.nan, np.float32)
+    negatives[anchors, slots] = pair_scores(queries, corpus, anchors, given.ids[anchors, slots], metric)
+    pair_anchors, pair_items = given.positives.pairs()
+    return _set_scores(negatives, pair_scores(queries, corpus, pair_anchors, pair_items, metric), pair_anchors, rng)
+
+
+def scores_as_given(
+    given: TrainingSet, scores: Any, positive_scores: Any, rng: np.random.Generator
+) -> SetScores | None:
+    """Return the caller's scores, or else those of the set; None if the negatives have none."""
+    anchors, _ = given.positives.pairs()
+    if scores is None:
+        negatives, positives = given.scores, given.positive_scores
+        if positive_scores is not None:
+            raise_invalid("positive_scores", "given along with `scores`", "no scores")
+    else:
+        negatives = _as_scores("scores", scores, given.ids.shape, given.ids >= 0)
+        every = np.ones(len(anchors), np.bool_)
+        positives = (
+            None if positive_scores is None else _as_scores("positive_scores", positive_scores, anchors.shape, every)
+        )
+    if negatives is None:
+        return None
+    negatives = np.where(given.ids >= 0, negatives, np.float32(np.nan))
+    positives = np.full(len(anchors), np.nan, np.float32) if positives is None else positives
+    for name, values in (("scores", negatives), ("positive_scores", positives)):
+        if np.isinf(values).any():
+            raise_invalid(name, "finite", first_bad(values, np.isinf(values)))
+    return None if np.isnan(negatives).all() else _set_scores(negatives, positives, anchors, rng)
+
+
+def _as_scores(parameter: str, values: Any, shape: tuple[int, ...], filled: NDArray[np.bool_]) -> Scores:
+    """Return a user's scores as float32; they must be finite where there is a pair."""
+    array = as_array(parameter, to_numpy(values))
+    if array.shape != shape:
+        raise_invalid(parameter, f"of shape {shape}, like the set", f"shape {array.shape}")
+    if array.dtype.kind not in "iuf":
+        raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
+    bad = ~np.isfinite(array.astype(np.float64)) & filled
+    if bad.any():
+        first = array if array.ndim == 1 else array[np.arange(len(bad)), bad.argmax(axis=1)]
+        raise_invalid(parameter, "finite", first_bad(first, bad))
+    return array.astype(np.float32)
+
+
+def _set_scores(negatives: Scores, positives: Scores, anchors: Ids, rng: np.random.Generator) -> SetScores:
+    scored = np.flatnonzero(~np.isnan(positives))
+    one = scored[one_per_anchor(anchors[scored], rng=rng)] if len(scored) else scored
+    return SetScores(negatives, positives, anchors, one)
+
+
+def vectors_of(
+    given: TrainingSet, queries: Any, corpus: Any, query_ids: Any, corpus_ids: Any, metric: str
+) -> tuple[Vectors, Vectors]:
+    """Return the vectors of both sides in the order of the set."""
+    left, right = checked_vectors("query_vectors", queries, metric), checked_vectors("corpus_vectors", corpus, metric)
+    if left.width != right.width:
+        raise_invalid("query_vectors", f"of width {right.width}, like `corpus_vectors`", left.width)
+    rows = rows_of("query", given.positives.n_anchors, given.query_names, query_ids, left)
+    items = rows_of("corpus", given.positives.n_items, given.corpus_names, corpus_ids, right)
+    return in_order(left, rows), in_order(right, items)
+
+
+def checked_vectors(parameter: str, given: Any, metric: str) -> Vectors:
+    """Open vectors and check that each has a score."""
+    vectors = given if isinstance(given, Vectors) else as_vectors(parameter, given)
+    survey(parameter, vectors, METRICS[metric], threads())
+    return vectors
+
+
+def rows_of(side: str, size: int, names: list[str] | None, given: Any, vectors: Vectors) -> Ids:
+    """Return (size,) the row of the vectors that belongs to each query, or document, of the set.
+
+    `names` are those of the set, None if it has row numbers; `given` are those of the vectors' rows, or a file of them
+    (`read_names`), None if row i is number i of the set.
+    """
+    if given is None:
+        named = names is not None
+        if vectors.n < size or (named and vectors.n != size):
+            rule = f"of {'' if named else 'at least '}{size} rows, like the set"
+            advice = f"Pass `{side}_ids`, the name of each row." if named else ""
+            raise_invalid(f"{side}_vectors", rule, vectors.n, advice)
+        return np.arange(size)
+    parameter = f"{side}_ids"
+    if isinstance(given, str | Path):
+        given = read_names(parameter, Path(given))
+    if isinstance(given, bytes) or not isinstance(given, Sequence | np.ndarray):
+        raise_invalid(parameter, "a list of names, or a file of them", shown(given))
+    if names is None:
+        raise_invalid(parameter, "left out where the set has row numbers", f"{len(given)} names")
+    if len(given) != vectors.n:
+        raise_invalid(parameter, f"{vectors.n} names, one for each row of `{side}_vectors`", len(given))
+    row_of_name = {name: row for row, name in enumerate(map(str, given))}
+    rows = np.fromiter((row_of_name.get(name, -1) for name in names), np.int64, size)
+    if (rows < 0).any():
+        first = int(np.argmax(rows < 0))
+        got = f"none for {shown(names[first])} ({int((rows < 0).sum())} such names)"
+        raise_invalid(parameter, "names of all rows of the set", got)
+    return rows
+
+
+def in_order(vectors: Vectors, rows: Ids) -> Vectors:
+    """Return the vectors with row i being rows[i], and rows that are not in `rows` last."""
+    if len(rows) == vectors.n and (rows == np.arange(len(rows))).all():
+        return vectors
+    order = np.concatenate([rows, np.setdiff1d(np.arange(vectors.n), rows)])
+
+    def take(ids: Ids) -> Any:
+        wanted, places = np.unique(order[ids], return_inverse=True)
+        return np.asarray(vectors.take(wanted))[places.reshape(-1)]
+
+    def read(start: int, stop: int) -> Any:
+        return take(np.arange(start, min(stop, len(order))))
+
+    return Vectors(len(order), vectors.width, vectors.dtype, read, take)

@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from naysay.auditing._advice import InputFiles, advice_on, commands_for
 from naysay.auditing._false_share import CorpusSample, false_share, sample_corpus
-from naysay.auditing._scores import SetScores, scores_as_given, scores_by_vectors, vectors_of
-from naysay.auditing._training_set import TrainingSet, training_set
+from naysay.auditing._training_set import (
+    SetScores,
+    TrainingSet,
+    scores_as_given,
+    scores_by_vectors,
+    training_set,
+    vectors_of,
+)
 from naysay.auditing.findings import gradient_share, k_verdict, repeats
-from naysay.auditing.result import Audit
+from naysay.auditing.result import Audit, advice_on, commands_for
 from naysay.auditing.suspects import (
     Reasons,
     copies,
@@ -75,13 +80,6 @@ def audit(
         top: How many of the worst rows to keep.
         seed: Seed for the positive drawn per anchor and for the corpus sample.
 
-    Returns:
-        The findings. `print` them, or see `Audit`.
-
-    Raises:
-        NaysayError: If the file cannot be read, there are no negatives, vectors or scores do not fit the set, or a
-            setting is out of range.
-
     Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(200, 400, per_anchor=6, noise=0.3)
@@ -99,7 +97,13 @@ def audit(
         "seed": check_whole("seed", seed, 0),
     }
     check_whole("top", top, 0)
-    _check_one_source(query_vectors, corpus_vectors, query_ids, corpus_ids, scores)
+    inputs = {
+        "query_vectors": query_vectors,
+        "corpus_vectors": corpus_vectors,
+        "query_ids": query_ids,
+        "corpus_ids": corpus_ids,
+    }
+    _check_one_source(inputs, scores)
     given = training_set(negatives, format)
     sample: CorpusSample | None = None
     known: SetScores | None
@@ -120,9 +124,9 @@ def audit(
         documents = corpus.n
     if known is not None and len(known.one_each):
         notes.append(_TRAINED_ON)
-    files = InputFiles(given, metric, query_vectors, corpus_vectors, query_ids, corpus_ids)
     result = _findings(given, known, sample, reasons, documents, top, settings)
-    return replace(result, commands=commands_for(files, result.k_verdict), notes=(*result.notes, *notes))
+    commands = commands_for(given, metric, inputs, result.k_verdict)
+    return replace(result, commands=commands, notes=(*result.notes, *notes))
 
 
 def _findings(
@@ -173,13 +177,14 @@ def _findings(
     return replace(result, advice=advice_on(result, value))
 
 
-def _check_one_source(queries: Any, corpus: Any, query_ids: Any, corpus_ids: Any, scores: Any) -> None:
+def _check_one_source(inputs: dict[str, Any], scores: Any) -> None:
     """Raise for half of the vectors, names without vectors, and scores beside vectors."""
-    if (queries is None) != (corpus is None):
-        missing = "query_vectors" if queries is None else "corpus_vectors"
-        raise_invalid(missing, "given along with the other vectors", "nothing")
-    if queries is not None and scores is not None:
+    given = [name for name, value in inputs.items() if value is not None]
+    vectors = ("query_vectors", "corpus_vectors")
+    missing = [name for name in vectors if name not in given]
+    if len(missing) == 1:
+        raise_invalid(missing[0], "given along with the other vectors", "nothing")
+    if not missing and scores is not None:
         raise_invalid("scores", "left out with vectors", "both", "Pass one of them.")
-    for name, given in (("query_ids", query_ids), ("corpus_ids", corpus_ids)):
-        if given is not None and queries is None:
-            raise_invalid(name, "left out without vectors", "names")
+    if missing and given:
+        raise_invalid(given[0], "left out without vectors", "names")

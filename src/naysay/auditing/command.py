@@ -52,12 +52,12 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
             status.start()
         status.update("auditing")
         result = audit(given, **vectors, **{name: getattr(options, name) for name in _SETTINGS})
-    print_audit(result, out)
-    if options.json is not None:
+    if options.json is not None:  # before printing, which a closed pipe ends
         result.write(options.json)
     if options.report is not None:
         files = {name: file for name, file in vectors.items() if file is not None}
         report_audit(result, options.report, files=files)
+    print_audit(result, out)
     return _passes(result, limit, out)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.auditing._false_share import CorpusSample
-from naysay.auditing._scores import SetScores
+from naysay.auditing._training_set import SetScores
 from naysay.checks import public
-from naysay.quantity._probe import Probe, probe
+from naysay.quantity._fit import Probe, probe
 from naysay.quantity.estimate import estimate
 from naysay.quantity.separation import auc, separation
 from naysay.quantity.simulated import simulated
@@ -43,10 +43,7 @@ class GradientShare:
         shares: {band: share of the sum of p_j over all slots}. They sum to 1, or are 0 if there is no gradient.
         idle_rows: The share of rows in which all negatives together weigh less than 0.001: the model has learnt them.
 
-    Examples:
-        >>> share = GradientShare(0.05, {"easy": 1, "hard": 3, "suspected": 0}, {"easy": 0.0, "hard": 1.0}, 0.0)
-        >>> share.easy_share
-        0.25
+    Example: see `audit`.
     """
 
     temperature: float
@@ -120,9 +117,7 @@ class Repeats:
         limit: In 19 of 20 random draws no document has more anchors than this.
         above_limit: Documents with more anchors than `limit`.
 
-    Examples:
-        >>> repeats(np.zeros((1000, 1), np.int64), 100, str).most_frequent
-        ((0, 1000, '0'),)
+    Example: see `audit`.
     """
 
     documents: int
@@ -137,10 +132,7 @@ class Repeats:
 def repeats(ids: NDArray[np.int64], documents: int, label: Callable[[int], str]) -> Repeats:
     """Count how many anchors each document is a negative of. O(slots), and a sort of the documents.
 
-    Args:
-        ids: (n, k), -1 for an empty slot, distinct in a row.
-        documents: Documents in the corpus.
-        label: Row of the corpus -> its text or name.
+    `label` gives the text or name of a row of the corpus.
     """
     counts = np.bincount(ids[ids >= 0], minlength=documents)
     slots, top = int(counts.sum()), max(1, round(_TOP_SHARE * documents))
@@ -180,9 +172,7 @@ class KVerdict:
         separation: The separation of that AUC; `naysay howmany --separation` draws its curve.
         basis: What the result is based on, or why it is unknown.
 
-    Examples:
-        >>> k_verdict(8, None).verdict
-        'unknown'
+    Example: see `audit`.
     """
 
     k: int

@@ -10,16 +10,16 @@ import numpy as np
 
 from naysay.auditing.findings import K_MAX
 from naysay.auditing.result import Audit, k_text, repeats_text
-from naysay.checks import public, raise_invalid
+from naysay.checks import public
 from naysay.detectors.duplicates import REASONS
-from naysay.files import digest_of
+from naysay.files import as_path, check_page, digest_of
 from naysay.quantity.estimate import estimate
 from naysay.quantity.separation import auc
 from naysay.quantity.simulated import simulated
+from naysay.report.charts import effectiveness
 from naysay.report.contents import Chart, Contents, Example, Examples, Table
-from naysay.report.effectiveness import effectiveness
 from naysay.report.html import write_report
-from naysay.report.scores import Scores
+from naysay.report.scores import Scores, check_kind, check_texts
 from naysay.report.threshold_tables import threshold_tables
 from naysay.text import percent, versions
 
@@ -47,12 +47,6 @@ def report_audit(
         title: The title of the page; the name of the set without it.
         files: {what: file} of other inputs, such as vectors. Their hashes are shown.
 
-    Returns:
-        The file.
-
-    Raises:
-        NaysayError: If `audit` is not an Audit, or the file cannot be written.
-
     Examples:
         >>> import tempfile
         >>> import naysay as ns
@@ -62,8 +56,10 @@ def report_audit(
         ...     report_audit(ns.audit(mined), Path(folder) / "audit.html").name
         'audit.html'
     """
-    if not isinstance(audit, Audit):
-        raise_invalid("audit", "an Audit", type(audit).__name__)
+    check_kind("audit", audit, Audit, "an Audit")
+    check_kind("files", files, Mapping | None, "{what: file}, or None")
+    check_texts(title=title)
+    check_page("path", as_path("path", path))  # before the files are read
     return write_report(path, contents_of(audit, title, files or {}))
 
 
@@ -165,7 +161,7 @@ def _examples(audit: Audit) -> tuple[Examples, ...]:
 
 def _provenance(audit: Audit, files: Mapping[str, str | Path]) -> dict[str, str]:
     """Return versions, settings, and hashes of the files that exist."""
-    paths = {"the set": Path(audit.name)} | {name: Path(file) for name, file in files.items()}
+    paths = {"the set": Path(audit.name)} | {name: as_path(f"files[{name!r}]", file) for name, file in files.items()}
     hashes = {f"SHA-256 of {name}": digest_of(path) for name, path in paths.items() if path.is_file()}
     settings = {name: str(value) for name, value in audit.settings.items()}
     return {**versions("naysay", "numpy", "scipy"), "set": audit.name, **settings, **hashes}

@@ -1,22 +1,24 @@
-"""The result of an audit: frozen, as text, and as JSON."""
+"""The result of an audit, as text and as JSON, and what to do about it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from math import isfinite
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, final
 
-from naysay.auditing._scores import SetScores
+from naysay.auditing._training_set import SetScores, TrainingSet
 from naysay.auditing.findings import K_MAX, NEGLIGIBLE, GradientShare, KVerdict, Repeats
-from naysay.auditing.suspects import Reasons, Worst
+from naysay.auditing.suspects import PROVEN, Reasons, Worst
 from naysay.checks import public
 from naysay.detectors.share import Share
 from naysay.detectors.thresholds import Thresholds
-from naysay.files import check_target, write_whole
-from naysay.text import counted, percent
+from naysay.files import as_path, check_target, write_whole
+from naysay.text import counted, percent, plain, short_repr
+
+_MIN_SUSPECTED, _MANY_EASY, _OVER_CHANCE = 0.01, 0.5, 3  # above these there is something to do
 
 
 @final
@@ -48,12 +50,7 @@ class Audit:
         notes: Assumptions and limits.
         settings: Metric, temperature, alpha, seed.
 
-    Examples:
-        >>> import naysay as ns
-        >>> world = ns.planted_world(50, 100, per_anchor=6, noise=0.3)
-        >>> mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 4, judge=None)
-        >>> print(str(ns.audit(mined)).splitlines()[1])
-        Review the worst rows, then drop or ignore 200 negatives (transitive, score 0.5459 or higher).
+    Example: see `audit`.
     """
 
     name: str
@@ -84,8 +81,10 @@ class Audit:
         """The main finding in a sentence."""
         share, total = self.false_share, counted(self.negatives, "negative")
         if share.high >= 1 and share.estimate == share.low:
-            known = "" if self.proven == self.negatives else ", the rest is unknown"
-            return f"{percent(share.low)} of {total} are false for certain{known}."
+            if not self.proven:
+                return f"None of {total} is certainly false; how many are false is unknown."
+            rest = "" if self.proven == self.negatives else "; how many of the others are false is unknown"
+            return f"{self.proven:,} of {total} ({percent(share.low)}) certainly false{rest}."
         return f"At most about {percent(share.estimate)} of {total} are false ({_interval(share)})."
 
     def findings(self) -> dict[str, str]:
@@ -106,15 +105,19 @@ class Audit:
             "thresholds": thresholds or "none without scores",
         }
 
+    def __repr__(self) -> str:
+        """Return the settings, the numbers and the summary."""
+        return short_repr(self, "summary")
+
     def __str__(self) -> str:
-        """The summary, what to do, and a line for each finding."""
+        """Return the summary, what to do, and a line for each finding."""
         table = (f"{name:<12} {text}" for name, text in self.findings().items())
         return "\n".join([self.summary, *self.advice, *table])
 
     def to_json(self) -> str:
         """Return all public fields as JSON; NaN and infinity become null."""
         names = [each.name for each in fields(self) if not each.name.startswith("_")]
-        whole = {name: _plain(getattr(self, name)) for name in names}
+        whole = {name: plain(getattr(self, name)) for name in names}
         return json.dumps({"summary": self.summary} | whole, indent=1, allow_nan=False) + "\n"
 
     def write(self, path: str | Path) -> Path:
@@ -122,14 +125,8 @@ class Audit:
 
         Args:
             path: The file.
-
-        Returns:
-            The file.
-
-        Raises:
-            NaysayError: If the file cannot be written.
         """
-        target = Path(path)
+        target = as_path("path", path)
         check_target("path", target)
         write_whole("path", target, self.to_json().encode("utf-8"))
         return target
@@ -178,12 +175,70 @@ def k_text(k: KVerdict) -> str:
     return f"{k.k} {verb}: best {k.best}, {k.low} to {high} within 1 % of it (AUC {k.auc:.4g})"
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it, without NaN and infinity."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
+def advice_on(audit: Audit, threshold: float) -> tuple[str, ...]:
+    """Return a sentence for each thing to do, the most pressing first, from the other findings.
+
+    A negative is suspected from the score `threshold` on.
+    """
+    sentences = []
+    unproven = audit.suspected - audit.proven
+    if audit.proven:
+        what = counted(audit.proven, "negative")
+        sentences.append(f"Remove {what} equal to the anchor or to a known positive: certainly false.")
+    if unproven >= max(1, _MIN_SUSPECTED * audit.negatives):
+        reasons = [name for name in audit.suspected_by if name not in PROVEN]
+        why = ", ".join(f"score {threshold:.4g} or higher" if name == "score" else name for name in reasons)
+        sentences.append(f"Review the worst rows, then drop or ignore {counted(unproven, 'negative')} ({why}).")
+    share, k, repeats = audit.gradient_share, audit.k_verdict, audit.repeats
+    if share is not None and share.easy_share > _MANY_EASY:
+        sentences.append(
+            f"Mine harder negatives, or fewer: {percent(share.easy_share)} of them have no gradient at temperature "
+            f"{share.temperature:g}."
+        )
+    if audit.duplicates:
+        sentences.append(f"Remove {counted(audit.duplicates, 'duplicate')}: the same negative counts twice in its row.")
+    if repeats.above_limit and repeats.top_share > _OVER_CHANCE * repeats.expected_share:
+        sentences.append(
+            f"Review {counted(repeats.above_limit, 'document')} with more than {counted(repeats.limit, 'anchor')} each "
+            "(more than chance explains): hubs of the encoder, or boilerplate."
+        )
+    if k.verdict in ("too small", "too large"):
+        sentences.append(f"Use {k.best} negatives per row, in-batch ones included: k = {k.k} is {k.verdict}.")
+    if not sentences and share is None:
+        sentences.append("No copies or repeated documents found. Pass vectors or scores to check the rest.")
+    return tuple(sentences) or ("No problem found: train on it.",)
+
+
+def commands_for(given: TrainingSet, metric: str, inputs: Mapping[str, Any], k: KVerdict) -> tuple[str, ...]:
+    """Return shell commands, quoted: mine again, audit the result, plot effectiveness over k.
+
+    `inputs` are the vectors and their names, by parameter of `audit`; only files can be named in a command.
+    """
+    commands: list[Sequence[str]] = []
+    files = {name: str(value) for name, value in inputs.items() if isinstance(value, str | Path)}
+    tables = _tables(given, files)
+    if given.path is not None and tables is not None and {"query_vectors", "corpus_vectors"} <= files.keys():
+        vectors = ["--query-vectors", files["query_vectors"], "--corpus-vectors", files["corpus_vectors"]]
+        vectors += [] if metric == "cosine" else ["--metric", metric]
+        mined = given.path.with_name(f"{given.path.name.partition('.')[0]}-mined.parquet")
+        new_k = k.k if k.verdict != "too large" or k.best is None else k.best
+        commands.append(["naysay", "mine", str(given.path), *tables, *vectors, "-k", str(new_k), "-o", str(mined)])
+        names = ["--query-ids", tables[1], "--corpus-ids", tables[3]] if tables else []
+        commands.append(["naysay", "audit", str(mined), *vectors, *names])
+    if k.separation is not None:
+        commands.append(["naysay", "howmany", "--separation", f"{k.separation:.4g}"])
+    # A path with control characters could do something else than it shows.
+    return tuple(shlex.join(words) for words in commands if all(map(str.isprintable, words)))
+
+
+def _tables(given: TrainingSet, files: Mapping[str, str]) -> list[str] | None:
+    """Return the files that `naysay mine` needs beside the vectors; None if it cannot read the set as pairs."""
+    is_table = given.path is not None and given.path.suffix.lower() in (".parquet", ".jsonl")
+    if not is_table or given.format not in ("triplet", "n-tuple"):
+        return None
+    if given.corpus_names is None:  # row numbers
+        return []
+    names = [files.get(name, "none.txt") for name in ("query_ids", "corpus_ids")]
+    if any(name.lower().endswith(".txt") for name in names):
+        return None  # it reads tables only
+    return ["--queries", names[0], "--corpus", names[1]]

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.auditing._false_share import CorpusSample
-from naysay.auditing._scores import SetScores
-from naysay.auditing._training_set import TrainingSet
+from naysay.auditing._training_set import SetScores, TrainingSet
 from naysay.checks import public
 from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import least_positives
@@ -90,22 +89,15 @@ def is_proven(reasons: Reasons) -> NDArray[np.bool_]:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreThreshold:
-    """The score from which a negative is suspected.
+    """The score from which a negative is suspected."""
 
-    Args:
-        detector: `Calibrated` on one positive of each anchor, or `Bands` by shares if those are too few.
-        value: The threshold.
-        rule: The same in a sentence.
-        suggested: {"calibrated", "low", "high"}: the calibrated threshold, and those of the hard and the false band,
-            by shares of uniform pairs, if there are vectors.
-        bands: The choice of "low" and "high", or None.
-    """
-
-    detector: Any
-    value: float
-    rule: str
+    detector: Any  # `Calibrated` on one positive of each anchor, or `Bands` by shares if those are too few
+    value: float  # the threshold
+    rule: str  # the same in a sentence
+    # {"calibrated", "low", "high"}: the calibrated threshold, and those of the hard and the false band, by shares
+    # of uniform pairs, if there are vectors
     suggested: Mapping[str, float]
-    bands: Thresholds | None
+    bands: Thresholds | None  # the choice of "low" and "high", or None
 
 
 def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float) -> ScoreThreshold:
@@ -154,10 +146,7 @@ class Worst:
         positive_text: The same of the positive; empty if there is none.
         negative_text: The same of the negative.
 
-    Examples:
-        >>> row = Worst(0, 3, 7, 0.9, 0.8, "score", "capital of France?", "Paris", "The city of Paris")
-        >>> row.reason, row.negative_text
-        ('score', 'The city of Paris')
+    Example: see `audit`.
     """
 
     anchor: int

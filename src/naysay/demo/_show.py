@@ -5,95 +5,69 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from naysay.demo.library import Library
+from naysay.difficulty.drift import Mean, mean_of
 from naysay.text import percent
 
 if TYPE_CHECKING:
     from naysay.demo.tutorial import Split
     from naysay.detectors import Evaluation
 
-LEVEL = 0.95
 MEASURES = ("recall@1", "recall@10", "MRR")
 RIVALS = ("in-batch", "plain hard")
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """The mean over seeds, and half the width of its 95 % CI, t s / sqrt(n), by Student's t; NaN for one seed."""
-
-    mean: float
-    half: float
-
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the interval excludes 0."""
-        return abs(self.mean) > self.half
-
-    def __str__(self) -> str:
-        """In per cent: '41.9 ± 0.6'."""
-        shown = f"{100 * self.mean:.1f}"
-        return shown if math.isnan(self.half) else f"{shown} ± {100 * self.half:.1f}"
-
-
-def mean_of(values: Sequence[float]) -> Mean:
-    """Return the mean over seeds with its 95 % CI.
+def mean_text(found: Mean) -> str:
+    """Return a mean over seeds in per cent, with half of its 95 % CI: '41.9 ± 0.6'; one seed has no CI.
 
     Examples:
-        >>> str(mean_of([0.40, 0.42, 0.41]))
+        >>> mean_text(mean_of([0.40, 0.42, 0.41]))
         '41.0 ± 2.5'
     """
-    from scipy.stats import t  # here, so that the command's help does not load it
+    shown = f"{100 * found.mean:.1f}"
+    return shown if math.isnan(found.low) else f"{shown} ± {100 * (found.high - found.mean):.1f}"
 
-    array = np.asarray(values, np.float64)
-    if len(array) < 2:
-        return Mean(float(array.mean()), math.nan)
-    half = t.ppf((1 + LEVEL) / 2, len(array) - 1) * array.std(ddof=1) / math.sqrt(len(array))
-    return Mean(float(array.mean()), float(half))
+
+def excludes_zero(found: Mean) -> bool:
+    """Whether the interval excludes 0."""
+    return found.low > 0 or found.high < 0
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float]) -> Mean:
     """Return the mean difference, paired by seed, so that what both arms of a seed share cancels."""
-    return mean_of([one - other for one, other in zip(ours, theirs, strict=True)])
+    return mean_of(np.subtract(ours, theirs))
 
 
 def result_sentence(values: Mapping[str, Sequence[float]], measure: str) -> str:
-    """Return which arm has the highest mean, and how "judged" compares with each rival.
-
-    Args:
-        values: {arm: one number per seed} of the measure.
-        measure: Its name.
-    """
-    means = {name: mean_of(each).mean for name, each in values.items()}
+    """Return which arm has the highest mean, and how "judged" compares with each rival; one number per seed."""
+    means = {name: float(np.mean(each)) for name, each in values.items()}
     best = max(means, key=lambda name: means[name])
     gaps = []
     for rival in RIVALS:
         gap = difference(values["judged"], values[rival])
         points = f"{abs(100 * gap.mean):.1f} points {'above' if gap.mean >= 0 else 'below'} {rival}"
-        if math.isnan(gap.half):
+        if math.isnan(gap.low):
             gaps.append(f"{points} (one seed: no CI)")
         else:
-            low, high = 100 * (gap.mean - gap.half), 100 * (gap.mean + gap.half)
-            zero = "excludes 0" if gap.excludes_zero else "includes 0"
-            gaps.append(f"{points} ({100 * LEVEL:.0f} % CI {low:.1f} to {high:.1f}, {zero})")
+            zero = "excludes 0" if excludes_zero(gap) else "includes 0"
+            gaps.append(f"{points} (95 % CI {100 * gap.low:.1f} to {100 * gap.high:.1f}, {zero})")
     return f"Best mean {measure}: {best}, {100 * means[best]:.1f} %. Judged is {gaps[0]} and {gaps[1]}."
 
 
 def advice_sentence(values: Mapping[str, Sequence[float]]) -> str:
     """Return what to do, from the same numbers: whether to mine, and whether to judge."""
     mined, judged = (difference(values["judged"], values[rival]) for rival in RIVALS)
-    if not mined.excludes_zero:
+    if not excludes_zero(mined):
         return "What to do: run more seeds. They do not show yet whether mined negatives are better than in-batch ones."
     if mined.mean < 0:
         return "What to do: train with in-batch negatives. Mined negatives are worse here."
-    if not judged.excludes_zero:
+    if not excludes_zero(judged):
         return "What to do: mine negatives. These seeds do not show that judging them changes the result here."
     return f"What to do: mine negatives{' and judge them' if judged.mean > 0 else '; judging them is worse here'}."
 
@@ -122,11 +96,11 @@ def print_quality(screen: Console, quality: Mapping[str, Mapping[str, list[float
     batch = f"{min(BATCH, len(parts.train)) - 1} in-batch"
     kinds = (f"{K} random", batch, f"{batch}, {K} nearest", f"{batch}, {K} judged")
     for (arm, rows), kind in zip(quality.items(), kinds, strict=True):
-        table.add_row(arm, kind, *(str(mean_of(rows[measure])) for measure in MEASURES))
+        table.add_row(arm, kind, *(mean_text(mean_of(rows[measure])) for measure in MEASURES))
     table.add_section()
     for rival in RIVALS:
         gaps = (difference(quality["judged"][measure], quality[rival][measure]) for measure in MEASURES)
-        table.add_row("judged", f"minus {rival}", *(f"{'+' if gap.mean >= 0 else ''}{gap}" for gap in gaps))
+        table.add_row("judged", f"minus {rival}", *(f"{'+' if gap.mean >= 0 else ''}{mean_text(gap)}" for gap in gaps))
     screen.print(table)
     seeds = len(quality["judged"]["MRR"])
     print_plain(screen, f"Mean over {seeds} seeds ± 95 % CI (Student's t); differences are paired by seed.")

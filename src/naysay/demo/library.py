@@ -20,7 +20,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import public, raise_invalid
+from naysay.arrays import to_numpy
+from naysay.checks import check_range, public, raise_invalid, whole_numbers
+from naysay.files import as_path
+from naysay.text import short_repr
 
 # Tests, third-party packages, and what some distributors leave out, so that a version of Python is one corpus.
 _CACHES, _OTHERS = {"__pycache__", "pydoc_data"}, {"dist-packages", "site-packages"}
@@ -53,6 +56,8 @@ class Library:
     documents: tuple[str, ...]
     skipped: int = 0
 
+    __repr__ = short_repr
+
     def __len__(self) -> int:
         """The number of pairs."""
         return len(self.names)
@@ -77,12 +82,11 @@ class Library:
 
         Args:
             rows: (m,) places of the pairs.
-
-        Returns:
-            The pairs in the order of `rows`.
         """
+        places = whole_numbers("rows", to_numpy(rows))
+        check_range("rows", places, len(self), "pairs")
         names, queries, documents = (
-            tuple(part[row] for row in rows.tolist()) for part in (self.names, self.queries, self.documents)
+            tuple(part[row] for row in places.tolist()) for part in (self.names, self.queries, self.documents)
         )
         return Library(names, queries, documents, self.skipped)
 
@@ -100,18 +104,12 @@ def read_library(root: str | Path | None = None) -> Library:
     Args:
         root: The folder; None: the standard library of the running Python.
 
-    Returns:
-        Names and docstrings.
-
-    Raises:
-        NaysayError: If there is no Python source with docstrings.
-
     Examples:
         >>> library = read_library()
         >>> library.documents[library.names.index("json.loads")][:26]
         'Deserialize ``s`` (a ``str'
     """
-    folder = Path(sysconfig.get_path("stdlib") if root is None else root)
+    folder = as_path("root", sysconfig.get_path("stdlib") if root is None else root)
     written, classes, skipped = [], _Classes(), 0
     for path in _files(folder):
         try:

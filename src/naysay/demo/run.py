@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import platform
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +16,12 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from naysay.checks import check_whole, public, raise_invalid, with_option_names
+from naysay.checks import check_bool, check_whole, public, raise_invalid
 from naysay.demo import _show as show
 from naysay.demo.library import read_library
 from naysay.errors import MissingExtraError
-from naysay.files import write_whole
+from naysay.files import as_path, check_target, is_draft, write_whole
+from naysay.text import plain, short_repr
 
 if TYPE_CHECKING:
     from naysay.demo.tutorial import Lesson, Split
@@ -51,11 +52,7 @@ class Demonstration:
         advice: What to do, from the same numbers.
         report: The path of report.html.
 
-    Examples:
-        >>> from naysay.demo import run
-        >>> result = run(quick=True, out="naysay-demo")  # doctest: +SKIP
-        >>> result.names  # doctest: +SKIP
-        1331
+    Example: see `run`.
     """
 
     names: int
@@ -70,9 +67,10 @@ class Demonstration:
     advice: str
     report: Path
 
+    __repr__ = short_repr
+
 
 @public
-@with_option_names("demo", {"out": "--out", "seed": "--seed"})
 def run(
     *, quick: bool = False, seed: int = 0, out: str | Path | None = None, console: Console | None = None
 ) -> Demonstration:
@@ -87,9 +85,6 @@ def run(
         out: The folder for report.html and results.json: a new one, or that of an earlier run; None: ./naysay-demo.
         console: Where to print; the terminal without it.
 
-    Returns:
-        The numbers.
-
     Raises:
         NaysayError: If `seed` is negative, or `out` holds other files or cannot be made.
         MissingExtraError: If torch is not installed.
@@ -99,7 +94,8 @@ def run(
         >>> result = run(quick=True, out="naysay-demo")  # doctest: +SKIP
     """
     check_whole("seed", seed, 0)
-    folder = check_folder(Path("naysay-demo") if out is None else Path(out))
+    check_bool("quick", quick)
+    folder = check_folder("naysay-demo" if out is None else out)
     screen = console or Console()
     started = time.perf_counter()
     with _torch_in_one_thread():
@@ -133,29 +129,35 @@ def run(
         advice=show.advice_sentence(mrr),
         report=folder / REPORT,
     )
+    write_results(folder, _plain(result) | {"seed": seed, "quick": quick})  # before printing, which a closed pipe ends
+    _report(result, first, parts, seed, f"naysay demo --seed {seed}{' --quick' if quick else ''}")
     show.print_quality(screen, quality, parts)
     show.print_detectors(screen, detection)
     show.print_choices(screen, result)
     screen.print(result.summary, style="bold", highlight=False)
     screen.print(result.advice, highlight=False)
-    write_results(folder, _plain(result) | {"seed": seed, "quick": quick})
-    _report(result, first, parts, seed, f"naysay demo --seed {seed}{' --quick' if quick else ''}")
     screen.print(f"Report of the mined negatives: {result.report}", highlight=False, soft_wrap=True)
     screen.print(f"Took {time.perf_counter() - started:.0f} s.", highlight=False)
     return result
 
 
-def check_folder(folder: Path) -> Path:
-    """Return the folder if it is new, empty, or that of an earlier run; it is not made yet."""
+def check_folder(out: str | Path) -> Path:
+    """Return the folder if it is new, empty, or that of an earlier run, and can be written; it is not made yet."""
+    folder = as_path("out", out)
     try:
-        exists, has_parent = folder.exists(), folder.parent.is_dir()
-        names = {path.name for path in folder.iterdir()} if exists else set()
+        names = {path.name for path in folder.iterdir() if not is_draft(path)} if folder.exists() else set()
+        if folder.parent.is_dir() and not folder.exists():
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name[:100]}."):
+                pass  # permissions are not enough: a file system may be read-only
     except OSError as error:
         raise_invalid("out", "a folder that can be made", f"{str(folder)!r} ({error.strerror})")
-    if not has_parent:
+    if not folder.parent.is_dir():
         raise_invalid("out", "in an existing folder", repr(str(folder)))
     if names and not (names <= {RESULTS, REPORT} and _is_ours(folder / RESULTS)):
         raise_invalid("out", "a new folder, or that of an earlier demo", repr(str(folder)), "Pass another `out`.")
+    if folder.exists():
+        check_target("out", folder / RESULTS)
+        check_target("out", folder / REPORT)
     return folder
 
 
@@ -222,24 +224,19 @@ def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int, made
 
 def _plain(result: Demonstration) -> dict[str, Any]:
     """Return the result as JSON has it."""
-    detection: dict[str, dict[str, float | None]] = {}
-    for name, one in result.detection.items():
-        shares = [None if math.isnan(share) else share for share in (one.precision, one.recall)]
-        detection[name] = {"negatives": one.slots, "duplicates": one.false_negatives, "flagged": one.flagged}
-        detection[name] |= dict(zip(("precision", "recall"), shares, strict=True))
+    names = {"slots": "negatives", "false_negatives": "duplicates", "flagged": "flagged"}
+    names |= {"precision": "precision", "recall": "recall"}
+    detection = {
+        detector: {name: plain(getattr(one, field)) for field, name in names.items()}
+        for detector, one in result.detection.items()
+    }
     k = result.k_estimate
     return {
         "python": platform.python_version(),
-        "names": result.names,
-        "duplicates": result.duplicates,
-        "fingerprint": result.fingerprint,
-        "quality": result.quality,
+        **{name: getattr(result, name) for name in ("names", "duplicates", "fingerprint", "quality")},
         "detection": detection,
         "k": {"best": k.k, "flat": list(k.flat), "at_edge": k.at_edge},
-        "rule": result.rule,
-        "miss_rate": result.miss_rate,
-        "summary": result.summary,
-        "advice": result.advice,
+        **{name: getattr(result, name) for name in ("rule", "miss_rate", "summary", "advice")},
     }
 
 

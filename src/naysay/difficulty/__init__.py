@@ -4,11 +4,11 @@ from naysay.difficulty.class_pairs import ClassPair, ClassPairs, class_pairs
 from naysay.difficulty.consistency import Consistency, Dispersion, consistency
 from naysay.difficulty.curves import Curve, Gap
 from naysay.difficulty.drift import Drift, Mean, drift
-from naysay.difficulty.hierarchy import common_depth
 from naysay.difficulty.measures import (
     ancestor_depth,
     bands,
     below_zero_share,
+    common_depth,
     gradient_mass,
     mean_score,
     percentiles,

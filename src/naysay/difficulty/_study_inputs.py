@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import as_array, first_bad, raise_invalid, shown
-from naysay.difficulty._ranked import Floats, Mask, read_labels, read_scores
-from naysay.difficulty.hierarchy import check_in_tree, depths_of, read_hierarchy
+from naysay.difficulty.curves import Floats, Mask, read_labels, read_scores
+from naysay.difficulty.measures import check_in_tree, depths_of, read_hierarchy
 from naysay.kernels import dots
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
@@ -27,21 +27,13 @@ _CELLS = 1 << 19  # pairs of a block that keep the threads busy; more would leav
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """The scores of n anchors by m negatives.
+    """The scores of n anchors by m negatives."""
 
-    Attributes:
-        n: The number of anchors.
-        m: The number of negatives.
-        block: A function of start and stop that returns the scores (stop - start, m).
-        fixed_bytes: Memory for the whole study.
-        row_bytes: Memory for each anchor of a block.
-    """
-
-    n: int
-    m: int
-    block: Callable[[int, int], NDArray[Any]]
-    fixed_bytes: int
-    row_bytes: int
+    n: int  # the number of anchors
+    m: int  # the number of negatives
+    block: Callable[[int, int], NDArray[Any]]  # a function of start and stop that returns the scores (stop - start, m)
+    fixed_bytes: int  # memory for the whole study
+    row_bytes: int  # memory for each anchor of a block
 
 
 def source_of(anchors: Any, negatives: Any, metric: str, budget: int, where: str = "") -> Source:
@@ -126,19 +118,12 @@ def _lengths(parameter: str, vectors: NDArray[Any], *, cosine: bool) -> Floats:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """The classes that occur, and the index among them of each anchor and negative.
+    """The classes that occur, and the index among them of each anchor and negative."""
 
-    Attributes:
-        labels: (c,) ascending.
-        own: (n,) of the anchors.
-        theirs: (m,) of the negatives.
-        parents: The tree of classes, or None.
-    """
-
-    labels: NDArray[np.int64]
-    own: NDArray[np.int64]
-    theirs: NDArray[np.int64]
-    parents: NDArray[np.int64] | None
+    labels: NDArray[np.int64]  # (c,) ascending
+    own: NDArray[np.int64]  # (n,) of the anchors
+    theirs: NDArray[np.int64]  # (m,) of the negatives
+    parents: NDArray[np.int64] | None  # the tree of classes, or None
 
     def depths(self) -> NDArray[np.int64] | None:
         """(c, c) the depths of the least common ancestors."""
@@ -183,11 +168,12 @@ def names_of(names: Any, classes: Classes | None) -> tuple[str, ...] | None:
         return None
     if classes is None:
         raise_invalid("names", "left out without labels", shown(names))
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
         raise_invalid("names", "a text for each class", shown(names))
-    if len(names) <= classes.labels[-1]:
-        raise_invalid("names", f"a text for each class up to {classes.labels[-1]}", f"{len(names)} of them")
-    return tuple(names)
+    texts = tuple(names)
+    if len(texts) <= classes.labels[-1]:
+        raise_invalid("names", f"a text for each class up to {classes.labels[-1]}", f"{len(texts)} of them")
+    return texts
 
 
 def check_exclude(exclude: Any, source: Source) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,24 +11,17 @@ import numpy as np
 from naysay.difficulty.class_pairs import ClassPair, ClassPairs
 from naysay.difficulty.consistency import Consistency
 from naysay.difficulty.drift import Drift
+from naysay.text import plain
 
 Plain = dict[str, Any]
 _BARS = 60  # of the histogram of rates
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_KINDS = {
+    "correlated": "closest classes",
+    "anti_correlated": "opposite classes",
+    "orthogonal": "unrelated classes",
+}
 _TABLE = 100  # up to this many classes, the whole table is written
-
-
-def plain(value: Any) -> Any:
-    """Convert dataclasses to dictionaries, arrays to lists, and NaN to None."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def as_json(found: Plain) -> bytes:
@@ -88,12 +81,7 @@ def drift_numbers(found: Drift) -> Plain:
 
 def pair_numbers(found: ClassPairs, names: tuple[str, ...] | None) -> Plain:
     """The first pairs of each kind by name, and the whole table of up to 100 classes."""
-    kinds = {
-        "correlated": found.correlated(),
-        "anti_correlated": found.anti_correlated(),
-        "orthogonal": found.orthogonal(),
-    }
-    numbers: Plain = {name: [_named(pair, names) for pair in pairs] for name, pairs in kinds.items()}
+    numbers: Plain = {kind: [_named(pair, names) for pair in getattr(found, kind)()] for kind in _KINDS}
     numbers["classes"] = [class_name(label, names) for label in found.classes.tolist()]
     if len(found.classes) <= _TABLE:
         numbers |= {name: plain(getattr(found, name)) for name in ("pairs", "mean", "below_zero", "hard")}
@@ -132,16 +120,9 @@ def as_text(found: Plain) -> str:
         _consistency(found["consistency"]),
     ]
     if found["consistency"]["within_class"] is not None:
-        lines.append(_within(found["consistency"]["within_class"]))
+        lines.append(f"the same within classes: {_test(found['consistency']['within_class'])}")
     if found["class_pairs"] is not None:
-        lines += [
-            _pairs(found["class_pairs"], kind, title)
-            for kind, title in (
-                ("correlated", "closest classes"),
-                ("anti_correlated", "opposite classes"),
-                ("orthogonal", "unrelated classes"),
-            )
-        ]
+        lines += [f"{title}: {_pairs(found['class_pairs'][kind])}" for kind, title in _KINDS.items()]
     if found["drift"] is not None:
         lines.append(_drift(found["drift"]))
     return "\n".join(lines)
@@ -153,7 +134,8 @@ def _band_table(found: Plain) -> list[str]:
     names = [name for name in _HEADS if name == "pairs" or bands[name] is not None]
     rows = [["band", "percentile", *(_HEADS[name] for name in names)]]
     for i, band in enumerate(bands["names"]):
-        cells = [f"{first['pairs'][i]:,}" if name == "pairs" else _cell(name, bands[name]["mean"][i]) for name in names]
+        texts = {name: _share if name in _SHARES else _number for name in names if name != "pairs"}
+        cells = [f"{first['pairs'][i]:,}", *(text(bands[name]["mean"][i]) for name, text in texts.items())]
         rows.append([band, f"{100 * first['low'][i]:g} to {100 * first['high'][i]:g}", *cells])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
@@ -163,12 +145,6 @@ def _band_table(found: Plain) -> list[str]:
         )
         for row in rows
     ]
-
-
-def _cell(name: str, value: float | None) -> str:
-    if value is None:
-        return "none"
-    return _share(value) if name in _SHARES else f"{value:z.3f}"
 
 
 def _share(value: float | None) -> str:
@@ -186,9 +162,12 @@ def _gaps(found: Plain) -> list[str]:
     for name, gap in found["gaps"].items():
         title, text = titles[name]
         sides = f"{title}: hard, with the hardest, {text(gap['hard'])}, easy {text(gap['easy'])}"
-        interval = f"95 % CI {text(gap['low'])} to {text(gap['high'])}"
-        lines.append(f"{sides}; difference {text(gap['difference'])} ({interval})")
+        lines.append(f"{sides}; difference {text(gap['difference'])} {_interval(gap, text)}")
     return lines
+
+
+def _interval(found: Plain, text: Callable[[float | None], str]) -> str:
+    return f"(95 % CI {text(found['low'])} to {text(found['high'])})"
 
 
 def _tail(found: Plain) -> str:
@@ -215,10 +194,6 @@ def _consistency(found: Plain) -> str:
     )
 
 
-def _within(found: Plain) -> str:
-    return f"the same within classes: {_test(found)}"
-
-
 def _test(found: Plain) -> str:
     if found["ratio"] is None:
         return "too few to test"
@@ -226,10 +201,9 @@ def _test(found: Plain) -> str:
     return f"variance {found['ratio']:.2f} times that of a shuffle, {p_value}"
 
 
-def _pairs(found: Plain, kind: str, title: str) -> str:
-    pairs: list[Any] = found[kind][:3]
-    shown = ", ".join(f"{_name(pair['anchor'])} and {_name(pair['negative'])} {pair['mean']:z.3f}" for pair in pairs)
-    return f"{title}: {shown or 'none'}"
+def _pairs(pairs: list[Plain]) -> str:
+    shown = (f"{_name(pair['anchor'])} and {_name(pair['negative'])} {pair['mean']:z.3f}" for pair in pairs[:3])
+    return ", ".join(shown) or "none"
 
 
 def _name(name: str) -> str:
@@ -239,6 +213,6 @@ def _name(name: str) -> str:
 
 def _drift(found: Plain) -> str:
     one, two = found["correlation"], found["overlap"]
-    ranks = f"rank correlation {_number(one['mean'])} (95 % CI {_number(one['low'])} to {_number(one['high'])})"
-    hard = f"hard in both {_share(two['mean'])} (95 % CI {_share(two['low'])} to {_share(two['high'])})"
+    ranks = f"rank correlation {_number(one['mean'])} {_interval(one, _number)}"
+    hard = f"hard in both {_share(two['mean'])} {_interval(two, _share)}"
     return f"between checkpoints: {ranks}, {hard}, by chance {_share(found['by_chance'])}"

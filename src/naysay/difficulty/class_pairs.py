@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_whole, public
-from naysay.difficulty._ranked import HARD, Floats, check_hard, rank, read_labels, read_scores
 from naysay.difficulty.consistency import class_sums
+from naysay.difficulty.curves import HARD, Floats, check_hard, rank, read_labels, read_scores
 from naysay.kernels import percentiles as kernels
+from naysay.text import short_repr
 
 
 @final
@@ -60,6 +61,8 @@ class ClassPairs:
     below_zero: Floats
     hard: Floats
 
+    __repr__ = short_repr
+
     def correlated(self, many: int = 10) -> list[ClassPair]:
         """The pairs of different classes with the highest mean score, the highest first."""
         return self._first(-self.mean, many)
@@ -77,17 +80,9 @@ class ClassPairs:
         usable = ~np.isnan(key) & ~np.eye(len(key), dtype=np.bool_)
         order = np.argsort(np.where(usable, key, np.inf), axis=None, kind="stable")[: min(count, int(usable.sum()))]
         rows, columns = np.unravel_index(order, key.shape)
-        return [
-            ClassPair(
-                int(self.classes[row]),
-                int(self.classes[column]),
-                float(self.mean[row, column]),
-                float(self.below_zero[row, column]),
-                float(self.hard[row, column]),
-                int(self.pairs[row, column]),
-            )
-            for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
-        ]
+        tables = (self.mean, self.below_zero, self.hard, self.pairs)
+        parts = (self.classes[rows], self.classes[columns], *(table[rows, columns] for table in tables))
+        return [ClassPair(*values) for values in zip(*(part.tolist() for part in parts), strict=True)]
 
 
 @final
@@ -122,12 +117,6 @@ def class_pairs(scores: Any, labels: Any, negative_labels: Any, mask: Any = None
         negative_labels: (m,) classes of the negatives.
         mask: (B, m) bool, True where a pair counts; None: all do.
         hard: The share of hard negatives; above 0 and below 1.
-
-    Returns:
-        A table of classes by classes.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Examples:
         >>> found = class_pairs([[0.9, -0.5], [-0.3, 0.2]], [0, 1], [0, 1])

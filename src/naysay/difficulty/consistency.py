@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.checks import check_whole, public
-from naysay.difficulty._ranked import HARD, Floats, Ranked, check_hard, cut, rank, read_labels, read_scores
+from naysay.difficulty.curves import HARD, Floats, Ranked, check_hard, cut, rank, read_labels, read_scores
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
+from naysay.text import short_repr
 
 
 @final
@@ -62,6 +63,8 @@ class Consistency:
     hard: float
     shuffled: Dispersion
     within_class: Dispersion | None
+
+    __repr__ = short_repr
 
     @property
     def rates(self) -> Floats:
@@ -136,12 +139,6 @@ def consistency(scores: Any, mask: Any = None, *, negative_labels: Any = None, h
         mask: (B, m) bool, True where a pair counts; None: all do.
         negative_labels: (m,) classes of the negatives, for the second test, or None.
         hard: The share of hard negatives; above 0 and below 1.
-
-    Returns:
-        Counts, their null distribution, and the tests.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Examples:
         >>> import numpy as np

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay.checks import public, raise_invalid
-from naysay.difficulty._ranked import HARD, Floats, Ranked, check_hard, cut, rank, read_scores
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, public, raise_invalid
+from naysay.difficulty.curves import HARD, Floats, Ranked, check_hard, cut, rank, read_scores
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
+from naysay.text import short_repr
 
 
 @final
@@ -57,6 +59,8 @@ class Drift:
     overlap: Mean
     by_chance: float
 
+    __repr__ = short_repr
+
 
 @public
 def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> Drift:
@@ -70,12 +74,6 @@ def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> D
         mask: (B, K) bool, True where a slot counts; None: all do.
         hard: The share of hard negatives; above 0 and below 1.
 
-    Returns:
-        Both for each anchor, and their means.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> found = drift([[0.1, 0.2, 0.3, 0.4]], [[0.2, 0.1, 0.3, 0.4]], hard=0.5)
         >>> found.correlations.round(6).tolist(), found.overlaps.tolist(), found.by_chance
@@ -83,9 +81,10 @@ def drift(scores: Any, other: Any, mask: Any = None, *, hard: float = HARD) -> D
     """
     hard_share = check_hard(hard)
     first, kept = read_scores(scores, mask)
-    second, _ = read_scores(other, mask if np.shape(other) == first.shape else None, parameter="other")
-    if first.shape != second.shape:
-        raise_invalid("other", f"of shape {first.shape}, like the scores", f"shape {second.shape}")
+    again = as_array("other", to_numpy(other))
+    if again.ndim == 2 and again.shape != first.shape:
+        raise_invalid("other", f"of shape {first.shape}, like the scores", f"shape {again.shape}")
+    second, _ = read_scores(again, mask, parameter="other")
     one, two = rank(first, kept), rank(second, kept)
     return summary(*agreement(one, two, hard_share), one.counts, hard_share)
 
@@ -107,11 +106,12 @@ def summary(correlations: Floats, overlaps: Floats, counts: NDArray[np.int64], h
     return Drift(frozen(correlations), frozen(overlaps), mean_of(correlations), mean_of(overlaps), by_chance)
 
 
-def mean_of(values: Floats) -> Mean:
+def mean_of(values: Any) -> Mean:
     """The mean of what is not NaN."""
     from scipy.special import stdtrit
 
-    known = values[~np.isnan(values)]
+    known = np.asarray(values, np.float64)
+    known = known[~np.isnan(known)]
     size = len(known)
     if not size:
         return Mean(np.nan, np.nan, np.nan, 0)

@@ -1,6 +1,6 @@
-"""Measures of negatives by difficulty, from scores (B, K) in memory. `study` has all of them over vectors, in blocks.
+"""Measures of negatives by difficulty, from scores (B, K) in memory, and the similarity of classes in a tree.
 
-The rule for percentiles, ties and small sets is in `_ranked`.
+`study` has all of them over vectors, in blocks. The rule for percentiles, ties and small sets is in `curves`.
 """
 
 from __future__ import annotations
@@ -11,23 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, public
-from naysay.difficulty._ranked import (
+from naysay.checks import as_array, check_range, public, raise_invalid, whole_numbers
+from naysay.difficulty.curves import (
     BINS,
     HARD,
     HARDEST,
     TEMPERATURE,
+    Curve,
+    CurveSums,
     Floats,
     Ranked,
     check_shares,
     check_temperature,
     cut,
+    even_intervals,
     rank,
     read_labels,
     read_scores,
 )
-from naysay.difficulty.curves import Curve, CurveSums
-from naysay.difficulty.hierarchy import check_in_tree, depths_of, read_hierarchy
 
 
 @public
@@ -43,9 +44,6 @@ def percentiles(scores: Any, mask: Any = None) -> Floats:
 
     Returns:
         (B, K) float64 from 0, the easiest, to below 1, the hardest; NaN where the mask is False.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Examples:
         >>> percentiles([[0.1, 0.9, -0.5, 0.9]]).tolist()
@@ -72,9 +70,6 @@ def bands(scores: Any, mask: Any = None, *, hard: float = HARD, hardest: float =
     Returns:
         (B, K) int8: 0 easy, 1 hard, 2 hardest, and -1 where the mask is False.
 
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> bands([[0.1, 0.9, -0.5, 0.3]], hard=0.5, hardest=0.25).tolist()
         [[0, 2, 0, 1]]
@@ -98,12 +93,6 @@ def same_class_share(scores: Any, labels: Any, negative_labels: Any, mask: Any =
         negative_labels: (K,) or (B, K) classes of the slots.
         mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
         bins: The number of intervals of percentiles, all of one width.
-
-    Returns:
-        The mean for each interval, the easiest first.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Examples:
         >>> same_class_share([[0.9, 0.2], [0.1, 0.4]], [0, 1], [0, 1], bins=2).mean.tolist()
@@ -130,12 +119,6 @@ def ancestor_depth(
         mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
         bins: The number of intervals of percentiles, all of one width.
 
-    Returns:
-        The mean for each interval, the easiest first.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> tree = [3, 3, 4, 4, -1]                    # classes 0 and 1 are one group
         >>> ancestor_depth([[0.9, 0.5, 0.1]], [0], [0, 1, 2], tree, bins=3).mean.tolist()
@@ -160,12 +143,6 @@ def mean_score(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curve:
         mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
         bins: The number of intervals of percentiles, all of one width.
 
-    Returns:
-        The mean for each interval, the easiest first.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> mean_score([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
         [-0.125, 0.375]
@@ -182,12 +159,6 @@ def below_zero_share(scores: Any, mask: Any = None, *, bins: int = BINS) -> Curv
         scores: (B, K), a row for each anchor; finite where they count.
         mask: (B, K) bool, True where a slot counts (`Negatives.mask`); None: all do.
         bins: The number of intervals of percentiles, all of one width.
-
-    Returns:
-        The mean for each interval, the easiest first.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
 
     Examples:
         >>> below_zero_share([[0.5, -0.25, 0.25, 0.0]], bins=2).mean.tolist()
@@ -211,12 +182,6 @@ def gradient_mass(scores: Any, mask: Any = None, *, temperature: float = TEMPERA
         temperature: t, above 0.
         bins: The number of intervals of percentiles, all of one width.
 
-    Returns:
-        The mean for each interval, the easiest first.
-
-    Raises:
-        NaysayError: If shapes do not fit, a score that counts is not finite, or an option is out of range.
-
     Examples:
         >>> import math
         >>> gradient_mass([[math.log(3), 0.0]], temperature=1.0, bins=2).mean.round(6).tolist()
@@ -233,14 +198,8 @@ def softmax_weights(ranked: Ranked, temperature: float) -> Floats:
         return np.asarray(np.exp((ranked.scores - first) / temperature))
 
 
-def even_intervals(bins: int) -> list[tuple[float, float]]:
-    """Intervals of one width, the easiest first."""
-    return [(i / bins, (i + 1) / bins) for i in range(bins)]
-
-
 def _curve(ranked: Ranked, values: NDArray[Any], bins: Any, *, shares: bool = False) -> Curve:
-    groups = even_intervals(check_whole("bins", bins, 1))
-    sums = CurveSums(groups, shares=shares)
+    sums = CurveSums(even_intervals(bins), shares=shares)
     sums.add(ranked, values)
     return sums.curve(slice(None))
 
@@ -253,3 +212,81 @@ def _labels(ranked: Ranked, labels: Any, negative_labels: Any) -> tuple[NDArray[
     if theirs.ndim == 2 and theirs.shape == (rows, width):
         return own, read_labels("negative_labels", theirs.reshape(-1), rows * width, "slots").reshape(rows, -1)
     return own, read_labels("negative_labels", theirs, width, "negatives")[None, :]
+
+
+@public
+def common_depth(hierarchy: Any, first: Any, second: Any) -> NDArray[np.int64]:
+    """Return the depth of the least common ancestor of each class in `first` and each in `second`.
+
+    Deeper is more similar: the ancestor of two equal classes is the class itself, that of unrelated ones the root. The
+    captions of Figs. 4b and 5b in Cai et al. (2020) have it the other way round; their text agrees with this.
+
+    Cost: O(a b depth) for different classes.
+
+    Args:
+        hierarchy: (nodes,) the parent of each class and of each group of classes; -1 for the one root, of depth 0.
+        first: (a,) classes.
+        second: (b,) classes.
+
+    Returns:
+        (a, b) int64.
+
+    Examples:
+        >>> tree = [4, 4, 5, 5, 6, 6, -1]              # classes 0 and 1 are one group, 2 and 3 the other
+        >>> common_depth(tree, [0, 2], [0, 1, 3]).tolist()
+        [[2, 1, 0], [0, 0, 1]]
+    """
+    one, two = (whole_numbers(name, to_numpy(given)) for name, given in (("first", first), ("second", second)))
+    parents = read_hierarchy(hierarchy)
+    check_in_tree("first", one, parents)
+    check_in_tree("second", two, parents)
+    return depths_of(parents, one, two)
+
+
+def read_hierarchy(hierarchy: Any) -> NDArray[np.int64]:
+    """Return the parent of each class and of each group of classes, -1 for the root; one tree."""
+    parents = whole_numbers("hierarchy", to_numpy(hierarchy)).astype(np.int64)
+    size = len(parents)
+    if not size:
+        raise_invalid("hierarchy", "the parent of each class", "nothing")
+    check_range("hierarchy", parents, size, "classes and groups", least=-1)
+    roots = np.flatnonzero(parents < 0)
+    if len(roots) > 1:
+        advice = "Give them a common parent."
+        raise_invalid("hierarchy", "one tree, with one root (-1)", f"roots {roots[:2].tolist()} ({len(roots)})", advice)
+    above = np.where(parents < 0, np.arange(size), parents)
+    for _ in range(size.bit_length()):  # doubles the distance: all reach the root, or are in a cycle
+        above = above[above]
+    lost = ~np.isin(above, roots)
+    if lost.any():
+        raise_invalid("hierarchy", "without a cycle", f"a cycle above class {np.flatnonzero(lost)[0]}")
+    return parents
+
+
+def check_in_tree(parameter: str, labels: NDArray[Any], parents: NDArray[np.int64]) -> None:
+    """Raise if a class is not in the tree."""
+    check_range(parameter, labels, len(parents), "classes and groups in `hierarchy`")
+
+
+def depths_of(parents: NDArray[np.int64], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
+    """`common_depth` in a checked tree."""
+    one, two = paths_of(parents, first), paths_of(parents, second)
+    levels = min(one.shape[1], two.shape[1])
+    depths = np.full((len(first), len(second)), -1, np.int64)
+    for level in range(levels):
+        both = (one[:, level, None] == two[None, :, level]) & (one[:, level, None] >= 0)
+        depths += both  # paths never meet again, so this counts the levels that they share
+    return depths
+
+
+def paths_of(parents: NDArray[np.int64], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """(n, levels) the nodes from the root down to each class, then -1."""
+    steps = [classes.astype(np.int64)]
+    while len(classes) and (steps[-1] >= 0).any():
+        above = parents[np.maximum(steps[-1], 0)]
+        steps.append(np.where(steps[-1] >= 0, above, -1))
+    upwards = np.stack(steps, axis=1)  # the class first, its ancestors after it, then -1
+    lengths = (upwards >= 0).sum(axis=1)
+    places = lengths[:, None] - 1 - np.arange(upwards.shape[1])
+    turned = np.take_along_axis(upwards, np.maximum(places, 0), axis=1)
+    return np.where(places >= 0, turned, -1)

@@ -1,31 +1,38 @@
-"""The result of a study, as numbers, text, a file and figures."""
+"""The result of a study, as numbers, text, a file and figures in the manner of Figs. 4 to 6 of Cai et al. (2020)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any, final
 
 from naysay.checks import check_one_of, public, raise_invalid
-from naysay.difficulty._ranked import BANDS
-from naysay.difficulty._study_figure import PARTS, figure
 from naysay.difficulty._study_text import (
+    Plain,
     as_json,
     as_text,
     consistency_numbers,
     drift_numbers,
     pair_numbers,
-    plain,
 )
 from naysay.difficulty.class_pairs import ClassPairs
 from naysay.difficulty.consistency import Consistency
-from naysay.difficulty.curves import Curve, Gap
+from naysay.difficulty.curves import BANDS, Curve, Gap
 from naysay.difficulty.drift import Drift
-from naysay.files import check_target, write_whole
-from naysay.plots import as_picture, check_picture
+from naysay.files import as_path, check_target, write_whole
+from naysay.plots import Spec, as_picture, axis, check_picture, layer, stacked
+from naysay.text import plain, short_repr
 
+PARTS = ("all", "bands", "percentiles", "consistency")
 _NUMBERS = ("anchors", "negatives", "pairs", "hard", "hardest", "temperature", "metric")
+# Okabe and Ito's colours, distinguishable for colour-blind readers.
+_BLUE, _ORANGE, _GREY = "#0072B2", "#E69F00", "#767676"
+_MEASURES = {
+    "same_class": "share of the anchor's class",
+    "depth": "depth of the least common ancestor",
+    "score": "mean score",
+    "gradient": "share of the gradient",
+}
 
 
 @final
@@ -49,6 +56,8 @@ class Profile:
     gradient: Curve
     same_class: Curve | None
     depth: Curve | None
+
+    __repr__ = short_repr
 
 
 @final
@@ -92,6 +101,8 @@ class Study:
     drift: Drift | None
     names: tuple[str, ...] | None
 
+    __repr__ = short_repr
+
     def __str__(self) -> str:
         """Return the bands as a table, and a line for each other result."""
         return as_text(self.as_dict())
@@ -114,11 +125,8 @@ class Study:
 
         Args:
             path: A file that ends in .json.
-
-        Raises:
-            NaysayError: If the file cannot be written or ends otherwise.
         """
-        target = Path(path)
+        target = as_path("path", path)
         if target.suffix.lower() != ".json":
             raise_invalid("path", "a file that ends in .json", repr(str(target)))
         check_target("path", target)
@@ -135,9 +143,102 @@ class Study:
             NaysayError: If the part is unknown, or the file cannot be written or ends otherwise.
             MissingExtraError: If vl-convert is not installed.
         """
-        target = Path(path)
+        target = as_path("path", path)
         check_one_of("part", part, PARTS)
         check_picture("path", target)
         check_target("path", target)
         picture = as_picture(figure(self.as_dict(), part), target.suffix.lower())
         write_whole("path", target, picture)
+
+
+def figure(found: Plain, part: str) -> Spec:
+    """Return the panels of one part, or of all, from a study's numbers. Names of classes do not appear."""
+    rows = {"bands": _bands(found), "percentiles": _percentiles(found), "consistency": _consistency(found)}
+    return stacked(list(rows.values()) if part == "all" else [rows[part]], spacing=40)
+
+
+def _row(title: str, subtitle: str, panels: list[Spec]) -> Spec:
+    heading = {"text": title, "subtitle": subtitle, "fontSize": 17, "fontWeight": "bold", "offset": 12}
+    return {"title": heading, "hconcat": panels, "spacing": 40, "resolve": {"scale": {"color": "independent"}}}
+
+
+def _points(curve: Plain, name: str, places: list[Any]) -> list[Spec]:
+    """The means that are known, each with two standard errors on either side."""
+    return [
+        {name: place, "mean": mean, "low": mean - 2 * (error or 0.0), "high": mean + 2 * (error or 0.0)}
+        for place, mean, error in zip(places, curve["mean"], curve["error"], strict=True)
+        if mean is not None
+    ]
+
+
+def _bands(found: Plain) -> Spec:
+    """Fig. 4: easy, hard and hardest negatives, a panel for each measure."""
+    bands = found["by_band"]
+    wanted = ("same_class", "depth", "gradient") if bands["same_class"] else ("score", "gradient")
+    x = {"field": "band", "type": "nominal", "sort": bands["names"], "title": None, "axis": {"labelAngle": 0}}
+    rule = {
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {"x": x, "y": axis("low"), "y2": {"field": "high"}},
+    }
+    panels = []
+    for name in wanted:
+        if bands[name] is not None:
+            values = _points(bands[name], "band", bands["names"])
+            y = axis("mean", title=_MEASURES[name])
+            bar = {"mark": {"type": "bar", "color": _BLUE, "width": 44}, "encoding": {"x": x, "y": y}}
+            panels.append({"width": 220, "height": 230, "data": {"values": values}, "layer": [bar, rule]})
+    shares = f"hard: the hardest {100 * found['hard']:g} %, without the very hardest {100 * found['hardest']:g} %"
+    return _row("Negatives by band", f"{shares}; lines: two standard errors", panels)
+
+
+def _percentiles(found: Plain) -> Spec:
+    """Fig. 5: the same by percentile, the easiest on the left."""
+    bins = found["by_percentile"]
+    panels = [_line(bins[name], name) for name in ("same_class", "depth", "score") if bins[name] is not None]
+    return _row("Negatives by percentile", "100 % is the hardest; shaded: two standard errors over anchors", panels)
+
+
+def _line(curve: Plain, name: str) -> Spec:
+    values = _points(curve, "place", [(low + high) / 2 for low, high in zip(curve["low"], curve["high"], strict=True)])
+    ticks = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
+    x = axis("place", title="percentile of the negative", scale={"domain": [0, 1]}, axis=ticks)
+    y: Spec = {"title": _MEASURES[name], "scale": {"zero": name != "depth"}}
+    area = {"x": x, "y": axis("low", **y), "y2": {"field": "high"}}
+    point = {"size": 18, "color": _BLUE}
+    layers: list[Spec] = [
+        {"mark": {"type": "area", "color": _BLUE, "opacity": 0.25}, "encoding": area},
+        {
+            "mark": {"type": "line", "color": _BLUE, "strokeWidth": 2, "point": point},
+            "encoding": {"x": x, "y": axis("mean", **y)},
+        },
+    ]
+    if name == "score":
+        zero = {"mark": {"type": "rule", "color": _GREY, "strokeDash": [5, 4]}, "encoding": {"y": {"datum": 0}}}
+        layers.append(zero)
+    return {"width": 300, "height": 230, "data": {"values": values}, "layer": layers}
+
+
+def _consistency(found: Plain) -> Spec:
+    """Fig. 6: how often negatives are hard, and the same for a shuffle."""
+    numbers = found["consistency"]
+    anchors, shown = max(numbers["anchors"], 1), numbers["histogram"]
+    edges = [edge / anchors for edge in shown["edges"]]
+    kinds = {"as measured": shown["observed"], "shuffled": shown["shuffled"]}
+    values = [
+        {"from": low, "to": high, "share": share, "negatives": kind}
+        for kind, shares in kinds.items()
+        for low, high, share in zip(edges[:-1], edges[1:], shares, strict=True)
+    ]
+    spread = f"the mean is {100 * numbers['mean_rate']:.3g} % by definition"
+    if numbers["shuffled"]["ratio"] is not None:
+        spread += f"; the variance is {numbers['shuffled']['ratio']:.3g} times that of a shuffle"
+    title = "share of anchors for which a negative is hard"
+    scale = {"domain": list(kinds), "range": [_BLUE, _ORANGE]}
+    encoding = {
+        "x": axis("from", bin={"binned": True}, axis={"format": "~%", "tickCount": 8}, title=title),
+        "x2": {"field": "to"},
+        "y": axis("share", title="share of negatives", stack=None),
+        "color": {"field": "negatives", "type": "nominal", "title": None, "scale": scale},
+    }
+    bars = layer(values, "bar", encoding, binSpacing=0, opacity=0.6)
+    return _row("How often a negative is hard", spread, [{"width": 620, "height": 260, **bars}])

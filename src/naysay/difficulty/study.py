@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, check_whole, public
-from naysay.difficulty._ranked import (
-    BINS,
-    HARD,
-    HARDEST,
-    TEMPERATURE,
-    Ranked,
-    check_shares,
-    check_temperature,
-    rank,
-)
 from naysay.difficulty._study_inputs import (
     METRICS,
     Classes,
@@ -34,9 +22,21 @@ from naysay.difficulty._study_inputs import (
 )
 from naysay.difficulty.class_pairs import PairSums
 from naysay.difficulty.consistency import HardCounts, class_sums
-from naysay.difficulty.curves import CurveSums, GapSums
+from naysay.difficulty.curves import (
+    BINS,
+    HARD,
+    HARDEST,
+    TEMPERATURE,
+    CurveSums,
+    GapSums,
+    Ranked,
+    check_shares,
+    check_temperature,
+    even_intervals,
+    rank,
+)
 from naysay.difficulty.drift import agreement, summary
-from naysay.difficulty.measures import even_intervals, softmax_weights
+from naysay.difficulty.measures import softmax_weights
 from naysay.difficulty.result import Profile, Study
 from naysay.positives import Positives
 
@@ -88,9 +88,6 @@ def study(
         budget: Bytes of memory that the call may use beside its arguments; it only affects how many anchors are
             scored at a time.
 
-    Returns:
-        All results, which can be printed, written and plotted.
-
     Raises:
         NaysayError: If shapes or classes do not fit, a vector is zero or not finite, an option is out of range, or the
             budget is too small.
@@ -112,7 +109,7 @@ def study(
     called = names_of(names, classes)
     check_exclude(exclude, first)
     rows = rows_of(memory, first, second, classes, parts)
-    sums = _Sums.empty(first, classes, parts, hard_share, hardest_share, checked_temperature)
+    sums = _Sums(first, classes, parts, hard_share, hardest_share, checked_temperature)
     correlations, overlaps, counts = np.empty(first.n), np.empty(first.n), np.empty(first.n, np.int64)
     for start in range(0, first.n, rows):
         stop = min(start + rows, first.n)
@@ -143,34 +140,23 @@ def study(
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
     """The sums of all measures over blocks of anchors."""
 
-    classes: Classes | None
-    depths: NDArray[np.int64] | None
-    curves: dict[str, CurveSums]
-    gaps: dict[str, GapSums]
-    hard: HardCounts
-    pairs: PairSums | None
-    temperature: float
-
-    @classmethod
-    def empty(
-        cls, source: Source, classes: Classes | None, bins: int, hard: float, hardest: float, temperature: float
-    ) -> _Sums:
+    def __init__(
+        self, source: Source, classes: Classes | None, bins: int, hard: float, hardest: float, temperature: float
+    ) -> None:
         bands = [(0.0, 1 - hard), (1 - hard, 1 - hardest), (1 - hardest, 1.0), (1 - hard, 1.0)]
         groups = [*even_intervals(bins), *bands]
-        depths = None if classes is None else classes.depths()
-        known = [] if classes is None else ["same_class"] if depths is None else ["same_class", "depth"]
-        curves = {name: CurveSums(groups) for name in ("score", "below_zero", *known)}
-        curves["gradient"] = CurveSums(groups, shares=True)
-        gaps = {name: GapSums(bins, bins + 3) for name in known}
+        self.classes, self.temperature = classes, temperature
+        self.depths = None if classes is None else classes.depths()
+        self.pairs = None if classes is None else PairSums(classes.labels)
+        known = [] if classes is None else ["same_class"] if self.depths is None else ["same_class", "depth"]
+        self.curves = {name: CurveSums(groups) for name in ("score", "below_zero", *known)}
+        self.curves["gradient"] = CurveSums(groups, shares=True)
+        self.gaps = {name: GapSums(bins, bins + 3) for name in known}
         theirs = np.zeros(source.m, np.int64) if classes is None else classes.theirs
-        counts = HardCounts(theirs, 1 if classes is None else len(classes.labels), hard)
-        return cls(
-            classes, depths, curves, gaps, counts, None if classes is None else PairSums(classes.labels), temperature
-        )
+        self.hard = HardCounts(theirs, 1 if classes is None else len(classes.labels), hard)
 
     def add(self, ranked: Ranked, block: slice) -> None:
         """Add a block of anchors."""

@@ -18,9 +18,8 @@ from naysay.positives import POSITIVE
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.separation import auc, separation
 from naysay.quantity.simulated import simulated
-from naysay.report.charts import difficulty_by_percentile, percentile_bins
+from naysay.report.charts import difficulty_by_percentile, effectiveness, percentile_bins
 from naysay.report.contents import Chart, Example, Examples, Table
-from naysay.report.effectiveness import effectiveness
 from naysay.report.threshold_tables import threshold_tables
 from naysay.text import percent as share
 

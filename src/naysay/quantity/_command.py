@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import json as json_module
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
 from naysay._commands import HowmanyOptions
 from naysay._options import option_names
-from naysay.checks import check_number, raise_invalid, with_option_names
-from naysay.files import check_apart, check_target, write_whole
+from naysay.checks import check_number, check_one_of, is_number, raise_invalid, shown, with_option_names
+from naysay.files import check_apart, check_target, first_line, read_array, write_whole
 from naysay.plots import BLOCK, PLAIN, as_picture, check_picture, terminal_curve
-from naysay.quantity._curve_file import read_curve
 from naysay.quantity._figures import figure
 from naysay.quantity.estimate import Estimate, estimate
-from naysay.quantity.separation import auc
+from naysay.quantity.separation import Floats, auc
 from naysay.quantity.simulated import simulated
+
+_NAMES = ("val_auc", "auc")  # in this order, where a file has both
+_ENTRIES = ("k", "at_edge", "flat", "carried_by_easy", "weight", "separation", "reached", "notes", "curve")
+_KINDS = {".json": "JSON", ".npy": "NumPy"}  # all others are CSV
 
 
 @with_option_names("howmany", option_names(HowmanyOptions))
@@ -38,14 +43,14 @@ def howmany(options: HowmanyOptions, *, console: Console | None = None) -> list[
         runs = [_simulated(mu, options.weight, options.k_max) for mu in options.separation]
     else:
         raise_invalid("separation", "left out where AUCs are given", "both", "Give a run or separations.")
+    if json is not None:  # before printing, which a closed pipe ends
+        write_whole("json", json, as_json(runs))
+    if plot is not None:
+        write_whole("plot", plot, as_picture(figure(runs), plot.suffix.lower()))
     for place, (name, found) in enumerate(runs):
         if place:
             out.rule(characters="-")
         print_estimate(name, found, out)
-    if json is not None:
-        write_whole("json", json, as_json(runs))
-    if plot is not None:
-        write_whole("plot", plot, as_picture(figure(runs), plot.suffix.lower()))
     return [found for _, found in runs]
 
 
@@ -121,23 +126,120 @@ def _reason(found: Estimate) -> str:
 
 def as_json(runs: Sequence[tuple[str, Estimate]]) -> bytes:
     """All results as a JSON list, one entry for each run; infinity, which JSON does not have, as a string."""
-    entries = [
-        {
-            "run": name,
-            "k": found.k,
-            "at_edge": found.at_edge,
-            "flat": list(found.flat),
-            "carried_by_easy": found.carried_by_easy,
-            "weight": found.weight,
-            "separation": _finite(found.separation),
-            "reached": [_finite(value) for value in found.reached.tolist()],
-            "notes": list(found.notes),
-            "curve": found.curve.tolist(),
-        }
-        for name, found in runs
-    ]
+    entries = [{"run": run, **{name: _plain(getattr(found, name)) for name in _ENTRIES}} for run, found in runs]
     return (json_module.dumps(entries, indent=1, allow_nan=False) + "\n").encode()
 
 
-def _finite(value: float) -> Any:
-    return value if abs(value) < float("inf") else str(value)
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return list(map(_plain, value.tolist()))
+    return str(value) if isinstance(value, float) and np.isinf(value) else value
+
+
+def read_curve(text: str, column: str = "") -> Floats:
+    """Return the (T,) AUCs of `text`: numbers separated by commas, or the name of a file.
+
+    A file that ends in .json holds a list of numbers, one that ends in .npy an array (T,); any other is CSV.
+
+    Args:
+        text: The numbers, or the path.
+        column: The column of a CSV file with several; by default val_auc or auc. Without a header the columns are
+            called 1, 2 and so on.
+
+    Examples:
+        >>> read_curve("0.52, 0.61,0.66").tolist()
+        [0.52, 0.61, 0.66]
+    """
+    are_numbers, kind = _number(text.split(",")[0]) is not None, Path(text).suffix.lower()
+    if not are_numbers and not _is_file(text):
+        raise_invalid("val_auc", "an existing file, or numbers separated by commas", shown(text))
+    if column and (are_numbers or kind in _KINDS):
+        raise_invalid("column", "left out, unless `val_auc` is a CSV file", shown(column))
+    if are_numbers:
+        return _checked(list(enumerate(text.split(","), 1)), "place")
+    found = _loaded(text, kind)
+    if kind not in _KINDS:
+        return _checked(_in_column(text, found, column), "line")
+    if kind == ".npy":
+        if found.ndim != 1 or found.dtype.kind not in "iuf" or not found.size:
+            raise_invalid("val_auc", "an array (T,) of at least one number", f"shape {found.shape} of {found.dtype}")
+        found = found.tolist()
+    if not isinstance(found, list) or not found:
+        raise_invalid("val_auc", "a JSON list of at least one AUC", shown(found))
+    if not all(map(is_number, found)):
+        raise_invalid("val_auc", "a JSON list of numbers", shown(found))
+    return _checked([(place, repr(value)) for place, value in enumerate(found, 1)], "place")
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # a name that is too long for any file
+        return False
+
+
+def _loaded(path: str, kind: str) -> Any:
+    """The value of a JSON file, the array of a NumPy file, or (line, cells) of each line of a CSV file."""
+    try:
+        if kind == ".npy":
+            return read_array(Path(path))
+        if kind == ".json":
+            return json_module.loads(Path(path).read_text(encoding="utf-8-sig"))
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file)
+            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+        return [(line, cells) for line, cells in rows if any(cells)]
+    except Exception as error:  # of many kinds: NumPy parses a damaged header with Python's own tokeniser
+        raise_invalid("val_auc", f"a readable {_KINDS.get(kind, 'CSV')} file", f"{shown(path)} ({first_line(error)})")
+
+
+def _in_column(path: str, rows: list[tuple[int, list[str]]], column: str) -> list[tuple[int, str]]:
+    """(line, cell) of one column of a CSV file."""
+    if not rows:
+        raise_invalid("val_auc", "a file with at least one AUC", f"{shown(path)}, which is empty")
+    first = rows[0][1]
+    has_header = any(_number(cell) is None for cell in first)
+    names = first if has_header else [str(place) for place in range(1, len(first) + 1)]
+    chosen = _place_of(names, column)
+    values = [(line, cells[chosen] if chosen < len(cells) else "") for line, cells in rows[has_header:]]
+    if not values:
+        raise_invalid("val_auc", "a file with at least one AUC", f"{shown(path)}, which has a header only")
+    return values
+
+
+def _place_of(names: list[str], wanted: str) -> int:
+    """The place of the column to read."""
+    if wanted:
+        check_one_of("column", wanted, names)
+        if names.count(wanted) > 1:
+            raise_invalid("column", "the name of exactly one column", f"{wanted!r}, {names.count(wanted)} times")
+        return names.index(wanted)
+    if len(names) == 1:
+        return 0
+    lower = [name.lower() for name in names]
+    usual = [lower.index(name) for name in _NAMES if lower.count(name) == 1]
+    if not usual:
+        got = "columns " + ", ".join(map(repr, names))
+        raise_invalid("val_auc", "one column, or one that is named auc or val_auc", got, "Choose one with `column`.")
+    return usual[0]
+
+
+def _checked(values: Sequence[tuple[int, str]], what: str) -> Floats:
+    """Return the values as floats, or raise with the first that is not an AUC and how many there are."""
+    floats = [_number(value) for _, value in values]
+    bad = [row for row, value in enumerate(floats) if value is None or not 0 <= value <= 1]
+    if bad:
+        place, value = values[bad[0]]
+        raise_invalid(
+            "val_auc",
+            "numbers between 0 and 1",
+            f"{shown(value)} at {what} {place} ({len(bad)} such {what}{'s'[: len(bad) > 1]})",
+        )
+    return np.array(floats, np.float64)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from naysay.plots import stacked
+from naysay.plots import Spec, axis, layer, stacked
 from naysay.quantity.effectiveness import effectiveness, mean_effectiveness, shares
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.schedules import adaptive
@@ -27,7 +27,6 @@ _POINTS = 160  # of a curve over k, more than the picture resolves
 # Okabe and Ito's colours, distinguishable for colour-blind readers.
 _BLACK, _BLUE, _RED, _GREEN, _PINK = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 _ORANGE, _GREY = "#E69F00", "#767676"
-Spec = dict[str, Any]
 _APART: Spec = {"scale": {"color": "independent", "strokeDash": "independent"}}
 
 
@@ -69,53 +68,36 @@ def shown_k(k_max: int, *also: int) -> list[int]:
     return sorted({*spread.tolist(), *also})
 
 
-def _k_axis(k_max: int, title: str = "k, negatives per positive") -> Spec:
+def k_axis(k_max: int, title: str = "k, negatives per positive", **options: Any) -> Spec:
+    """The log axis of k."""
     ticks = [10**power for power in range(8) if 10**power <= k_max]
-    return {
-        "field": "k",
-        "type": "quantitative",
-        "title": title,
-        "scale": {"type": "log", "domain": [1, max(k_max, 2)], "nice": False},
-        "axis": {"values": ticks, "format": "~s", "grid": True},
-    }
+    scale = {"type": "log", "domain": [1, max(k_max, 2)], "nice": False}
+    return axis("k", title=title, scale=scale, axis={"values": ticks, "format": "~s", **options})
 
 
 def _by_weight(found: Estimate) -> Spec:
     """Figs. 2b to 4b: the mean v over the run, a line for each weight, and a dashed rule at the best k."""
-    k_max = len(found.curve)
+    k_max, run = len(found.curve), (found.separation, found.reached)
     weights = sorted({*WEIGHTS, found.weight})
-    places = shown_k(k_max, found.k)
-    curves = {
-        weight: found.curve
-        if weight == found.weight
-        else mean_effectiveness(found.separation, found.reached, weight=weight, k_max=k_max)
-        for weight in weights
-    }
-    values = [{"k": k, "v": float(v[k - 1]), "weight": f"{weight:g}"} for weight, v in curves.items() for k in places]
+    curves = {weight: mean_effectiveness(*run, weight=weight, k_max=k_max) for weight in weights}
+    values = [
+        {"k": k, "v": float(v[k - 1]), "weight": f"{weight:g}"}
+        for weight, v in curves.items()
+        for k in shown_k(k_max, found.k)
+    ]
     colours = dict(zip(weights, (_BLUE, _GREEN, _ORANGE, _PINK, _GREY), strict=False)) | {found.weight: _RED}
     scale = {"domain": [f"{weight:g}" for weight in weights], "range": [colours[weight] for weight in weights]}
+    color = {"field": "weight", "type": "nominal", "scale": scale}
+    encoding = {"x": k_axis(k_max, grid=True), "y": axis("v", scale={"zero": False}), "color": color}
+    dashed = {"strokeDash": [5, 4], "color": _GREY, "strokeWidth": 1.5}
+    subtitle = f"dashed: the best k, {found.k}, at weight {found.weight:g}"
     return {
-        "title": {
-            "text": "Training effectiveness v, mean over the run",
-            "subtitle": f"dashed: the best k, {found.k}, at weight {found.weight:g}",
-        },
+        "title": {"text": "Training effectiveness v, mean over the run", "subtitle": subtitle},
         "width": 410,
         "height": 230,
         "layer": [
-            {
-                "data": {"values": values},
-                "mark": {"type": "line", "strokeWidth": 2},
-                "encoding": {
-                    "x": _k_axis(k_max),
-                    "y": {"field": "v", "type": "quantitative", "scale": {"zero": False}},
-                    "color": {"field": "weight", "type": "nominal", "scale": scale},
-                },
-            },
-            {
-                "data": {"values": [{"k": found.k}]},
-                "mark": {"type": "rule", "strokeDash": [5, 4], "color": _GREY, "strokeWidth": 1.5},
-                "encoding": {"x": {"field": "k", "type": "quantitative"}},
-            },
+            layer(values, "line", encoding, strokeWidth=2),
+            layer([{"k": found.k}], "rule", {"x": axis("k")}, **dashed),
         ],
     }
 
@@ -124,17 +106,11 @@ def _schedule(found: Estimate) -> Spec:
     """Fig. 8: k through a run, with the turning point at 10 %."""
     k_at = adaptive(found.k, 1001)
     values = [{"share": step / 1000, "k": k_at(step)} for step in (*range(0, 1001, 10), 1000)]
-    return {
-        "title": {"text": f"A schedule: adaptive(peak={found.k}, steps)", "subtitle": "k rises in the first tenth"},
-        "width": 380,
-        "height": 230,
-        "data": {"values": values},
-        "mark": {"type": "line", "strokeWidth": 2.5, "color": _BLUE},
-        "encoding": {
-            "x": {"field": "share", "type": "quantitative", "title": "share of the steps", "axis": {"format": ".0%"}},
-            "y": {"field": "k", "type": "quantitative", "title": "k", "scale": {"zero": True}},
-        },
-    }
+    x = axis("share", title="share of the steps", axis={"format": ".0%"})
+    y = axis("k", title="k", scale={"zero": True})
+    title = {"text": f"A schedule: adaptive(peak={found.k}, steps)", "subtitle": "k rises in the first tenth"}
+    line = layer(values, "line", {"x": x, "y": y}, strokeWidth=2.5, color=_BLUE)
+    return {"title": title, "width": 380, "height": 230, **line}
 
 
 def _stage(found: Estimate, stage: float) -> Spec:
@@ -154,69 +130,46 @@ def _stage(found: Estimate, stage: float) -> Spec:
         for k, value in zip(places.tolist(), line.tolist(), strict=True)
     ]
     first, last = stage == STAGES[0], stage == STAGES[-1]
-    scale = {"domain": list(lines), "range": [_BLACK, _GREEN, _RED, _BLUE]}
-    dash = {"domain": list(lines), "range": [[1, 0], [6, 2], [2, 2], [8, 3, 2, 3]]}
     legend = {"title": None, "orient": "right", "symbolSize": 400} if last else None
-    return {
-        "title": {"text": f"mu' / mu = {stage:g}", "fontSize": 13},
-        "width": 150,
-        "height": 160,
-        "data": {"values": values},
-        "mark": {"type": "line", "strokeWidth": 2},
-        "encoding": {
-            "x": _k_axis(len(found.curve), "k"),
-            "y": {
-                "field": "value",
-                "type": "quantitative",
-                "title": "v, and shares of samples" if first else None,
-                "scale": {"domain": [0, 1.06], "nice": False},
-                "axis": {"labels": first, "ticks": first, "values": [0, 0.2, 0.4, 0.6, 0.8, 1]},
-            },
-            "color": {"field": "line", "type": "nominal", "scale": scale, "legend": legend},
-            "strokeDash": {"field": "line", "type": "nominal", "scale": dash, "legend": legend},
-        },
+    ranges: Spec = {
+        "color": [_BLACK, _GREEN, _RED, _BLUE],
+        "strokeDash": [[1, 0], [6, 2], [2, 2], [8, 3, 2, 3]],
     }
+    series = {
+        channel: {"field": "line", "type": "nominal", "scale": {"domain": list(lines), "range": one}, "legend": legend}
+        for channel, one in ranges.items()
+    }
+    y = axis(
+        "value",
+        title="v, and shares of samples" if first else None,
+        scale={"domain": [0, 1.06], "nice": False},
+        axis={"labels": first, "ticks": first, "values": [0, 0.2, 0.4, 0.6, 0.8, 1]},
+    )
+    encoding = {"x": k_axis(len(found.curve), "k", grid=True), "y": y, **series}
+    title = {"text": f"mu' / mu = {stage:g}", "fontSize": 13}
+    return {"title": title, "width": 150, "height": 160, **layer(values, "line", encoding, strokeWidth=2)}
 
 
 def _best_by_separation(weight: float, known: list[Spec]) -> Spec:
     """Fig. 5: the best k of a simulated run over the separation of the labels; those at the edge are left out."""
     found = {mu: estimate(auc(mu), auc(simulated(mu)), weight=weight, k_max=_FIG_5_K_MAX) for mu in SEPARATIONS}
     values = [{"separation": mu, "k": best.k} for mu, best in found.items() if not best.at_edge]
-    y = {
-        "field": "k",
-        "type": "quantitative",
-        "title": "best k",
-        "scale": {"type": "log", "domain": [1, _FIG_5_K_MAX]},
-        "axis": {"values": [1, 10, 100, 1000, 10_000], "format": "~s"},
-    }
+    scale = {"type": "log", "domain": [1, _FIG_5_K_MAX]}
+    y = axis("k", title="best k", scale=scale, axis={"values": [1, 10, 100, 1000, 10_000], "format": "~s"})
     return _over_separation(f"Best k of a simulated run, weight {weight:g}", values, y, known, 5)
 
 
 def _auc_by_separation(known: list[Spec]) -> Spec:
     """Fig. 11: the AUC that a separation means."""
     values = [{"separation": mu / 10, "AUC": auc(mu / 10)} for mu in range(61)]
-    y = {"field": "AUC", "type": "quantitative", "title": "AUC", "scale": {"domain": [0.5, 1]}}
+    y = axis("AUC", title="AUC", scale={"domain": [0.5, 1]})
     return _over_separation("AUC and separation", values, y, known, 6)
 
 
 def _over_separation(title: str, values: list[Spec], y: Spec, known: list[Spec], end: float) -> Spec:
     """A line over mu, and a dot for each of the runs."""
-    x: Spec = {"field": "separation", "type": "quantitative", "title": "mu, separation of the labels"}
-    x["scale"] = {"domain": [0, max([end, *(run["separation"] for run in known)])], "nice": False}
-    return {
-        "title": title,
-        "width": 400,
-        "height": 230,
-        "layer": [
-            {
-                "data": {"values": values},
-                "mark": {"type": "line", "strokeWidth": 2.5, "color": _BLUE},
-                "encoding": {"x": x, "y": y},
-            },
-            {
-                "data": {"values": known},
-                "mark": {"type": "point", "filled": True, "size": 90, "color": _RED, "opacity": 1},
-                "encoding": {"x": x, "y": y},
-            },
-        ],
-    }
+    domain = [0, max([end, *(run["separation"] for run in known)])]
+    x = axis("separation", title="mu, separation of the labels", scale={"domain": domain, "nice": False})
+    line = layer(values, "line", {"x": x, "y": y}, strokeWidth=2.5, color=_BLUE)
+    dots = layer(known, "point", {"x": x, "y": y}, filled=True, size=90, color=_RED, opacity=1)
+    return {"title": title, "width": 400, "height": 230, "layer": [line, dots]}

@@ -1,8 +1,9 @@
-"""Fit the learning curve of a run to its probes: mu'(t) = start + (end - start)(1 - e^(-t / tau)).
+"""Probes of a model, and the learning curve fitted to them: mu'(t) = start + (end - start)(1 - e^(-t / tau)).
 
-An AUC of c effective comparisons is treated as c coin tosses with chance Phi(mu'(t) / sqrt 2), and the curve is the
-maximum-likelihood one. Least squares on the separations sqrt(2) Phi^-1(AUC) would be nearly the same for moderate
-AUCs, and undefined for an AUC of 1, which small probes of good models have.
+A probe is the AUC of the model's scores over uniform negatives. An AUC of c effective comparisons is treated as c coin
+tosses with chance Phi(mu'(t) / sqrt 2), and the curve is the maximum-likelihood one. Least squares on the separations
+sqrt(2) Phi^-1(AUC) would be nearly the same for moderate AUCs, and undefined for an AUC of 1, which small probes of
+good models have.
 
 With t in units of the last probe, u = t / last, the curve is written start + rise g(u), where
 
@@ -15,9 +16,13 @@ infinite, but nothing is singular. At rate 1 the last probe is at tau, 63 % of t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, first_bad, raise_invalid
 from naysay.quantity.separation import Floats
 
 MAX_SEPARATION = 8.0  # beyond it an AUC differs from 1 by less than 1e-8
@@ -28,23 +33,80 @@ _BEND = 2.33  # normal quantile: neighbouring residuals agree more by chance in 
 _TRIES = 100
 
 
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The summary of a probe; the scores are not stored."""
+
+    auc: float  # the mean over rows of the share of a row's negatives below its positive; a tie counts one half
+    error: float  # the standard error of auc: the standard deviation of the rows' shares over sqrt(rows)
+    rows: int  # rows with at least one negative
+    # the effective number of independent comparisons, auc (1 - auc) / error^2, at least one for each row and at
+    # most one for each slot
+    comparisons: float
+
+
+def probe(positive: Any, negatives: Any, mask: Any = None) -> Probe:
+    """Compute the AUC of n positives, each against the m negatives of its own row.
+
+    Within rows, not pooled: the paper's AUC is P(A) at k = 1, the chance that a positive is above a negative *of the
+    same sample*. InfoNCE never compares two anchors, so a score that is shifted for one anchor changes nothing it
+    learns, but would change a pooled AUC. Every row has the same weight, however many slots it has.
+
+    Rows are the independent units: negatives of one row share a positive, so 8 of them count less than 8 rows
+    (`comparisons`). An AUC of exactly 0 or 1 has no spread, and counts one comparison for each row.
+
+    Scores of slots that the mask leaves out are ignored. Cost: O(n m), and 9 bytes a slot while it runs.
+    """
+    firsts, others, use = _scores(positive, negatives, mask)
+    points = (others < firsts[:, None]) + 0.5 * (others == firsts[:, None])
+    slots = use.sum(axis=1)
+    filled = slots > 0
+    rows = int(filled.sum())
+    if rows < 2:
+        advice = "Score some hundred pairs."
+        raise_invalid("negatives", "scores for at least 2 rows", f"{rows} of {len(firsts)} rows", advice)
+    shares = np.where(use, points, 0.0).sum(axis=1)[filled] / slots[filled]
+    auc, error = float(shares.mean()), float(shares.std(ddof=1) / np.sqrt(rows))
+    effective = auc * (1 - auc) / error**2 if error > 0 else float(rows)
+    return Probe(auc, error, rows, float(np.clip(effective, rows, slots.sum())))
+
+
+def _scores(positive: Any, negatives: Any, mask: Any) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Positives (n,), negatives (n, m) and which slots count (n, m), as checked arrays."""
+    firsts, others = (
+        as_array(name, to_numpy(values)) for name, values in (("positive", positive), ("negatives", negatives))
+    )
+    for name, array, shape in (("positive", firsts, "(n,)"), ("negatives", others, "(n, m)")):
+        if array.ndim != shape.count(",") + shape.count("m"):
+            raise_invalid(name, f"of shape {shape}", f"shape {array.shape}")
+        if array.dtype.kind not in "iuf":
+            raise_invalid(name, "scores", f"dtype {array.dtype}")
+    if len(others) != len(firsts):
+        raise_invalid("negatives", f"of shape ({len(firsts)}, m), a row for each positive", f"shape {others.shape}")
+    use = np.ones(others.shape, bool) if mask is None else as_array("mask", to_numpy(mask))
+    if use.dtype.kind != "b":
+        raise_invalid("mask", "True or False for each slot", f"dtype {use.dtype}", "Pass ids >= 0.")
+    if use.shape != others.shape:
+        raise_invalid("mask", f"of shape {others.shape}, like the negatives", f"shape {use.shape}")
+    for name, array, bad in (
+        ("positive", firsts, ~np.isfinite(firsts) & use.any(axis=1)),
+        ("negatives", others, ~np.isfinite(others) & use),
+    ):
+        if bad.any():
+            worst = array if array.ndim == 1 else array[np.arange(len(bad)), bad.argmax(axis=1)]
+            raise_invalid(name, "finite scores", first_bad(worst, bad))
+    return firsts, others, use
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A fitted curve and its error.
+    """A fitted curve and its error."""
 
-    Attributes:
-        numbers: (3,) start, rise and rate; the start is 0 unless the probes contradict it.
-        last: The step of the last probe.
-        covariance: (3, 3) of the three, with the scatter included.
-        scatter: The variance of the probes around the curve over that expected from their errors, at least 1.
-        bend: How far the probes deviate systematically from the curve, as a share of its rise; 0 if within chance.
-    """
-
-    numbers: Floats
-    last: float
-    covariance: Floats
-    scatter: float
-    bend: float
+    numbers: Floats  # (3,) start, rise and rate; the start is 0 unless the probes contradict it
+    last: float  # the step of the last probe
+    covariance: Floats  # (3, 3) of the three, with the scatter included
+    scatter: float  # the variance of the probes around the curve over that expected from their errors, at least 1
+    bend: float  # how far the probes deviate systematically from the curve, as a share of its rise; 0 if within chance
 
     @property
     def start(self) -> float:
@@ -94,14 +156,9 @@ def reached(numbers: Floats, share: Floats) -> Floats:
 def fit(steps: Floats, auc: Floats, comparisons: Floats, *, same_pairs: bool = False) -> Fit:
     """Fit the curve to probes (P,) at `steps`, of which the last is above 0.
 
-    The start is 0, chance, unless a start that is fitted lowers the deviance by more than 6.63 times the scatter.
-
-    Args:
-        steps: (P,) the step of each probe.
-        auc: (P,) its AUC.
-        comparisons: (P,) its number of effective comparisons.
-        same_pairs: Whether all probes scored the same pairs. Their errors are then correlated, and a common shift by
-            one standard error is added to the covariance, which is enough for any correlation from 0 to 1.
+    The start is 0, chance, unless a start that is fitted lowers the deviance by more than 6.63 times the scatter. If
+    all probes scored the same pairs, their errors are correlated: a common shift by one standard error is added to the
+    covariance, which is enough for any correlation from 0 to 1.
     """
     last = float(steps.max())
     probes = (steps / last, auc, comparisons)

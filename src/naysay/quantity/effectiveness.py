@@ -20,6 +20,7 @@ import numpy as np
 from naysay.checks import as_floats, check_all, check_number, check_whole, plain_number, public, raise_invalid
 from naysay.quantity._integral import at, for_every_k
 from naysay.quantity.separation import Floats
+from naysay.text import short_repr
 
 MAX_K_MAX = 10_000_000  # the curve takes 8 bytes for each k
 
@@ -33,15 +34,14 @@ class Shares:
         bad: The label is wrong and the model is right: training harms.
         easy: Label and model agree.
 
-    Examples:
-        >>> now = shares(4, 1.0, 0.5)
-        >>> round(now.good + now.bad + now.easy, 12)
-        1.0
+    Example: see `shares`.
     """
 
     good: Any
     bad: Any
     easy: Any
+
+    __repr__ = short_repr
 
 
 @public
@@ -60,9 +60,6 @@ def reliability(k: Any, separation: Any) -> Any:
     Returns:
         A float if both are numbers, else a float64 array of the broadcast shape.
 
-    Raises:
-        NaysayError: If k is below 1 or infinite, a value is NaN, or the shapes do not broadcast.
-
     Examples:
         >>> round(reliability(4, 0.0), 10), round(reliability(4, 1.0), 4)
         (0.2, 0.4937)
@@ -78,12 +75,6 @@ def shares(k: Any, separation: Any, reached: Any) -> Shares:
         k: Numbers of at least 1.
         separation: mu, the separation of the labels.
         reached: mu', the separation that the model has reached so far.
-
-    Returns:
-        Floats or arrays `good`, `bad` and `easy`.
-
-    Raises:
-        NaysayError: If k is below 1 or infinite, a value is NaN, or the shapes do not broadcast.
 
     Examples:
         >>> now = shares(4, 1.0, 0.5)
@@ -110,9 +101,6 @@ def effectiveness(k: Any, separation: Any, reached: Any, *, weight: float = 0.9)
 
     Returns:
         A float if all are numbers, else a float64 array of the broadcast shape.
-
-    Raises:
-        NaysayError: If `weight` is outside (0, 1), k is below 1, a value is NaN, or the shapes do not broadcast.
 
     Examples:
         >>> round(effectiveness(4, 1.0, 0.5), 4)
@@ -141,10 +129,6 @@ def mean_effectiveness(separation: float, reached: Any, *, weight: float = 0.9, 
 
     Returns:
         (k_max,) float64: v at k = 1, 2, ... k_max.
-
-    Raises:
-        NaysayError: If `reached` is empty or not one-dimensional, a value is NaN, or `weight` or `k_max` is out of
-            range.
 
     Examples:
         >>> mean_effectiveness(1.0, [0.0, 0.5, 0.8], k_max=6).round(4).tolist()

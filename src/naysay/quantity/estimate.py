@@ -10,6 +10,7 @@ import numpy as np
 from naysay.checks import as_floats, check_all, check_number, public
 from naysay.quantity.effectiveness import check_k_max, check_points, check_weight, run_mean
 from naysay.quantity.separation import Floats, separation
+from naysay.text import short_repr
 
 _FLAT = 0.01  # v within this share of the best counts as equally good
 _EASY = 1.05  # v below this times (1 - weight) comes from easy samples
@@ -31,10 +32,7 @@ class Estimate:
             data: good samples then hardly outweigh bad ones, and k is not informative.
         notes: A sentence for each reason to doubt the result.
 
-    Examples:
-        >>> found = estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66])
-        >>> found.k, found.curve.shape, found.notes
-        (3, (1000,), ())
+    Example: see `estimate`.
     """
 
     k: int
@@ -46,6 +44,8 @@ class Estimate:
     weight: float
     carried_by_easy: bool
     notes: tuple[str, ...]
+
+    __repr__ = short_repr
 
 
 @public
@@ -66,13 +66,6 @@ def estimate(train_auc: float, val_auc: Any, *, weight: float = 0.9, k_max: int 
             or one number, for one moment.
         weight: w, the weight of good and bad samples against easy ones, in (0, 1).
         k_max: All whole numbers from 1 to k_max are tried; at most 10,000,000.
-
-    Returns:
-        The best k, the curve of v over k, and notes.
-
-    Raises:
-        NaysayError: If an AUC is outside [0, 1], `train_auc` is not above 0.5, `val_auc` is empty, or `weight` or
-            `k_max` is out of range.
 
     Examples:
         >>> found = estimate(train_auc=0.75, val_auc=[0.52, 0.61, 0.66, 0.7, 0.72])

@@ -19,6 +19,7 @@ from naysay.quantity.effectiveness import reliability
 from naysay.quantity.estimate import estimate
 from naysay.quantity.separation import Floats, auc
 from naysay.rng import rng_for
+from naysay.text import short_repr
 
 _POINTS, _CONVERGED = 60, 3.0  # the averaged curve has 60 points and ends at 3 tau, like the paper's simulated run
 _DRAWS = 400
@@ -65,19 +66,15 @@ class OnlineEstimate:
     steps_seen: int
     notes: tuple[str, ...]
 
+    __repr__ = short_repr
+
 
 def forecast(
     curves: dict[str, Fit], steps: int, *, weight: float, k_max: int, confidence: float, tolerance: float
 ) -> OnlineEstimate:
     """Return the estimate of `Online`, or raise if the probes do not determine k well enough.
 
-    Args:
-        curves: The fitted curve of "validation" and, if the labels are measured on training pairs, of "training".
-        steps: The number of steps of the run.
-        weight: w, the weight of good and bad samples against easy ones.
-        k_max: The largest k to try.
-        confidence: The confidence of the interval and of the regret.
-        tolerance: The largest regret that is accepted.
+    `curves` has the fitted curve of "validation" and, if the labels are measured on training pairs, of "training".
     """
     from scipy.special import ndtri
 
@@ -148,11 +145,7 @@ def _notes(curves: dict[str, Fit]) -> list[str]:
 def effectiveness_table(labels: Floats, runs: Floats, weight: float, k_max: int) -> tuple[NDArray[np.int64], Floats]:
     """Return some k (n,) from 1 to k_max, and the mean v of every run at each of them (runs, n).
 
-    Args:
-        labels: (runs,) separation of the labels.
-        runs: (runs, points) separation of the model through each run; below 0 counts as 0.
-        weight: w, the weight of good and bad samples against easy ones.
-        k_max: The largest k.
+    The separations are those of the labels (runs,) and of the model through each run (runs, points); below 0 is 0.
     """
     ks, table = _table(k_max)
     a = _weights(labels[:, None], len(table)) @ table

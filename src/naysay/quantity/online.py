@@ -8,11 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay.arrays import to_numpy
 from naysay.checks import (
     as_floats,
     check_all,
-    check_lengths,
+    check_bool,
     check_number,
     check_one_of,
     check_whole,
@@ -22,20 +23,14 @@ from naysay.checks import (
     whole_numbers,
 )
 from naysay.errors import NaysayError
-from naysay.quantity._fit import fit
-from naysay.quantity._probe import probe
+from naysay.quantity._fit import fit, probe
 from naysay.quantity.effectiveness import check_k_max, check_weight
 from naysay.quantity.forecast import OnlineEstimate, forecast
 from naysay.quantity.schedules import adaptive
 
 SPLITS = ("validation", "training")
-_COLUMNS = (
-    ("split", np.int8),
-    ("step", np.int64),
-    ("auc", np.float64),
-    ("error", np.float64),
-    ("comparisons", np.float64),
-)
+_COLUMNS = {"split": np.int8, "step": np.int64, "auc": np.float64, "error": np.float64, "comparisons": np.float64}
+_SETTINGS = ("steps", "labels", "same_pairs", "start", "tolerance", "confidence", "weight", "k_max")
 MIN_STEPS = 5  # with a probe: at most three numbers are fitted, which leaves two degrees of freedom
 
 
@@ -82,9 +77,6 @@ class Online:
         weight: w, the weight of good and bad samples against easy ones.
         k_max: All k from 1 to k_max are tried.
 
-    Raises:
-        NaysayError: If an argument is out of range.
-
     Examples:
         >>> import naysay as ns
         >>> online, rng = Online(steps=1000), ns.rng_for(0)
@@ -113,16 +105,17 @@ class Online:
         self.steps = check_whole("steps", steps, 1)
         check_one_of("labels", labels, SPLITS[::-1])
         self.labels = labels
-        if not isinstance(same_pairs, bool | np.bool_):
-            raise_invalid("same_pairs", "True or False", shown(same_pairs))
-        self.same_pairs = bool(same_pairs)
+        self.same_pairs = check_bool("same_pairs", same_pairs)
         self.start = check_number("start", start, at_least=1, finite=True)
         self.tolerance = check_number("tolerance", tolerance, above=0, below=1)
         self.confidence = check_number("confidence", confidence, above=0.5, below=1)
         self.weight = check_weight(weight)
         self.k_max = check_k_max(k_max)
-        self._probes: list[tuple[int, int, float, float, float]] = []  # split, step, auc, error, comparisons
-        self._answer: OnlineEstimate | str | None = None  # the estimate, or why there is none
+        self._lock = Lock()
+        # Both are replaced, never changed: (split, step, auc, error, comparisons) of each probe, and the estimate that
+        # belongs to them, or why there is none.
+        self._probes: tuple[tuple[float, ...], ...] = ()
+        self._answer: OnlineEstimate | str | None = None
 
     def record(self, step: int, positive: Any, negatives: Any, split: str = "validation", *, mask: Any = None) -> None:
         """Store the AUC of one probe.
@@ -134,27 +127,20 @@ class Online:
             negatives: (n, m) scores of uniform negatives, those of an anchor in its row.
             split: "validation" (held-out pairs) or "training".
             mask: (n, m) whether a slot holds a negative, `Negatives.mask`; None: all do.
-
-        Raises:
-            NaysayError: If the step is out of range or earlier than the last, the split is not in use, shapes do
-                not fit, a score is not finite, or fewer than 2 rows have negatives.
         """
-        at = check_whole("step", step, 0)
-        if at > self.steps:
-            advice = "Create an Online with the true number of steps."
-            raise_invalid("step", f"at most {self.steps}, the steps of the run", at, advice)
+        at = self._checked_step(step)
         check_one_of("split", split, SPLITS)
         if split == "training" and self.labels == "validation":
             advice = 'Create Online(steps, labels="training") to use them.'
             raise_invalid("split", '"validation" with labels="validation"', repr(split), advice)
-        which = SPLITS.index(split)
-        before = max((one[1] for one in self._probes if one[0] == which), default=0)
-        if at < before:
-            advice = "Create a new Online for a new run, or restore the state that belongs to this step."
-            raise_invalid("step", f"at least {before}, the last {split} step", at, advice)
-        measured = probe(positive, negatives, mask)
-        self._probes.append((which, at, measured.auc, measured.error, measured.comparisons))
-        self._answer = None
+        which, measured = SPLITS.index(split), probe(positive, negatives, mask)
+        with self._lock:
+            before = max((one[1] for one in self._probes if one[0] == which), default=0)
+            if at < before:
+                advice = "Create a new Online for a new run, or restore the state that belongs to this step."
+                raise_invalid("step", f"at least {before}, the last {split} step", at, advice)
+            new = (which, at, measured.auc, measured.error, measured.comparisons)
+            self._probes, self._answer = (*self._probes, new), None
 
     @property
     def ready(self) -> bool:
@@ -183,38 +169,42 @@ class Online:
 
         Args:
             step: From 0 to `steps`.
-
-        Raises:
-            NaysayError: If the step is out of range.
         """
-        at = check_whole("step", step, 0)
-        if at > self.steps:
-            raise_invalid("step", f"at most {self.steps}, the steps of the run", at)
-        answer = self._answered()
+        at, answer = self._checked_step(step), self._answered()
         return self.start if isinstance(answer, str) else float(adaptive(answer.k, self.steps)(at))
 
-    def _answered(self) -> OnlineEstimate | str:
-        """The estimate, or why there is none; computed once after each probe."""
-        if self._answer is None:
-            try:
-                self._answer = self._estimated()
-            except NaysayError as error:
-                self._answer = str(error)
-        return self._answer
+    def _checked_step(self, step: Any) -> int:
+        at = check_whole("step", step, 0)
+        if at > self.steps:
+            advice = "Create an Online with the true number of steps."
+            raise_invalid("step", f"at most {self.steps}, the steps of the run", at, advice)
+        return at
 
-    def _estimated(self) -> OnlineEstimate:
-        record = {name: values for name, values in self.state().items() if name != "steps"}
+    def _answered(self) -> OnlineEstimate | str:
+        """The estimate, or why there is none; computed once after each probe, outside the lock."""
+        with self._lock:
+            probes, answer = self._probes, self._answer
+        if answer is None:
+            try:
+                answer = self._estimated(np.array(probes, np.float64).reshape(-1, len(_COLUMNS)))
+            except NaysayError as error:
+                answer = str(error)
+            with self._lock:
+                if self._probes is probes:
+                    self._answer = answer
+        return answer
+
+    def _estimated(self, probes: NDArray[np.float64]) -> OnlineEstimate:
         curves = {}
         for which, split in enumerate(SPLITS if self.labels == "training" else SPLITS[:1]):
-            chosen = {name: np.asarray(values)[record["split"] == which] for name, values in record.items()}
-            n_steps = len(np.unique(chosen["step"]))
+            _, step, auc, _, comparisons = probes[probes[:, 0] == which].T
+            n_steps = len(np.unique(step))
             if n_steps < MIN_STEPS:
                 advice = "Record a probe before step 0 and every few per cent of the run."
                 if split == "training":
                     advice = 'Record training pairs too, or create Online(steps, labels="validation").'
                 raise_invalid(split, f"recorded at {MIN_STEPS} steps or more", n_steps, advice)
-            probes = (chosen["step"].astype(np.float64), chosen["auc"], chosen["comparisons"])
-            curves[split] = fit(*probes, same_pairs=self.same_pairs)
+            curves[split] = fit(step, auc, comparisons, same_pairs=self.same_pairs)
         return forecast(
             curves,
             self.steps,
@@ -232,7 +222,7 @@ class Online:
             AUC) and "comparisons" (its effective sample size).
         """
         columns = list(zip(*self._probes, strict=True)) or [()] * len(_COLUMNS)
-        arrays = {name: np.array(column, kind) for (name, kind), column in zip(_COLUMNS, columns, strict=True)}
+        arrays = {name: np.array(column, _COLUMNS[name]) for name, column in zip(_COLUMNS, columns, strict=True)}
         return {"steps": self.steps, **arrays}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -246,40 +236,37 @@ class Online:
         """
         if not isinstance(state, Mapping):
             raise_invalid("state", "what Online.state returned", type(state).__name__)
-        missing = [name for name in ("steps", *dict(_COLUMNS)) if name not in state]
+        missing = [name for name in ("steps", *_COLUMNS) if name not in state]
         if missing:
             raise_invalid("state", "what Online.state returned", f"no {missing[0]!r} in {shown(list(state))}")
         steps = check_number("steps", state["steps"])
         if steps != self.steps:
             advice = "Create an Online with that number."
             raise_invalid("state", f"of a run of {self.steps} steps", f"{steps:g}", advice)
-        split, step = (whole_numbers(name, to_numpy(state[name])) for name in ("split", "step"))
+        # As int64: a difference of unsigned numbers is never negative.
+        split, step = (whole_numbers(name, to_numpy(state[name])).astype(np.int64) for name in ("split", "step"))
         parts = {name: as_floats(name, state[name]) for name in ("auc", "error", "comparisons")}
-        for name, part in parts.items():
+        for name, part in {"split": split, **parts}.items():
             if part.shape != step.shape:
                 raise_invalid(name, f"of shape {step.shape}, like step", f"shape {part.shape}")
-        check_lengths(split=len(split), step=len(step))
-        comparisons = parts["comparisons"]
         splits = len(SPLITS) if self.labels == "training" else 1
         backward = np.zeros(len(step), bool)
         for which in range(splits):
             rows = np.flatnonzero(split == which)
             backward[rows[1:]] = np.diff(step[rows]) < 0
-        for name, values, good, rule in (
-            ("split", split, (split >= 0) & (split < splits), f"one of the {splits} in use"),
-            ("step", step, (step >= 0) & (step <= self.steps) & ~backward, f"rising, from 0 to {self.steps}"),
-            ("auc", parts["auc"], (parts["auc"] >= 0) & (parts["auc"] <= 1), "between 0 and 1"),
-            ("error", parts["error"], (parts["error"] >= 0) & (parts["error"] <= 1), "between 0 and 1"),
-            ("comparisons", comparisons, np.isfinite(comparisons) & (comparisons >= 2), "finite and at least 2"),
-        ):
-            check_all(name, values.astype(np.float64), good, rule)
-        columns = (split, step, parts["auc"], parts["error"], comparisons)
-        self._probes = list(zip(*(column.tolist() for column in columns), strict=True))
-        self._answer = None
+        check_all("split", split, (split >= 0) & (split < splits), f"one of the {splits} in use")
+        check_all("step", step, (step >= 0) & (step <= self.steps) & ~backward, f"rising, from 0 to {self.steps}")
+        for name in ("auc", "error"):
+            check_all(name, parts[name], (parts[name] >= 0) & (parts[name] <= 1), "between 0 and 1")
+        comparisons = parts["comparisons"]
+        check_all("comparisons", comparisons, np.isfinite(comparisons) & (comparisons >= 2), "finite and at least 2")
+        probes = tuple(zip(*(column.tolist() for column in (split, step, *parts.values())), strict=True))
+        with self._lock:
+            self._probes, self._answer = probes, None
 
     def __repr__(self) -> str:
-        """The record in one line."""
-        counts = ", ".join(
-            f"{sum(one[0] == which for one in self._probes)} {split}" for which, split in enumerate(SPLITS)
-        )
-        return f"Online({self.steps:,} steps, {counts} probes)"
+        """All settings, and how many probes there are."""
+        settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in _SETTINGS)
+        probes = self._probes
+        counts = (f"{sum(one[0] == which for one in probes)} {split}" for which, split in enumerate(SPLITS))
+        return f"Online({settings}; {', '.join(counts)} probes)"

@@ -33,9 +33,6 @@ def separation(auc: Any) -> Any:
     Returns:
         A float for a number, else a float64 array of the same shape.
 
-    Raises:
-        NaysayError: If a value is NaN or outside [0, 1].
-
     Examples:
         >>> round(separation(0.75), 5), round(separation(0.95), 5), separation(0.5)
         (0.95387, 2.32617, 0.0)
@@ -58,9 +55,6 @@ def auc(separation: Any) -> Any:
 
     Returns:
         A float for a number, else a float64 array of the same shape.
-
-    Raises:
-        NaysayError: If a value is NaN.
 
     Examples:
         >>> round(auc(1.0), 4), auc(0.0)

@@ -11,6 +11,7 @@ from naysay.checks import as_floats, check_all, check_number, check_whole, publi
 from naysay.quantity.effectiveness import check_points, check_weight, effectiveness
 from naysay.quantity.schedules import adaptive, check_peak
 from naysay.quantity.separation import Floats
+from naysay.text import short_repr
 
 TURNINGS = tuple(percent / 100 for percent in (*range(10), *range(10, 101, 5)))
 
@@ -31,9 +32,6 @@ def simulated(separation: float, points: int = 60, end: float = 3.0) -> Floats:
     Returns:
         (points,) float64.
 
-    Raises:
-        NaysayError: If `separation` or `end` is not finite, `end` is not above 0, or `points` is below 2.
-
     Examples:
         >>> simulated(1.0, points=4).round(3).tolist()
         [0.0, 0.632, 0.865, 0.95]
@@ -51,16 +49,15 @@ class TurningSweep:
         values: (n,) the mean v of a simulated run under each.
         constant: The mean v of the same run with k = peak throughout.
 
-    Examples:
-        >>> swept = turning_sweep(20, 2.4, turnings=[0.05, 0.15, 0.5])
-        >>> swept.turning, swept.values.argmax().item()
-        (0.15, 1)
+    Example: see `turning_sweep`.
     """
 
     turning: float
     turnings: Floats
     values: Floats
     constant: float
+
+    __repr__ = short_repr
 
 
 @public
@@ -87,12 +84,6 @@ def turning_sweep(
         weight: w, the weight of good and bad samples against easy ones, in (0, 1).
         points: The number of moments of the run, at least 2.
         end: The length of the run in time constants, as in `simulated`.
-
-    Returns:
-        The best turning, with the value of each.
-
-    Raises:
-        NaysayError: If a turning is outside [0, 1], there is none, or another argument is out of range.
 
     Examples:
         >>> turning_sweep(20, 2.4).turning, turning_sweep(4, 1.0).turning

@@ -1,18 +1,21 @@
-"""Charts of scores: their distribution by kind, and difficulty by percentile."""
+"""Charts: the distribution of scores by kind, difficulty by percentile, and training effectiveness over k."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_lengths, public, raise_invalid
-from naysay.report._plain_text import short_names
+from naysay.checks import as_array, check_lengths, check_whole, public, raise_invalid
+from naysay.plots import Spec, axis, layer
+from naysay.quantity._figures import k_axis, shown_k
+from naysay.quantity.estimate import Estimate
 from naysay.report.contents import Cell, Chart, Table
-from naysay.report.scores import AnyFloats, Scores, score_array
+from naysay.report.scores import AnyFloats, Scores, check_kind, check_texts, score_array
 from naysay.text import number
 
 _BINS, _REASONS, _SHARES = 60, 4, 4
@@ -40,13 +43,11 @@ def score_distribution(scores: Scores) -> Chart:
     Args:
         scores: The scores.
 
-    Returns:
-        The chart, with a table of quantiles.
-
     Examples:
         >>> score_distribution(Scores([0.9, 0.8], [0.5, 0.4], [], [])).table.rows[0][:2]
         ('positives', 2)
     """
+    check_kind("scores", scores, Scores, "Scores")
     groups = _groups(scores)
     thresholds = {name: value for name, value in (("low", scores.low), ("high", scores.high)) if np.isfinite(value)}
     whole = np.concatenate([*groups.values(), np.array([*thresholds.values()])])
@@ -89,29 +90,24 @@ def _groups(scores: Scores) -> dict[str, AnyFloats]:
 
 def _distribution_spec(
     names: list[str],
-    values: list[dict[str, Any]],
+    values: list[Spec],
     ends: tuple[float, float],
     thresholds: Mapping[str, float],
     scores: Scores,
-) -> dict[str, Any]:
-    x = _axis("score", "score", scale={"domain": list(ends), "nice": False})
-    curves = {
-        "data": {"values": values},
-        "mark": {"type": "line", "interpolate": "step", "strokeWidth": 2, "tooltip": True},
-        "encoding": {
-            "x": x,
-            "y": _axis("share", "share of its kind", axis={"format": "~%"}),
-            **_series("kind", names, [*_STYLES], columns=3, limit=300),
-        },
-    }
-    fixed = {"data": {"values": [{"score": value, "threshold": name} for name, value in thresholds.items()]}}
-    rule = {**fixed, "mark": {"type": "rule", "color": "var(--ink)", "strokeDash": [2, 3]}, "encoding": {"x": x}}
-    label = {
-        **fixed,
-        "mark": {"type": "text", "align": "left", "dx": 4, "y": 7, "color": "var(--ink)"},
-        "encoding": {"x": x, "text": {"field": "threshold", "type": "nominal"}},
-    }
-    spec: dict[str, Any] = {"width": 700, "height": 240, "layer": [curves, *([rule, label] if thresholds else [])]}
+) -> Spec:
+    x = axis("score", title="score", scale={"domain": list(ends), "nice": False})
+    y = axis("share", title="share of its kind", axis={"format": "~%"})
+    series = _series("kind", names, [*_STYLES], columns=3, limit=300)
+    curve = {"interpolate": "step", "strokeWidth": 2, "tooltip": True}
+    layers = [layer(values, "line", {"x": x, "y": y, **series}, **curve)]
+    fixed = [{"score": value, "threshold": name} for name, value in thresholds.items()]
+    if fixed:
+        text = {"field": "threshold", "type": "nominal"}
+        layers += [
+            layer(fixed, "rule", {"x": x}, color="var(--ink)", strokeDash=[2, 3]),
+            layer(fixed, "text", {"x": x, "text": text}, align="left", dx=4, y=7, color="var(--ink)"),
+        ]
+    spec: Spec = {"width": 700, "height": 240, "layer": layers}
     if scores.sample is not None and scores.sample.by == "score":
         spec["params"] = [{"name": "threshold", "value": min(max(scores.sample.threshold, ends[0]), ends[1])}]
         moving = {
@@ -120,7 +116,7 @@ def _distribution_spec(
             "mark": {"type": "rule", "color": "var(--accent)", "strokeWidth": 2.5, "clip": True},
             "encoding": {"x": x},
         }
-        spec["layer"].append(moving)
+        layers.append(moving)
     return spec
 
 
@@ -146,19 +142,17 @@ def difficulty_by_percentile(
         shares: {name: (b,) from 0 to 1}, at most four, such as "same class" or "suspected"; NaN for an empty bin.
         caption: What the percentiles are taken within.
 
-    Returns:
-        The chart, with a table of its values.
-
-    Raises:
-        NaysayError: If lengths differ, there is no bin, there are more than four shares, or a share is not in [0, 1].
-
     Examples:
         >>> difficulty_by_percentile([25, 75], [0.2, 0.6], {"suspected": [0.0, 0.1]}).table.rows
         ((25.0, 0.2, 0.0), (75.0, 0.6, 0.1))
     """
     bins, scores = score_array("percentiles", percentiles), score_array("mean_scores", mean_scores)
-    names = short_names(map(str, shares or {}))
-    parts = {name: _share_array(name, part) for name, part in zip(names, (shares or {}).values(), strict=True)}
+    check_texts(caption=caption)
+    check_kind("shares", shares, Mapping | None, "{name: shares}, or None")
+    given = dict(shares or {})
+    parts = {
+        name: _share_array(name, given[key]) for name, key in zip(short_names(map(str, given)), given, strict=True)
+    }
     check_lengths(percentiles=len(bins), mean_scores=len(scores))
     for name, part in parts.items():
         if len(part) != len(bins):
@@ -167,16 +161,12 @@ def difficulty_by_percentile(
         got = f"{len(bins)} bins and {len(parts)} shares"
         raise_invalid("percentiles", f"at least one bin, with at most {_SHARES} shares", got)
     scale = {"scale": {"domain": [0, 100]}, "axis": {"values": [0, 25, 50, 75, 100]}}
-    x = _axis("percentile", "percentile of difficulty", **scale)
+    x = axis("percentile", title="percentile of difficulty", **scale)
     points = bins.tolist()
-    panels: list[dict[str, Any]] = [
-        {
-            "title": "Mean score",
-            "data": {"values": [{"percentile": p, "score": s} for p, s in zip(points, scores.tolist(), strict=True)]},
-            "mark": {"type": "line", "point": {"color": "var(--ink)"}, "color": "var(--ink)", "tooltip": True},
-            "encoding": {"x": x, "y": _axis("score", "mean score", scale={"zero": False})},
-        }
-    ]
+    means = [{"percentile": p, "score": s} for p, s in zip(points, scores.tolist(), strict=True)]
+    y = axis("score", title="mean score", scale={"zero": False})
+    ink = {"point": {"color": "var(--ink)"}, "color": "var(--ink)", "tooltip": True}
+    panels: list[Spec] = [{"title": "Mean score", **layer(means, "line", {"x": x, "y": y}, **ink)}]
     if parts:
         panels.append(_shares_panel(parts, points, x))
     columns = (np.round(bins, 2), scores, *parts.values())
@@ -194,7 +184,7 @@ def difficulty_by_percentile(
     return Chart("Difficulty by percentile", spec, words, table, caption)
 
 
-def _shares_panel(parts: Mapping[str, Any], points: list[float], x: dict[str, Any]) -> dict[str, Any]:
+def _shares_panel(parts: Mapping[str, Any], points: list[float], x: Spec) -> Spec:
     """Return the panel with a curve for each share."""
     values = [
         {"percentile": point, "share": value, "of": name}
@@ -203,17 +193,58 @@ def _shares_panel(parts: Mapping[str, Any], points: list[float], x: dict[str, An
         if np.isfinite(value)
     ]
     series = _series("of", list(parts), _SHARE_STYLES, columns=2, limit=250)
-    return {
-        "title": "Shares",
-        "data": {"values": values},
-        "mark": {"type": "line", "strokeWidth": 2, "tooltip": True},
-        "encoding": {"x": x, "y": _axis("share", "share", axis={"format": "~%"}), **series},
-    }
+    encoding = {"x": x, "y": axis("share", title="share", axis={"format": "~%"}), **series}
+    return {"title": "Shares", **layer(values, "line", encoding, strokeWidth=2, tooltip=True)}
+
+
+@public
+def effectiveness(estimate: Estimate, *, caption: str = "", k: int | None = None) -> Chart:
+    """Plot the mean effectiveness v over k, with the best k, the range within 1 % of it, and the k in use.
+
+    Args:
+        estimate: The result of `quantity.estimate`.
+        caption: Where the AUCs come from.
+        k: The k in use, shown beside the best.
+
+    Examples:
+        >>> from naysay.quantity import estimate
+        >>> effectiveness(estimate(0.75, [0.52, 0.61, 0.66], k_max=100)).title
+        'How many negatives'
+    """
+    check_kind("estimate", estimate, Estimate, "an Estimate, of quantity.estimate")
+    check_texts(caption=caption)
+    curve, (low, high) = estimate.curve.tolist(), estimate.flat
+    k_max = len(curve)
+    used = [k] if k is not None and check_whole("k", k, 0) and k <= k_max else []
+    values = [{"k": place, "v": curve[place - 1]} for place in shown_k(k_max, estimate.k, low, high, *used)]
+    marks: list[Spec] = [{"k": estimate.k, "what": f"best, {estimate.k}"}]
+    marks += [{"k": place, "what": f"in use, {place}"} for place in used if place != estimate.k]
+    x, ink = k_axis(k_max), {"color": "var(--ink)"}
+    y = axis("v", scale={"zero": False})
+    layers = [
+        layer([{"k": low, "to": high}], "rect", {"x": x, "x2": {"field": "to"}}, color="var(--accent)", opacity=0.12),
+        layer(values, "line", {"x": x, "y": y}, strokeWidth=2, color="var(--kept)", tooltip=True),
+        layer(marks, "rule", {"x": x}, **ink, strokeDash=[4, 3]),
+    ]
+    for turn, mark in enumerate(marks):
+        side = {"align": "left", "dx": 5} if mark["k"] ** 2 <= k_max else {"align": "right", "dx": -5}  # where it fits
+        label = {"x": x, "text": {"field": "what", "type": "nominal"}}
+        layers.append(layer([mark], "text", label, y=7 + 15 * turn, **ink, **side))
+    named = {1: "one", low: "lower end of the range", high: "upper end of the range", k_max: "the largest tried"}
+    named |= dict.fromkeys(used, "in use") | {estimate.k: "best"}
+    rows = tuple((place, curve[place - 1], named[place]) for place in sorted(named))
+    table = Table("Effectiveness", ("k", "v", ""), rows, "Training effectiveness v at some k.")
+    words = (
+        f"v is largest at k = {estimate.k}, where it is {max(curve):.4g}; from k = {low} to {high} it is within 1 % of "
+        f"that, and at k = 1 it is {curve[0]:.4g}."
+    )
+    spec = {"width": 700, "height": 220, "layer": layers}
+    return Chart("How many negatives", spec, words, table, " ".join((caption or words, *estimate.notes)))
 
 
 def percentile_bins(
     scores: NDArray[np.float32], filled: NDArray[np.bool_], flags: Mapping[str, NDArray[np.bool_]], bins: int = 20
-) -> tuple[Any, Any, dict[str, Any]]:
+) -> tuple[Any, Any, Spec]:
     """Return (percentiles, mean scores, {name: share flagged}) of candidates (n, m), each within its own anchor's.
 
     The hardest of an anchor's c candidates is at 100 (1 - 1 / 2c), the easiest at 100 / 2c; ties go by position. Bins
@@ -237,18 +268,24 @@ def percentile_bins(
 
 def _share_array(name: str, values: Any) -> Any:
     """Return (b,) shares from 0 to 1, or NaN."""
-    array = as_array(name, to_numpy(values)).astype(np.float64)
-    if array.ndim != 1 or not ((array >= 0) & (array <= 1) | np.isnan(array)).all():
+    array = as_array(name, to_numpy(values))
+    good = array.ndim == 1 and array.dtype.kind in "iuf"
+    if not good or not ((array >= 0) & (array <= 1) | np.isnan(array)).all():
         raise_invalid(name, "(b,) shares from 0 to 1, or NaN", f"shape {array.shape} with other values")
-    return array
+    return array.astype(np.float64)
 
 
-def _axis(field: str, title: str, **options: Any) -> dict[str, Any]:
-    """Return the encoding of a quantitative axis."""
-    return {"field": field, "type": "quantitative", "title": title, **options}
+def short_names(names: Iterable[str], max_length: int = 60) -> list[str]:
+    """Return names for the legend of a chart, which are in every row of its data: cut, and all different."""
+    short: list[str] = []
+    for name in names:
+        cut = name if len(name) <= max_length else f"{name[:max_length]}…"
+        tries = chain([cut], (f"{cut} ({turn})" for turn in count(2)))
+        short.append(next(one for one in tries if one not in short))
+    return short
 
 
-def _series(field: str, names: list[str], styles: Sequence[str], *, columns: int, limit: int) -> dict[str, Any]:
+def _series(field: str, names: list[str], styles: Sequence[str], *, columns: int, limit: int) -> Spec:
     """Return the encodings of a nominal field as colour and dash, with one legend."""
     legend = {"title": None, "orient": "bottom", "columns": columns, "symbolSize": 300, "labelLimit": limit}
     used = styles[: len(names)]

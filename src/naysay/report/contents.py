@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import public, raise_invalid, shown
-from naysay.report.scores import Scores
+from naysay.checks import public, raise_invalid
+from naysay.report.scores import Scores, check_kind, check_texts, number_or_nan, tuple_of
+from naysay.text import short_repr
 
 Cell = str | float | int
 
@@ -30,9 +32,6 @@ class Table:
         note: What to know before reading it, below the table.
         mark: Places of the chosen rows, which are highlighted.
 
-    Raises:
-        NaysayError: If a row has another length, or a title is not a text.
-
     Examples:
         >>> Table("Encoders", ("name", "mean score"), (("first", 0.41), ("second", 0.52))).columns
         ('name', 'mean score')
@@ -45,12 +44,13 @@ class Table:
     note: str = ""
     mark: tuple[int, ...] = ()
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
-        """Check texts and the lengths of rows."""
-        _check_texts({"title": self.title, "caption": self.caption, "note": self.note})
-        object.__setattr__(self, "columns", tuple(self.columns))
+        check_texts(title=self.title, caption=self.caption, note=self.note)
+        for name, kind in {"columns": str, "rows": Iterable, "mark": Integral}.items():
+            object.__setattr__(self, name, tuple_of(name, getattr(self, name), kind))
         object.__setattr__(self, "rows", tuple(map(tuple, self.rows)))
-        _check_texts({f"columns[{place}]": name for place, name in enumerate(self.columns)})
         lengths = np.array([len(row) for row in self.rows], np.int64)
         wrong = np.flatnonzero(lengths != len(self.columns))
         if len(wrong):
@@ -72,9 +72,6 @@ class Chart:
         table: The same as numbers, shown below it.
         caption: What the chart is based on.
 
-    Raises:
-        NaysayError: If `spec` is not a dict or there is no description.
-
     Examples:
         >>> Chart("Means", {"data": {"values": [{"x": 1}]}, "mark": "point"}, "A point at 1.").title
         'Means'
@@ -86,11 +83,12 @@ class Chart:
     table: Table | None = None
     caption: str = ""
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
-        """Check texts and the specification."""
-        _check_texts({"title": self.title, "description": self.description, "caption": self.caption})
-        if not isinstance(self.spec, Mapping):
-            raise_invalid("spec", "a Vega-Lite specification, a dict", shown(self.spec))
+        check_texts(title=self.title, description=self.description, caption=self.caption)
+        check_kind("spec", self.spec, Mapping, "a Vega-Lite specification, a dict")
+        check_kind("table", self.table, Table | None, "a Table, or None")
         if not self.description.strip():
             raise_invalid("description", "a text", "nothing", "Screen readers read it.")
 
@@ -125,6 +123,12 @@ class Example:
     outcome: str
     explanation: str
 
+    def __post_init__(self) -> None:
+        texts = ("anchor", "positive", "candidate", "outcome", "explanation")
+        check_texts(**{name: getattr(self, name) for name in texts})
+        for name in ("score", "suspicion", "rank"):
+            number_or_nan(name, getattr(self, name))
+
 
 @final
 @public
@@ -138,9 +142,6 @@ class Examples:
         rows: The examples.
         note: How they were chosen.
 
-    Raises:
-        NaysayError: If a row is not an Example.
-
     Examples:
         >>> row = Example("q", "p", "c", 0.5, 0.1, 3, "kept: top", "Found at rank 3.")
         >>> len(Examples("The hardest", "hardest", (row,)).rows)
@@ -152,11 +153,11 @@ class Examples:
     rows: tuple[Example, ...]
     note: str = ""
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
-        """Check texts and rows."""
-        _check_texts({"title": self.title, "kind": self.kind, "note": self.note})
-        object.__setattr__(self, "rows", tuple(self.rows))
-        _check_types("rows", self.rows, Example)
+        check_texts(title=self.title, kind=self.kind, note=self.note)
+        object.__setattr__(self, "rows", tuple_of("rows", self.rows, Example))
 
 
 @final
@@ -176,9 +177,6 @@ class Contents:
         provenance: {what: value}: versions, arguments, seed, hashes of the input.
         notes: Sentences at the end.
 
-    Raises:
-        NaysayError: If there is no advice, or a part is of another type.
-
     Examples:
         >>> Contents("Two encoders", ("Use the second: its negatives are harder.",), {"k": "8"}).numbers
         {'k': '8'}
@@ -194,36 +192,16 @@ class Contents:
     provenance: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
-        """Check that there is advice, and the types of all parts."""
-        _check_texts({"title": self.title})
+        check_texts(title=self.title)
         kinds = {"advice": str, "notes": str, "tables": Table, "charts": Chart, "examples": Examples}
         for name, kind in kinds.items():
-            given = getattr(self, name)
-            if isinstance(given, str) or not hasattr(given, "__iter__"):  # one text is not a sequence of letters
-                raise_invalid(name, "a tuple", shown(given))
-            object.__setattr__(self, name, tuple(given))
-            _check_types(name, getattr(self, name), kind)
+            object.__setattr__(self, name, tuple_of(name, getattr(self, name), kind))
         if not self.advice:
             raise_invalid("advice", "at least one sentence", "none", "Begin with what to do.")
-        if not isinstance(self.scores, Scores | None):
-            raise_invalid("scores", "Scores, or None", type(self.scores).__name__)
+        check_kind("scores", self.scores, Scores | None, "Scores, or None")
         for name in ("numbers", "provenance"):
-            given = getattr(self, name)
-            if not isinstance(given, Mapping):
-                raise_invalid(name, "{what: figure}", type(given).__name__)
+            check_kind(name, given := getattr(self, name), Mapping, "{what: figure}")
             object.__setattr__(self, name, {str(what): str(value) for what, value in given.items()})
-
-
-def _check_texts(texts: Mapping[str, object]) -> None:
-    """Raise for anything but a text."""
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            raise_invalid(name, "a text", shown(text))
-
-
-def _check_types(name: str, parts: tuple[Any, ...], kind: type) -> None:
-    """Raise for the first part of another type."""
-    for place, part in enumerate(parts):
-        if not isinstance(part, kind):
-            raise_invalid(f"{name}[{place}]", f"of type {kind.__name__}", type(part).__name__)

@@ -11,12 +11,13 @@ from typing import Any
 
 from naysay.checks import public, raise_invalid
 from naysay.errors import MissingExtraError
-from naysay.files import check_page, write_whole
+from naysay.files import as_path, check_page, write_whole
 from naysay.plots import need_vl_convert
 from naysay.report import _html_parts as parts
-from naysay.report._plain_text import attribute, boxed, script_data
+from naysay.report._html_parts import attribute, boxed, script_data
 from naysay.report.charts import score_distribution
 from naysay.report.contents import Chart, Contents, Table
+from naysay.report.scores import check_kind
 
 MAX_BYTES = 2_000_000
 _NO_CHARTS = (
@@ -41,9 +42,6 @@ def write_report(path: str | Path, contents: Contents) -> Path:
         path: The file, ending in .html. It is written whole or not at all.
         contents: What the page holds.
 
-    Returns:
-        The file.
-
     Raises:
         NaysayError: If `contents` is not Contents, the page would be 2 MB or more, or the file cannot be written.
 
@@ -53,9 +51,8 @@ def write_report(path: str | Path, contents: Contents) -> Path:
         ...     write_report(Path(folder) / "report.html", Contents("Test", ("Train on it.",))).name
         'report.html'
     """
-    if not isinstance(contents, Contents):
-        raise_invalid("contents", "Contents", type(contents).__name__)
-    target = Path(path)
+    check_kind("contents", contents, Contents, "Contents")
+    target = as_path("path", path)
     check_page("path", target)
     page = as_html(contents).encode()
     if len(page) > MAX_BYTES:

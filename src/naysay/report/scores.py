@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import isnan, nan
 from typing import Any, final
@@ -18,10 +19,13 @@ from naysay.checks import (
     check_one_of,
     check_range,
     check_whole,
+    is_number,
     public,
     raise_invalid,
+    shown,
     whole_numbers,
 )
+from naysay.text import short_repr
 
 MAX_NUMBERS = 40_000  # numbers of candidates in a page: about 400 kB
 BY = ("score", "suspicion")
@@ -51,10 +55,6 @@ class Sample:
         of_anchors: How many anchors there are in all; counts are scaled by of_anchors / a.
         command: Python that applies a threshold, with THRESHOLD in place of its value.
 
-    Raises:
-        NaysayError: If lengths differ, the order is another one, there are more than 40,000 candidates (20,000 by
-            suspicion), or a value is out of range.
-
     Examples:
         >>> len(Sample([0, 0, 1], [0.9, 0.5, 0.7], [0.9, 0.5, 0.7], k=[1, 1], threshold=0.8).scores)
         3
@@ -73,21 +73,35 @@ class Sample:
     of_anchors: int = 0
     command: str = ""
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
-        """Check lengths, order and ranges."""
         check_one_of("by", self.by, BY)
+        check_texts(command=self.command)
+        total = check_whole("of_anchors", self.of_anchors, 0)
+        given: dict[str, Any] = {"threshold": check_number("threshold", self.threshold)}
         for name in ("anchors", "k", "positive_anchors"):
-            ids = whole_numbers(name, to_numpy(getattr(self, name))).astype(np.int64)
-            object.__setattr__(self, name, ids)
+            given[name] = whole_numbers(name, to_numpy(getattr(self, name))).astype(np.int64)
         for name in ("scores", "values", "positives"):
-            object.__setattr__(self, name, score_array(name, getattr(self, name)).astype(np.float32))
+            given[name] = score_array(name, getattr(self, name)).astype(np.float32)
+        retrieved = as_array("retrieved", to_numpy(self.retrieved))
+        given["retrieved"] = retrieved if retrieved.size else np.ones(len(given["positives"]), np.bool_)
+        given["of_anchors"] = check_whole("of_anchors", total or len(given["k"]), len(given["k"]))
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        self._check_fit()
+        if not isnan(number_or_nan("share", self.share)):
+            check_number("share", self.share, at_least=0, at_most=1, advice="NaN if it is unknown.")
+        if self.command and "THRESHOLD" not in self.command:
+            raise_invalid("command", "a text with THRESHOLD in place of the value", repr(self.command))
+
+    def _check_fit(self) -> None:
+        """Check lengths, order and ranges."""
         check_lengths(scores=len(self.scores), values=len(self.values), anchors=len(self.anchors))
         check_lengths(positives=len(self.positives), positive_anchors=len(self.positive_anchors))
-        retrieved = np.asarray(self.retrieved) if np.size(self.retrieved) else np.ones(len(self.positives), np.bool_)
-        if retrieved.shape != self.positives.shape or retrieved.dtype != np.bool_:
-            got = f"shape {retrieved.shape} {retrieved.dtype}"
+        if self.retrieved.shape != self.positives.shape or self.retrieved.dtype != np.bool_:
+            got = f"shape {self.retrieved.shape} {self.retrieved.dtype}"
             raise_invalid("retrieved", "True or False for each of the positives", got)
-        object.__setattr__(self, "retrieved", retrieved)
         limit = MAX_NUMBERS if self.by == "score" else MAX_NUMBERS // 2
         if not 0 < len(self.scores) <= limit:
             raise_invalid("scores", f"of 1 to {limit:,} candidates", f"{len(self.scores):,}", "Take fewer anchors.")
@@ -98,13 +112,6 @@ class Sample:
         if wrong.any():
             rule = "sorted by anchor, then by descending score"
             raise_invalid("anchors", rule, f"another order from row {int(np.flatnonzero(wrong)[0]) + 1} on")
-        object.__setattr__(self, "threshold", check_number("threshold", self.threshold))
-        total = check_whole("of_anchors", self.of_anchors or len(self.k), len(self.k))
-        object.__setattr__(self, "of_anchors", total)
-        if not isnan(self.share):
-            check_number("share", self.share, at_least=0, at_most=1, advice="NaN if it is unknown.")
-        if self.command and "THRESHOLD" not in self.command:
-            raise_invalid("command", "a text with THRESHOLD in place of the value", repr(self.command))
 
 
 @final
@@ -125,9 +132,6 @@ class Scores:
         high: Threshold of the suspected band; NaN if there is none.
         sample: Candidates on which the page's threshold can be moved; None: it cannot.
 
-    Raises:
-        NaysayError: If a score is not finite, lengths differ, or a reason has no name.
-
     Examples:
         >>> Scores([0.9], [0.5], [0.8], [0], ("suspicious",), high=0.7).reasons
         ('suspicious',)
@@ -142,16 +146,18 @@ class Scores:
     high: float = nan
     sample: Sample | None = None
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
-        """Check lengths, scores and reasons."""
         for name in ("positives", "kept", "dropped"):
             object.__setattr__(self, name, score_array(name, getattr(self, name)))
         object.__setattr__(self, "why", whole_numbers("why", to_numpy(self.why)))
-        object.__setattr__(self, "reasons", tuple(map(str, self.reasons)))
+        object.__setattr__(self, "reasons", tuple_of("reasons", self.reasons, str))
         check_lengths(dropped=len(self.dropped), why=len(self.why))
         check_range("why", self.why, len(self.reasons), "reasons")
-        if not isinstance(self.sample, Sample | None):
-            raise_invalid("sample", "a Sample, or None", type(self.sample).__name__)
+        number_or_nan("low", self.low)
+        number_or_nan("high", self.high)
+        check_kind("sample", self.sample, Sample | None, "a Sample, or None")
 
 
 def score_array(parameter: str, values: Any) -> AnyFloats:
@@ -164,3 +170,32 @@ def score_array(parameter: str, values: Any) -> AnyFloats:
     floats: AnyFloats = array if array.dtype.kind == "f" else array.astype(np.float64)
     check_all(parameter, floats, np.isfinite(floats), "finite")
     return floats
+
+
+def number_or_nan(parameter: str, value: Any) -> float:
+    """Return a number, NaN where there is none, as a float."""
+    return float(value) if is_number(value) and isnan(value) else check_number(parameter, value)
+
+
+def check_kind(parameter: str, value: object, kind: Any, rule: str) -> None:
+    """Raise if a part is of another type."""
+    if not isinstance(value, kind):
+        raise_invalid(parameter, rule, type(value).__name__)
+
+
+def check_texts(**texts: object) -> None:
+    """Raise for anything but a text."""
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise_invalid(name, "a text", shown(text))
+
+
+def tuple_of(parameter: str, given: Any, kind: Any) -> tuple[Any, ...]:
+    """Return parts of one type as a tuple. One text is not a sequence of letters."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise_invalid(parameter, "a tuple", shown(given))
+    parts = tuple(given)
+    for place, part in enumerate(parts):
+        if not isinstance(part, kind) or isinstance(part, str) != (kind is str):
+            raise_invalid(f"{parameter}[{place}]", f"of type {kind.__name__}", type(part).__name__)
+    return parts

@@ -9,10 +9,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import public
+from naysay.checks import check_number, public
 from naysay.detectors.rate import false_negative_rate
 from naysay.detectors.share import Share
-from naysay.report.scores import MAX_NUMBERS, Sample
+from naysay.report.scores import MAX_NUMBERS, Sample, check_kind
 
 Mask = NDArray[np.bool_]
 
@@ -34,10 +34,7 @@ class AtThreshold:
             that are missed. NaN if unknown.
         false_rate: Estimated upper bound of the share of false negatives; NaN if unknown.
 
-    Examples:
-        >>> sample = Sample([0, 0, 0], [0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [1], threshold=0.6)
-        >>> at_threshold(sample, 0.6).mean_score
-        0.5
+    Example: see `at_threshold`.
     """
 
     threshold: float
@@ -66,15 +63,14 @@ def at_threshold(sample: Sample, threshold: float) -> AtThreshold:
         sample: The candidates.
         threshold: The threshold, a score or a suspicion as `sample.by` says.
 
-    Returns:
-        The figures.
-
     Examples:
         >>> sample = Sample([0, 0, 0], [0.9, 0.5, 0.1], [0.9, 0.5, 0.1], [1], threshold=0.6)
         >>> now = at_threshold(sample, 0.6)
         >>> now.suspected, now.negatives, now.mean_score, at_threshold(sample, 1.0).suspected
         (1.0, 1.0, 0.5, 0.0)
     """
+    check_kind("sample", sample, Sample, "a Sample")
+    threshold = check_number("threshold", threshold)
     scale = sample.of_anchors / len(sample.k)
     taken, per_anchor = _taken(sample, threshold)
     negatives, scores = int(taken.sum()), sample.scores.astype(np.float64)
@@ -87,7 +83,7 @@ def at_threshold(sample: Sample, threshold: float) -> AtThreshold:
         passed = _taken_positives(sample, threshold, taken, per_anchor)
         rate = sample.share * float(passed.mean()) * len(scores) / negatives
     return AtThreshold(
-        threshold=float(threshold),
+        threshold=threshold,
         suspected=scale * int(np.count_nonzero(sample.values.astype(np.float64) >= threshold)),
         negatives=scale * negatives,
         empty=scale * int((sample.k - per_anchor).sum()),
@@ -120,23 +116,16 @@ def _taken_positives(sample: Sample, threshold: float, taken: Mask, per_anchor: 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Decided:
-    """Candidates that a threshold decides about, and one known positive of each anchor.
+    """Candidates that a threshold decides about, and one known positive of each anchor."""
 
-    Args:
-        scores: (n, m) of all candidates.
-        mask: (n, m) those that the threshold decides about.
-        k: (n,) negatives of each anchor.
-        positives: (n,) the score of one known positive of each anchor, NaN where there is none.
-        retrieved: (n,) whether the search would have found it, had it not been labelled. Only then is it comparable
-            with what the search found.
-        suspicion: (n, m) if the threshold is one of suspicion; None: it is one of scores.
-    """
-
-    scores: NDArray[np.float32]
-    mask: Mask
-    k: NDArray[np.int64]
-    positives: NDArray[np.float32]
+    scores: NDArray[np.float32]  # (n, m) of all candidates
+    mask: Mask  # (n, m) those that the threshold decides about
+    k: NDArray[np.int64]  # (n,) negatives of each anchor
+    positives: NDArray[np.float32]  # (n,) the score of one known positive of each anchor, NaN where there is none
+    # (n,) whether the search would have found it, had it not been labelled. Only then is it comparable with what
+    # the search found
     retrieved: Mask
+    # (n, m) if the threshold is one of suspicion; None: it is one of scores
     suspicion: NDArray[np.float32] | None = None
 
 
@@ -151,15 +140,7 @@ def sample_of(
 ) -> Sample | None:
     """Draw a `Sample` of at most 40,000 numbers, of whole anchors, each equally likely.
 
-    None if there is no candidate, or an anchor has more.
-
-    Args:
-        given: The candidates.
-        threshold: The threshold in use.
-        rng: Draws the anchors.
-        share: The share of unlabelled positives among the candidates, see `share_of`.
-        of_anchors: How many anchors there are in all, if these are a part; 0: these.
-        command: Python that applies a threshold, with THRESHOLD in place of its value.
+    None if there is no candidate, or an anchor has more. For the other arguments see `Sample`.
     """
     rows = rng.permutation(len(given.scores))
     numbers = 1 if given.suspicion is None else 2  # per candidate

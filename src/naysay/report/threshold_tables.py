@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from naysay.checks import public, raise_invalid
+from naysay.checks import public
 from naysay.detectors._threshold_tables import KINDS, number
 from naysay.detectors.thresholds import Thresholds
 from naysay.report.contents import Cell, Table
+from naysay.report.scores import check_kind, check_texts
 
 _SHOWN = 15  # rows around the choice
 
@@ -22,20 +23,14 @@ def threshold_tables(choice: Thresholds, *, caption: str = "") -> tuple[Table, .
         choice: The thresholds.
         caption: Which pairs are counted.
 
-    Returns:
-        Two tables, or one.
-
-    Raises:
-        NaysayError: If `choice` is not Thresholds.
-
     Examples:
         >>> import numpy as np
         >>> from naysay.detectors import choose_thresholds
         >>> [table.title for table in threshold_tables(choose_thresholds(np.linspace(0, 1, 2000)))]
         ['Upper threshold: likely false', 'Lower threshold: hard']
     """
-    if not isinstance(choice, Thresholds):
-        raise_invalid("choice", "Thresholds, of choose_thresholds", type(choice).__name__)
+    check_kind("choice", choice, Thresholds, "Thresholds, of choose_thresholds")
+    check_texts(caption=caption)
     if choice.scope == "anchor":
         return (_per_anchor(choice, caption),)
     high = choice.table["high"]
