@@ -406,7 +406,7 @@ def test_questions_that_are_rejected():
         (
             ns.Query([[0, 0, 0]]),
             negatives,
-            r"^Duplicates\.suspicion: `query.anchors` must be of shape \(B,\), got triples",
+            r"^Duplicates\.suspicion: `query.anchors` must be of shape \(B,\), got shape \(1, 3\)",
         ),
         (
             ns.Query([0], positives=[-1]),

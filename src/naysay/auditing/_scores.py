@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.auditing._training_set import Ids, TrainingSet, read_names
 from naysay.checks import as_array, first_bad, raise_invalid, shown
-from naysay.detectors.hold_out import one_per_anchor
+from naysay.detectors.calibrated import one_per_anchor
 from naysay.kernels.threads import threads
 from naysay.search._pair_scores import METRICS, pair_scores
 from naysay.search._survey import survey

@@ -87,12 +87,9 @@ def _unit(parameter: str, values: Any) -> NDArray[np.float32]:
 
 @final
 class KnownRows:
-    """The positives of each anchor, and the anchors of each item, without pairs to ignore.
+    """The positives of each anchor, and `both_ways` the anchors of each item, without pairs to ignore.
 
-    Args:
-        positives: The known pairs.
-        n_anchors: At least this many rows; an anchor without positives has an empty one.
-        both_ways: Whether to build the anchors of each item.
+    There are at least `n_anchors` rows; an anchor without positives has an empty one.
     """
 
     def __init__(self, positives: Positives, n_anchors: int, *, both_ways: bool) -> None:
@@ -108,6 +105,9 @@ class KnownRows:
         if both_ways:
             inverted = Positives.from_pairs(items, anchors, positives.n_items, self.n_anchors)
             self.item_indptr, self.item_anchors = inverted.indptr, inverted.indices
+
+    def __repr__(self) -> str:
+        return f"{len(self.indices)} pairs"
 
 
 def references(known: KnownRows | None, anchors: Ids, positives: Ids | None) -> tuple[Ids, Ids]:

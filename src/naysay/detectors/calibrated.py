@@ -11,25 +11,56 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import (
-    as_array,
-    check_generator,
-    check_lengths,
-    check_number,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
+from naysay.arrays import to_numpy
+from naysay.checks import check_bool, check_generator, check_lengths, check_number, public, raise_invalid, whole_numbers
+from naysay.detectors._slots import (
+    as_scores,
+    as_suspicion,
+    check_asked,
+    finite_scores,
+    like,
+    query_anchors,
+    slot_scores,
 )
-from naysay.detectors._background import Background, read_background
-from naysay.detectors._intervals import check_confidence
-from naysay.detectors._score_blocks import first_slot
-from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
-from naysay.detectors.hold_out import one_per_anchor
-from naysay.detectors.positive_scores import finite_scores
+from naysay.detectors._states import check_state, described
+from naysay.detectors.positive_scores import Background, read_background
 from naysay.quantity.separation import Floats
-from naysay.types import Array, Negatives, Query, anchor_ids, check_query
+from naysay.types import Array, Negatives, Query, check_query
+
+
+@public
+def one_per_anchor(anchors: Any, *, rng: np.random.Generator, share: float = 1.0) -> NDArray[np.int64]:
+    """Choose one labelled positive of each anchor at random, to hold out of training.
+
+    An encoder scores its training pairs higher than others. So positives that set a threshold must be held out of
+    training, or the threshold is too high. All positives of an anchor are equally likely. An anchor with one positive
+    may lose it to the held-out part. O(n log n).
+
+    Args:
+        anchors: (n,) the anchor of each labelled positive.
+        rng: The generator of the choice.
+        share: The share of anchors to choose from, at random; at least one anchor.
+
+    Returns:
+        (m,) the positions of the chosen positives, ascending.
+
+    Examples:
+        >>> anchors = np.array([4, 4, 4, 7, 9, 9])
+        >>> held_out = one_per_anchor(anchors, rng=np.random.default_rng(0))
+        >>> anchors[held_out].tolist(), len(np.delete(anchors, held_out))
+        ([4, 7, 9], 3)
+    """
+    ids = whole_numbers("anchors", to_numpy(anchors))
+    check_generator(rng)
+    part = check_number("share", share, above=0, at_most=1)
+    if len(ids) == 0:
+        raise_invalid("anchors", "at least one", "none")
+    order = rng.permutation(len(ids))
+    _, first = np.unique(ids[order], return_index=True)
+    chosen = order[first]
+    if part < 1:
+        chosen = rng.permutation(chosen)[: max(1, round(part * len(chosen)))]
+    return np.sort(chosen)
 
 
 @final
@@ -42,10 +73,8 @@ class Calibrated:
     needs an assumption about labels, not a guess about scores. Proof: let S be the score of an unlabelled positive. If
     S is below the r-th smallest of the n, then at most r of all n + 1 scores are at or below S. No more than r of n + 1
     scores can have that rank, whatever ties there are, and each of them is equally likely to be S. So the probability
-    is at most r / (n + 1), with equality if no two scores are equal. ceil in place of floor would break the bound:
-    2 / 31 = 6.5 % at n = 30.
-
-    With fewer than 1 / alpha - 1 positives (19 at 0.05) r is 0 and no threshold has the bound: `fit` raises.
+    is at most r / (n + 1), with equality if no two scores are equal. With fewer than 1 / alpha - 1 positives (19 at
+    0.05) r is 0 and no threshold has the bound: `fit` raises.
 
     The bound is marginal and holds **per anchor**: it is the mean over calibration sets and over anchors, with one
     positive of each. Over pairs, anchors with many positives count for more, and the share may be higher. For a given
@@ -60,16 +89,14 @@ class Calibrated:
     0.5 + 0.5 (c - r) / (n + 1 - r). So the thresholds of other alphas can be had later from the same suspicion:
     `threshold_at`.
 
-    `standardise=True` is for encoders whose level of scores differs between anchors. The bound is the same.
-
     Cost: a sort of n scores; O(log n) per slot.
 
     Vovk, Gammerman and Shafer. Algorithmic Learning in a Random World. 2005: conformal prediction, here of positives.
 
     Args:
         alpha: The largest expected share of unlabelled positives that are missed, and kept as negatives.
-        standardise: Whether scores are compared by anchor: z = (s - mean) / deviation over the anchor's random
-            candidates.
+        standardise: Whether scores are compared by anchor, for encoders whose level of scores differs between anchors:
+            z = (s - mean) / deviation over the anchor's random candidates. The bound is the same.
 
     Examples:
         >>> found = Calibrated(alpha=0.1).fit(np.arange(30) / 30)
@@ -81,9 +108,7 @@ class Calibrated:
 
     def __init__(self, alpha: float = 0.05, *, standardise: bool = False) -> None:
         self.alpha = check_number("alpha", alpha, above=0, below=1)
-        if not isinstance(standardise, bool | np.bool_):
-            raise_invalid("standardise", "True or False", shown(standardise))
-        self.standardise = bool(standardise)
+        self.standardise = check_bool("standardise", standardise)
         self._scores: Floats = np.zeros(0)  # of the positives, ascending, in the units of `high`
         self._background: Background | None = None
 
@@ -106,11 +131,12 @@ class Calibrated:
             rng: Required if anchors repeat. An error leaves its state unchanged.
 
         Raises:
-            NaysayError: If there are fewer than 1 / alpha - 1 positives, their scores are not finite or all equal,
-                anchors repeat without `rng`, or `background` does not fit `standardise`.
+            NaysayError: If there are fewer than 1 / alpha - 1 positives, or anchors repeat without `rng`.
         """
         scores = finite_scores("positive_scores", positive_scores)
-        table = read_background(background, standardise=self.standardise)
+        table = None
+        if background is not None or self.standardise:
+            table = read_background(background, standardise=self.standardise)
         extra = "rng" if rng is not None else "background" if table is not None else ""
         if anchors is None and extra:
             raise_invalid("anchors", f"given along with `{extra}`", None, "Pass whose positives they are.")
@@ -154,14 +180,10 @@ class Calibrated:
         return rank_of(self.alpha, n) / (n + 1)
 
     def bound_at(self, confidence: float = 0.95) -> float:
-        """The share of missed positives that this calibration stays below with `confidence`.
-
-        It is a quantile of Beta(r, n + 1 - r). `bound` is the mean over calibrations; with few positives a single one
-        can be far from it.
-        """
+        """The share of missed positives that this calibration stays below with `confidence`: a quantile of the Beta."""
         from scipy.special import betaincinv
 
-        n, level = self._fitted(), check_confidence(confidence)
+        n, level = self._fitted(), check_number("confidence", confidence, above=0, below=1)
         return float(betaincinv(self.rank, n + 1 - self.rank, level))
 
     def threshold_at(self, alpha: float) -> float:
@@ -178,7 +200,7 @@ class Calibrated:
         self._fitted()
         if self._background is None:
             return np.full(len(query), self.high)
-        mean, deviation = self._background.of(_anchors(query))
+        mean, deviation = self._background.of(query_anchors(query))
         return mean + deviation * self.high
 
     def flag(self, scores: Any, anchors: Any = None) -> Array:
@@ -192,13 +214,7 @@ class Calibrated:
             Flags in the shape and array type of `scores`.
         """
         self._fitted()
-        values = as_array("scores", to_numpy(scores))
-        if values.size and values.dtype.kind not in "iuf":
-            raise_invalid("scores", "numbers", f"dtype {values.dtype}")
-        values = values.astype(np.float64)
-        bad = ~np.isfinite(values)
-        if bad.any():
-            raise_invalid("scores", "finite", first_slot(values, bad))
+        values = as_scores("scores", scores)
         if self._background is not None:
             if anchors is None:
                 raise_invalid("anchors", "given for standardised scores", None, "Each anchor has its own threshold.")
@@ -206,8 +222,7 @@ class Calibrated:
             if values.shape[:1] != ids.shape:
                 raise_invalid("scores", f"of {len(ids)} rows, like anchors", f"shape {values.shape}")
             values = self._background.standardised(values, ids)
-        flags = np.asarray(values >= self.high)
-        return to_torch(flags, scores.device) if is_torch(scores) else flags
+        return like(np.asarray(values >= self.high), scores)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 from the threshold on, by the rank that a score would have among the positives."""
@@ -215,7 +230,7 @@ class Calibrated:
         self._fitted()
         scores = slot_scores(negatives)
         if self._background is not None:
-            scores = self._background.standardised(scores, _anchors(query))
+            scores = self._background.standardised(scores, query_anchors(query))
         return as_suspicion(self._suspicion(np.searchsorted(self._scores, scores, side="right")), negatives)
 
     def describe(self) -> str:
@@ -224,8 +239,8 @@ class Calibrated:
         unit = " deviations above the anchor's mean" if self._background is not None else ""
         ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
         return (
-            f"Threshold {self.high:.4g}{unit} ({rank:,}{ending} lowest of {n:,} labelled positives): expected miss "
-            f"rate at most {100 * self.bound:.2f} % per anchor, if unlabelled positives score like labelled ones."
+            f"Threshold {self.high:.4g}{unit} ({rank:,}{ending} lowest of {n:,} labelled positives): expected "
+            f"miss rate at most {100 * self.bound:.2f} % per anchor, if unlabelled positives score like labelled ones."
         )
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -237,16 +252,13 @@ class Calibrated:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit."""
-        if not isinstance(state, Mapping) or "scores" not in state:
-            raise_invalid("state", "what Calibrated.state returned", shown(state))
-        if np.size(to_numpy(state["scores"])) == 0:
-            self._scores, self._background = np.zeros(0), None
-            return
-        parts = (state.get("mean"), state.get("deviation"))
-        given = None if all(part is None for part in parts) else parts
-        table = read_background(given, standardise=self.standardise)
-        scores = finite_scores("scores", state["scores"])
-        self._check_scores("scores", scores)
+        fitted = not isinstance(state, Mapping) or np.size(to_numpy(state.get("scores"))) > 0
+        check_state(state, ("scores", "mean", "deviation") if fitted and self.standardise else ("scores",))
+        scores, table = as_scores("scores", state["scores"], 1), None
+        if fitted:
+            if self.standardise:
+                table = read_background((state["mean"], state["deviation"]), standardise=True)
+            self._check_scores("scores", finite_scores("scores", scores))
         self._scores, self._background = np.sort(scores), table
 
     def _check_scores(self, parameter: str, scores: Floats) -> None:
@@ -270,8 +282,7 @@ class Calibrated:
         return np.where(count < rank, 0.5 * count / rank, 0.5 + 0.5 * (count - rank) / (n + 1 - rank))
 
     def __repr__(self) -> str:
-        fitted = f", high={self.high:.4g}, n={self.n:,}" if self.n else ""
-        return f"Calibrated(alpha={self.alpha:g}, standardise={self.standardise}{fitted})"
+        return described(self, f"high={self.high:.4g}, n={self.n:,}" if self.n else "not fitted")
 
 
 def rank_of(alpha: float, n: int) -> int:
@@ -287,11 +298,3 @@ def least_positives(alpha: float) -> int:
 def least_alpha(n: int) -> float:
     """The smallest alpha that n positives can have as a bound, 1 / (n + 1), rounded up to six places."""
     return math.ceil(Fraction(1_000_000, n + 1)) / 1_000_000
-
-
-def _anchors(query: Query) -> NDArray[np.int64]:
-    """(B,) ids of the anchors, for standardised scores."""
-    anchors = anchor_ids(query)
-    if anchors.ndim != 1:
-        raise_invalid("query.anchors", "of shape (B,) for standardised scores", f"shape {anchors.shape}")
-    return anchors

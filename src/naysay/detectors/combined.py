@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, public, raise_invalid, shown
-from naysay.detectors._slot_truth import suspicion_of
-from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked, filled_slots
-from naysay.detectors._states import all_or_none, joined_states, split_states
+from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked, filled_slots, suspicion_of
+from naysay.detectors._states import all_or_none, described, joined_states, split_states
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 RULES = ("max", "all", "mean", "noisy_or")
@@ -71,9 +70,6 @@ class Combined:
             detectors as independent chances, so that two weak hints add up. Detectors that use the same scores are
             not independent: use "max" for those.
 
-    Raises:
-        NaysayError: If there is no detector, a name contains a slash, or the rule is unknown.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> class Always:
@@ -87,7 +83,6 @@ class Combined:
     """
 
     def __init__(self, detectors: Mapping[str, Detector], rule: str = "max") -> None:
-        """Store the detectors."""
         if not isinstance(detectors, Mapping) or not detectors:
             raise_invalid("detectors", "a dictionary {name: detector} of at least one", shown(detectors))
         if len(detectors) > _MAX_DETECTORS:
@@ -109,10 +104,8 @@ class Combined:
     def judge(self, query: Query, negatives: Negatives) -> Judgement:
         """Return the suspicion of each detector and of all together.
 
-        `drop(negatives, found.suspicion, name=found.names, blame=found.blame)` counts by detector.
-
-        Raises:
-            NaysayError: If a detector returns anything but (B, K) numbers from 0 to 1; the error names the detector.
+        `drop(negatives, found.suspicion, name=found.names, blame=found.blame)` counts by detector. An error names the
+        detector.
         """
         check_asked(query, negatives)
         parts = {name: suspicion_of(name, part, query, negatives) for name, part in self.detectors.items()}
@@ -153,8 +146,7 @@ class Combined:
         all_or_none(self._stateful, lambda name, part: part.restore(states[name]))
 
     def __repr__(self) -> str:
-        """The detectors and the rule."""
-        return f"Combined({self.detectors!r}, rule={self.rule!r})"
+        return described(self)
 
 
 def learns(part: object) -> bool:

@@ -6,22 +6,56 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from naysay.checks import check_number, check_whole, public, raise_invalid
-from naysay.detectors._intervals import (
-    CONFIDENCE,
-    check_confidence,
-    check_representative,
-    effective_size,
-    exact_interval,
-    moments,
-)
-from naysay.detectors._slot_truth import Truth, slot_truth, suspicion_of
-from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked
-from naysay.detectors.reliability import Reliability, bin_sums, reliability
+from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
+from naysay.detectors._slots import SUSPICION_THRESHOLD, Truth, check_asked, slot_truth, suspicion_of
+from naysay.detectors._states import described
+from naysay.detectors.share import CONFIDENCE, check_confidence, effective_size, exact_interval, moments
+from naysay.quantity.separation import Floats
 from naysay.types import Detector, Negatives, Query
 
 Interval = tuple[float, float]
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True, eq=False)
+class Reliability:
+    """Suspicion against the observed share of false negatives, in bins of equal width from 0 to 1.
+
+    An edge belongs to the bin above it, 1 to the last bin. A detector whose suspicion is a rank or a flag has a large
+    calibration error and may still be good at its threshold. The error tells whether suspicion can be used as a
+    probability, as `reweight` does.
+
+    Naeini, Cooper and Hauskrecht. Obtaining Well Calibrated Probabilities Using Bayesian Binning. AAAI 2015.
+
+    Args:
+        count: (bins,) the number of slots in each bin.
+        suspicion: (bins,) their mean suspicion; NaN in an empty bin.
+        observed: (bins,) the share of them that are false negatives; NaN in an empty bin.
+        error: The expected calibration error: the mean over slots of |observed - suspicion| of their bin.
+
+    Examples:
+        >>> print(Reliability(np.array([3, 1]), np.array([0.1, 0.9]), np.array([0.0, 1.0]), 0.1))
+        from   to     slots  suspicion  observed
+        0.00 0.50         3     0.100     0.000
+        0.50 1.00         1     0.900     1.000
+    """
+
+    count: NDArray[np.int64]
+    suspicion: Floats
+    observed: Floats
+    error: float
+
+    def __str__(self) -> str:
+        """A table of the bins that hold slots."""
+        edges = np.linspace(0, 1, len(self.count) + 1)
+        lines = ["from   to     slots  suspicion  observed"]
+        for place in np.flatnonzero(self.count):
+            shares = f"{self.suspicion[place]:>9.3f} {self.observed[place]:>9.3f}"
+            lines.append(f"{edges[place]:.2f} {edges[place + 1]:.2f} {self.count[place]:>9,} {shares}")
+        return "\n".join(lines)
 
 
 @final
@@ -102,9 +136,6 @@ class Scoreboard:
             anchor as one observation: wider intervals, which for mtpr and mtnr, where all anchors have equal weight,
             hold for any anchors. For recall and precision an anchor with very many slots may still be missing.
 
-    Raises:
-        NaysayError: If an option is out of range.
-
     Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(n_anchors=200, n_items=100, per_anchor=10)
@@ -129,11 +160,10 @@ class Scoreboard:
         confidence: float = CONFIDENCE,
         representative_anchors: bool = True,
     ) -> None:
-        """Start with nothing counted."""
         self.threshold = check_threshold(threshold)
         self.bins = check_whole("bins", bins, 1)
         self.confidence = check_confidence(confidence)
-        self.representative_anchors = check_representative(representative_anchors)
+        self.representative_anchors = check_bool("representative_anchors", representative_anchors)
         self._shares = np.zeros((4, 6))  # moments of mtpr, mtnr, precision and recall
         self._counts = np.zeros(4, np.int64)  # anchors, slots, false negatives, flagged
         self._bins = np.zeros((3, self.bins))
@@ -151,9 +181,6 @@ class Scoreboard:
                 K)) -> (B, K) bool, called in NumPy and never with -1 (for triples pass a table, because the function
                 does not get the side); (n_samples,) whole numbers, the class of each sample, where a candidate of the
                 anchor's class is a false negative and -1 is an unknown class.
-
-        Raises:
-            NaysayError: If the truth does not fit, or the detector returns anything but numbers from 0 to 1.
         """
         check_asked(query, negatives)
         known = slot_truth(query, negatives, truth)
@@ -167,32 +194,25 @@ class Scoreboard:
         whole = np.stack([false > 0, true > 0, suspects, false])
         self._shares += moments(part, whole)
         self._counts += np.array([(slots > 0).sum(), slots.sum(), false.sum(), suspects.sum()])
-        self._bins += bin_sums(suspicion[known.known], known.false[known.known], self.bins)
+        given, hit = suspicion[known.known], known.false[known.known].astype(np.float64)
+        place = np.minimum((given * self.bins).astype(np.int64), self.bins - 1)
+        self._bins += np.stack([np.bincount(place, weight, self.bins) for weight in (None, given, hit)])
 
     def result(self) -> Evaluation:
-        """Return the evaluation of all batches so far.
-
-        Raises:
-            NaysayError: If no slot of known truth was added.
-        """
+        """Return the evaluation of all batches so far. Raises NaysayError if no slot of known truth was added."""
         anchors, slots, false, flagged = self._counts.tolist()
         if not slots:
             advice = "Add batches with filled slots of known truth."
             raise_invalid("slots", "at least one of known truth", 0, advice)
-        sizes = (false, slots - false, flagged, false)
-        mtpr, mtnr, precision, recall = (self._share(place, size) for place, size in enumerate(sizes))
+        sizes = {"mtpr": false, "mtnr": slots - false, "precision": flagged, "recall": false}
+        shares = [self._share(place, size) for place, size in enumerate(sizes.values())]
+        rates: dict[str, Any] = {name: share for name, (share, _) in zip(sizes, shares, strict=True)}
+        rates |= {f"{name}_interval": interval for name, (_, interval) in zip(sizes, shares, strict=True)}
         return Evaluation(
-            mtpr=mtpr[0],
-            mtnr=mtnr[0],
-            precision=precision[0],
-            recall=recall[0],
-            mtpr_interval=mtpr[1],
-            mtnr_interval=mtnr[1],
-            precision_interval=precision[1],
-            recall_interval=recall[1],
+            **rates,
             confidence=self.confidence,
             representative_anchors=self.representative_anchors,
-            reliability=reliability(self._bins),
+            reliability=self._reliability(),
             threshold=self.threshold,
             anchors=anchors,
             anchors_with_false=int(self._shares[0, 0]),
@@ -202,6 +222,14 @@ class Scoreboard:
             flagged=flagged,
         )
 
+    def _reliability(self) -> Reliability:
+        """The curve from the sums of bins."""
+        count, suspicion, false = self._bins
+        with np.errstate(invalid="ignore"):
+            means, observed = suspicion / count, false / count
+        error = float(np.abs(false - suspicion).sum() / count.sum())
+        return Reliability(count.astype(np.int64), means, observed, error)
+
     def _share(self, place: int, slots: int) -> tuple[float, Interval]:
         """One of the four shares, of so many slots, and its interval."""
         sums = self._shares[place]
@@ -210,6 +238,9 @@ class Scoreboard:
             sums, slots, (1 - self.confidence) / 2, representative_anchors=self.representative_anchors
         )
         return share, exact_interval(share * size, size, self.confidence) if size else (0.0, 1.0)
+
+    def __repr__(self) -> str:
+        return described(self, f"{self._counts[1]:,} slots of {self._counts[0]:,} anchors")
 
 
 @public
@@ -228,22 +259,6 @@ def evaluate(
 
     The mean rates over anchors are those of Chen et al. Incremental False Negative Detection for Contrastive Learning.
     ICLR 2022.
-
-    Args:
-        detector: The detector.
-        query: The query of the batch.
-        negatives: The candidates of the batch.
-        truth: (B, K) bool, a function, or the class of each sample.
-        threshold: A slot is flagged if its suspicion is at least this.
-        bins: The number of bins of the reliability curve.
-        confidence: The confidence of the intervals.
-        representative_anchors: False: each anchor is one observation.
-
-    Returns:
-        The rates, with intervals.
-
-    Raises:
-        NaysayError: If no slot has a known truth, or an argument does not fit.
 
     Examples:
         >>> import naysay as ns

@@ -10,7 +10,18 @@ from numpy.typing import NDArray
 
 from naysay._slots import partners
 from naysay.arrays import to_numpy
-from naysay.checks import check_bool, check_number, check_one_of, check_whole, is_number, public, raise_invalid, shown
+from naysay.checks import (
+    check_all,
+    check_bool,
+    check_number,
+    check_one_of,
+    check_whole,
+    is_number,
+    public,
+    raise_invalid,
+    shown,
+)
+from naysay.detectors._pairs import STATE as CACHE_STATE
 from naysay.detectors._pairs import (
     Floats,
     OfPairs,
@@ -23,7 +34,6 @@ from naysay.detectors._pairs import (
     read_cache,
     slot_pairs,
 )
-from naysay.detectors._slot_truth import suspicion_of
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
     as_suspicion,
@@ -31,12 +41,13 @@ from naysay.detectors._slots import (
     filled_slots,
     on_its_side,
     slot_scores,
+    suspicion_of,
 )
-from naysay.detectors._states import check_state, joined_states, split_states, whole_of_state
+from naysay.detectors._states import Entry, described, joined_states, read_state, split_states
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 OUTPUTS = ("scores", "probabilities")
-_STATE = ("n_scored", "n_changed", "pairs", "scores")
+_COUNTS = {name: Entry(whole=True, at_least=0) for name in ("n_scored", "n_changed")}
 
 
 @final
@@ -45,9 +56,9 @@ class Guide:
     """Rescore candidates with a better model: a cross-encoder, a reranker, a person.
 
     Slots that are not rescored keep the first suspicion: that of the detector `first`, or 1 / (1 + exp(first - score))
-    if `first` is a number. If `score_pairs` raises or returns invalid numbers, the error names the pairs; scores from
-    earlier batches are kept and not computed again. Calls change the guide: with a budget and a cache, or with a total
-    budget, the same call may return other suspicion the second time.
+    if `first` is a number. If `score_pairs` fails, scores from earlier batches are kept and not computed again. Calls
+    change the guide: with a budget and a cache, or with a total budget, the same call may return other suspicion the
+    second time.
 
     Cost: that of `score_pairs`, one call per `batch_size` pairs; a sort of the slots; with a cache, a sort of it too.
 
@@ -79,9 +90,6 @@ class Guide:
         n_scored: How many pairs were scored, including positives for a margin.
         n_changed: How many slots the guide moved across the threshold.
 
-    Raises:
-        NaysayError: If not exactly one of `threshold` and `margin` is given, or a limit is given without `first`.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> guide = Guide(lambda anchors, ids: np.where(ids == 7, 3.0, -3.0), threshold=0.0, first=0.5, budget=2)
@@ -106,7 +114,6 @@ class Guide:
         batch_size: int = 256,
         cache_size: int = 0,
     ) -> None:
-        """Store the settings."""
         if not callable(score_pairs):
             raise_invalid("score_pairs", "a function score_pairs(anchors, ids)", type(score_pairs).__name__)
         check_one_of("output", output, OUTPUTS)
@@ -153,8 +160,7 @@ class Guide:
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) in [0, 1]: the guide's suspicion where it scored the pair, else the first suspicion.
 
-        Raises:
-            NaysayError: If score_pairs raises or returns invalid numbers.
+        If `score_pairs` raises or returns invalid numbers, the error names the pairs.
         """
         check_asked(query, negatives)
         suspicion, distance = self._first_suspicion(query, negatives)
@@ -255,27 +261,23 @@ class Guide:
         return {**counts, **self._cache.state(), **joined_states(self._stateful())}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned.
-
-        Raises:
-            NaysayError: If the state does not fit; nothing changes then.
-        """
-        check_state(state, _STATE)
-        n_scored, n_changed = (whole_of_state(name, state[name], 0) for name in _STATE[:2])
-        cache, parts = read_cache(state), self._stateful()
-        states = split_states({name: state[name] for name in state if name not in _STATE}, parts)
+        """Restore what `state` returned. Nothing changes if it does not fit."""
+        first = [key for key in state if str(key).startswith("first/")] if isinstance(state, Mapping) else []
+        counts = read_state(state, _COUNTS, (*CACHE_STATE, *first))
+        cache, parts = read_cache(state, (*_COUNTS, *first)), self._stateful()
+        if self.output == "probabilities":
+            check_all("scores", cache.scores, (cache.scores >= 0) & (cache.scores <= 1), "from 0 to 1")
+        states = split_states({key: state[key] for key in first}, parts)
         for name, part in parts.items():
             part.restore(states[name])
-        self.n_scored, self.n_changed, self._cache = n_scored, n_changed, cache
+        self.n_scored, self.n_changed = (int(count) for count in counts.values())
+        self._cache = cache
 
     def _stateful(self) -> dict[str, Stateful]:
         return {"first": self.first} if isinstance(self.first, Stateful) else {}
 
     def __repr__(self) -> str:
-        """The threshold, the budgets and the counts."""
-        rule = f"threshold={self.threshold}" if self.margin is None else f"margin={self.margin}"
-        budgets = f"budget={self.budget}, total_budget={self.total_budget}"
-        return f"Guide({rule}, {budgets}; n_scored={self.n_scored}, n_changed={self.n_changed})"
+        return described(self, f"n_scored={self.n_scored}, n_changed={self.n_changed}")
 
 
 def _logistic(scores: Floats, thresholds: Any, scale: float = 1.0) -> Floats:

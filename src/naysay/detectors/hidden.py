@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 
 from naysay._slots import Score, check_score, score_slots
 from naysay.arrays import is_torch, to_numpy
-from naysay.checks import check_range, public, raise_invalid
-from naysay.detectors._intervals import CONFIDENCE, check_confidence, exact_interval
-from naysay.detectors._slot_truth import suspicion_of
-from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked, query_rows
+from naysay.checks import public, raise_invalid
+from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked, query_anchors, query_rows, suspicion_of
 from naysay.detectors.evaluate import check_threshold
 from naysay.detectors.hold_out import one_of_each
-from naysay.detectors.share import Share
+from naysay.detectors.share import CONFIDENCE, Share, check_confidence, exact_interval
 from naysay.errors import NaysayError
 from naysay.positives import Positives
 from naysay.rng import key_from, rng_for
-from naysay.types import Array, Detector, Negatives, Query, anchor_ids, check_query, positive_ids
+from naysay.types import Array, Detector, Negatives, Query, check_query, positive_ids
 
 _ASSUMPTIONS = (
     "unlabelled positives are like the hidden ones: which pairs are known is random",
@@ -68,9 +66,6 @@ def hidden_positives(
     Returns:
         The share of hidden positives that are flagged, with its interval.
 
-    Raises:
-        NaysayError: If no anchor has a hidden positive, or the detector needs scores or vectors that are not given.
-
     Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(n_anchors=300, n_items=200, noise=0.3)
@@ -88,10 +83,7 @@ def hidden_positives(
         raise_invalid("hidden", "a Positives", type(hidden).__name__, "Pass split_known(positives, rng=rng).hidden.")
     level, limit = check_confidence(confidence), check_threshold(threshold)
     _check_functions(query, negatives, score, embed)
-    anchors = anchor_ids(query)
-    if anchors.ndim != 1:
-        raise_invalid("query.anchors", "of shape (B,)", f"shape {anchors.shape}")
-    check_range("query.anchors", anchors, hidden.n_anchors, "anchors")
+    anchors = query_anchors(query, hidden.n_anchors)
     if query.positives is not None and hidden.contains(anchors, positive_ids(query)).any():
         n_hidden = int(hidden.contains(anchors, positive_ids(query)).sum())
         raise_invalid("query.positives", "pairs that are not hidden", f"{n_hidden} hidden", "Use those of Split.kept.")

@@ -1,4 +1,4 @@
-"""Hold out known positives: one per anchor to calibrate with, or a share to hide among the candidates."""
+"""Hide a share of the known positives, to see whether they are found among the candidates."""
 
 from __future__ import annotations
 
@@ -9,48 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import offsets
-from naysay.arrays import to_numpy
-from naysay.checks import check_generator, check_number, public, raise_invalid, whole_numbers
+from naysay.checks import check_number, public, raise_invalid
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import key_from, rng_for
-
-
-@public
-def one_per_anchor(anchors: Any, *, rng: np.random.Generator, share: float = 1.0) -> NDArray[np.int64]:
-    """Choose one labelled positive of each anchor at random, to hold out of training.
-
-    An encoder scores its training pairs higher than others. So positives that set a threshold must be held out of
-    training, or the threshold is too high. All positives of an anchor are equally likely. An anchor with one positive
-    may lose it to the held-out part. O(n log n).
-
-    Args:
-        anchors: (n,) the anchor of each labelled positive.
-        rng: The generator of the choice.
-        share: The share of anchors to choose from, at random; at least one anchor.
-
-    Returns:
-        (m,) the positions of the chosen positives, ascending.
-
-    Raises:
-        NaysayError: If there are no anchors, or the share is not above 0 and at most 1.
-
-    Examples:
-        >>> anchors = np.array([4, 4, 4, 7, 9, 9])
-        >>> held_out = one_per_anchor(anchors, rng=np.random.default_rng(0))
-        >>> anchors[held_out].tolist(), len(np.delete(anchors, held_out))
-        ([4, 7, 9], 3)
-    """
-    ids = whole_numbers("anchors", to_numpy(anchors))
-    check_generator(rng)
-    part = check_number("share", share, above=0, at_most=1)
-    if len(ids) == 0:
-        raise_invalid("anchors", "at least one", "none")
-    order = rng.permutation(len(ids))
-    _, first = np.unique(ids[order], return_index=True)
-    chosen = order[first]
-    if part < 1:
-        chosen = rng.permutation(chosen)[: max(1, round(part * len(chosen)))]
-    return np.sort(chosen)
 
 
 @final
@@ -88,9 +49,6 @@ def split_known(positives: Positives, share: float = 0.1, *, rng: np.random.Gene
 
     Returns:
         The two parts.
-
-    Raises:
-        NaysayError: If positives is not a `Positives`, or the share is out of range.
 
     Examples:
         >>> known = Positives.from_pairs([0, 0, 0, 0, 1], [3, 5, 6, 8, 3])

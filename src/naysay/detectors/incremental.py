@@ -10,26 +10,13 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
-from naysay.checks import (
-    as_array,
-    check_number,
-    check_one_of,
-    check_range,
-    check_whole,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
-)
+from naysay.checks import check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
 from naysay.detectors import _clusters as kmeans
-from naysay.detectors._slots import as_suspicion, check_asked
-from naysay.detectors._states import check_state, whole_of_state
+from naysay.detectors._slots import as_suspicion, check_asked, query_anchors
+from naysay.detectors._states import Entry, described, read_state
 from naysay.detectors.acceptance import Accept, LinearAcceptance, accepted
 from naysay.rng import rng_for
-from naysay.types import Array, Negatives, Query, anchor_ids
-
-_NUMBERS = ("n_samples", "seed", "updates")
-_ARRAYS = ("clusters", "assigned", "confidence", "labels")
+from naysay.types import Array, Negatives, Query
 
 
 @final
@@ -73,9 +60,6 @@ class Incremental:
         restarts: Restarts of k-means from other random rows, of which the best is kept; PCL's code has 5.
         seed: The seed of k-means. Equal seeds and features give equal labels, for any number of threads.
 
-    Raises:
-        NaysayError: If a number is out of range, or k is larger than n_samples.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> features = np.array([[9, 1], [9, 2], [9, 9], [1, 9], [2, 9]], np.float32)
@@ -99,7 +83,6 @@ class Incremental:
         restarts: int = 1,
         seed: int = 0,
     ) -> None:
-        """Start without labels."""
         self.n_samples = check_whole("n_samples", n_samples, 1)
         self.clusters = _clusters(clusters, self.n_samples)
         self.temperature = check_number("temperature", temperature, above=0, finite=True)
@@ -173,15 +156,9 @@ class Incremental:
         """Return (B, K) the mean over granularities of [same label, not -1].
 
         A slot that holds the anchor itself is flagged like any other of its label; pools exclude it.
-
-        Raises:
-            NaysayError: If an anchor or id is not a sample.
         """
         check_asked(query, negatives)
-        anchors = anchor_ids(query)
-        if anchors.ndim != 1:
-            raise_invalid("query.anchors", "of shape (B,), ids of samples", "triples")
-        check_range("anchors", anchors, self.n_samples, "samples")
+        anchors = query_anchors(query, self.n_samples, "samples")
         ids = np.asarray(to_numpy(negatives.ids))
         check_range("negatives.ids", ids, self.n_samples, "samples", least=-1)
         agreed = np.zeros(ids.shape, np.int64)
@@ -192,8 +169,8 @@ class Incremental:
 
     def state(self) -> dict[str, Any]:
         """Return labels, clusters and confidence, and the settings that they must fit."""
-        numbers = {name: getattr(self, name) for name in _NUMBERS}
-        arrays = {name: getattr(self, f"_{name}").copy() for name in _ARRAYS[1:]}
+        numbers = {name: getattr(self, name) for name in ("n_samples", "seed", "updates")}
+        arrays = {name: getattr(self, f"_{name}").copy() for name in ("assigned", "confidence", "labels")}
         return {**numbers, "clusters": np.array(self.clusters), **arrays}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -202,34 +179,28 @@ class Incremental:
         Raises:
             NaysayError: If the state is of other samples, clusters or seed, or invalid; nothing changes then.
         """
-        check_state(state, (*_NUMBERS, *_ARRAYS))
-        samples, seed, updates = (whole_of_state(name, state[name], 0) for name in _NUMBERS)
-        clusters = tuple(whole_numbers("clusters", to_numpy(state["clusters"])).tolist())
-        for name, own, given in (
-            ("n_samples", self.n_samples, samples),
-            ("clusters", self.clusters, clusters),
-            ("seed", self.seed, seed),
-        ):
-            if own != given:
-                raise_invalid("state", f"of {name} {own}", given, f"Create an Incremental with {name} {given} for it.")
         shape = self._labels.shape
-        assigned, labels = (_ids(name, state[name], shape, self.clusters) for name in ("assigned", "labels"))
-        if ((labels != assigned) & (labels >= 0)).any() or ((assigned < 0).any() if updates else (assigned >= 0).any()):
+        numbers = {name: Entry((), whole=True, at_least=0) for name in ("n_samples", "seed", "updates")}
+        numbers["clusters"] = Entry(("G",), whole=True)
+        arrays = {name: Entry(shape, whole=True, at_least=-1) for name in ("assigned", "labels")}
+        arrays["confidence"] = Entry(shape, at_least=0, at_most=1)
+        given = {name: part.tolist() for name, part in read_state(state, numbers, arrays).items()}
+        for name, own in (("n_samples", self.n_samples), ("clusters", list(self.clusters)), ("seed", self.seed)):
+            if own != given[name]:
+                advice = f"Create an Incremental with {name} {given[name]} for it."
+                raise_invalid("state", f"of {name} {own}", given[name], advice)
+        assigned, labels, confidence = read_state(state, arrays, numbers).values()
+        for k, row in zip(self.clusters, assigned, strict=True):
+            check_range("assigned", row, k, "clusters", least=-1)
+        without = (assigned < 0).any() if given["updates"] else (assigned >= 0).any()
+        if without or ((labels != assigned) & (labels >= 0)).any():
             raise_invalid("state", "one whose labels match its clusters", "others", "It was changed.")
-        confidence = as_array("confidence", to_numpy(state["confidence"]))
-        if (
-            confidence.shape != shape
-            or confidence.dtype.kind != "f"
-            or not ((confidence >= 0) & (confidence <= 1)).all()
-        ):
-            raise_invalid("confidence", f"of shape {shape}, from 0 to 1", f"{confidence.dtype} {confidence.shape}")
-        self._assigned, self._labels, self.updates = assigned, labels, updates
-        self._confidence = confidence.astype(np.float64)
+        self._assigned, self._labels, self._confidence = assigned, labels, confidence
+        self.updates = given["updates"]
 
     def __repr__(self) -> str:
-        """The settings and the number of labels."""
         labels = f"{np.count_nonzero(self._labels >= 0, axis=1).tolist()} labels after {self.updates} updates"
-        return f"Incremental({self.n_samples:,} samples, clusters={self.clusters}, {labels}, accept={self.accept!r})"
+        return described(self, labels, confidence=self.measure)
 
 
 def _clusters(clusters: Any, n_samples: int) -> tuple[int, ...]:
@@ -240,14 +211,4 @@ def _clusters(clusters: Any, n_samples: int) -> tuple[int, ...]:
     found = tuple(check_whole("clusters", k, 1) for k in given)
     if max(found) > n_samples:
         raise_invalid("clusters", f"at most n_samples, {n_samples}", max(found), "A cluster needs a sample.")
-    return found
-
-
-def _ids(name: str, values: Any, shape: tuple[int, ...], clusters: tuple[int, ...]) -> NDArray[np.int64]:
-    """Check (G, n_samples) labels of a state, each -1 or below its number of clusters; returns a copy."""
-    found = whole_numbers(name, to_numpy(values), "(G, n)").astype(np.int64)
-    if found.shape != shape:
-        raise_invalid(name, f"of shape {shape}", f"shape {found.shape}")
-    for k, row in zip(clusters, found, strict=True):
-        check_range(name, row, k, "clusters", least=-1)
     return found

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_whole, public, raise_invalid
-from naysay.detectors._score_blocks import Scores, rounded
-from naysay.detectors._score_inputs import open_scores
+from naysay.detectors._scores import Scores, open_scores, rounded
 
 SIZE = 1 << 19
 

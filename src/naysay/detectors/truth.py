@@ -31,9 +31,6 @@ def normalised_mutual_information(labels: ArrayLike, classes: ArrayLike, *, aver
     Returns:
         A float, or (G,) for (G, n) labels.
 
-    Raises:
-        NaysayError: If shapes differ, or a label is below -1.
-
     Examples:
         >>> normalised_mutual_information([[0, 0, 1, 1], [0, 1, 0, 1]], [5, 5, 3, 3]).tolist()
         [1.0, 0.0]
@@ -82,9 +79,6 @@ def detection_rates(labels: ArrayLike, classes: ArrayLike) -> DetectionRates:
 
     Returns:
         Both rates.
-
-    Raises:
-        NaysayError: If lengths differ, a class is below 0, or a label is below -1.
 
     Examples:
         >>> detection_rates([0, 0, 0, -1], [7, 7, 8, 8])
