@@ -94,9 +94,11 @@ class ScoreCache:
         return scores
 
     def add(self, pairs: Pairs, scores: Floats) -> None:
-        """Add pairs that are not cached yet. Triples replace pairs, and pairs triples."""
+        """Add pairs, without those that are cached. Triples replace pairs, and pairs triples."""
         if self.pairs.shape[1] != pairs.shape[1]:
             self.pairs, self.scores = pairs[:0], scores[:0]
+        fresh = np.isnan(self.look_up(pairs))  # another thread may have scored some of them at the same time
+        pairs, scores = pairs[fresh], scores[fresh]
         self.pairs = np.concatenate([self.pairs, pairs])
         self.scores = np.concatenate([self.scores, scores])
 

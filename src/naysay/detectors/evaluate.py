@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
 from naysay.detectors._slots import SUSPICION_THRESHOLD, Truth, check_asked, slot_truth, suspicion_of
 from naysay.detectors._states import described
@@ -164,9 +165,9 @@ class Scoreboard:
         self.bins = check_whole("bins", bins, 1)
         self.confidence = check_confidence(confidence)
         self.representative_anchors = check_bool("representative_anchors", representative_anchors)
-        self._shares = np.zeros((4, 6))  # moments of mtpr, mtnr, precision and recall
-        self._counts = np.zeros(4, np.int64)  # anchors, slots, false negatives, flagged
-        self._bins = np.zeros((3, self.bins))
+        self._lock = Lock()
+        # Moments of mtpr, mtnr, precision and recall; anchors, slots, false negatives, flagged; sums by bin.
+        self._sums = np.zeros((4, 6)), np.zeros(4, np.int64), np.zeros((3, self.bins))
 
     def add(self, detector: Detector, query: Query, negatives: Negatives, truth: Truth) -> None:
         """Score one batch with the detector and count where it is right. O(B K).
@@ -192,47 +193,41 @@ class Scoreboard:
         kept = true - (suspects - hits)
         part = np.stack([hits / np.maximum(false, 1), kept / np.maximum(true, 1), hits, hits])
         whole = np.stack([false > 0, true > 0, suspects, false])
-        self._shares += moments(part, whole)
-        self._counts += np.array([(slots > 0).sum(), slots.sum(), false.sum(), suspects.sum()])
+        counts = np.array([(slots > 0).sum(), slots.sum(), false.sum(), suspects.sum()])
         given, hit = suspicion[known.known], known.false[known.known].astype(np.float64)
         place = np.minimum((given * self.bins).astype(np.int64), self.bins - 1)
-        self._bins += np.stack([np.bincount(place, weight, self.bins) for weight in (None, given, hit)])
+        bins = np.stack([np.bincount(place, weight, self.bins) for weight in (None, given, hit)])
+        with self._lock:  # sums are replaced, so that one that was read stays as it is
+            shares, before, curve = self._sums
+            self._sums = shares + moments(part, whole), before + counts, curve + bins
 
     def result(self) -> Evaluation:
         """Return the evaluation of all batches so far. Raises NaysayError if no slot of known truth was added."""
-        anchors, slots, false, flagged = self._counts.tolist()
+        moments_of_shares, counts, bins = self._sums
+        anchors, slots, false, flagged = counts.tolist()
         if not slots:
             advice = "Add batches with filled slots of known truth."
             raise_invalid("slots", "at least one of known truth", 0, advice)
         sizes = {"mtpr": false, "mtnr": slots - false, "precision": flagged, "recall": false}
-        shares = [self._share(place, size) for place, size in enumerate(sizes.values())]
+        shares = [self._share(*given) for given in zip(moments_of_shares, sizes.values(), strict=True)]
         rates: dict[str, Any] = {name: share for name, (share, _) in zip(sizes, shares, strict=True)}
         rates |= {f"{name}_interval": interval for name, (_, interval) in zip(sizes, shares, strict=True)}
         return Evaluation(
             **rates,
             confidence=self.confidence,
             representative_anchors=self.representative_anchors,
-            reliability=self._reliability(),
+            reliability=_reliability(bins),
             threshold=self.threshold,
             anchors=anchors,
-            anchors_with_false=int(self._shares[0, 0]),
-            anchors_with_true=int(self._shares[1, 0]),
+            anchors_with_false=int(moments_of_shares[0, 0]),
+            anchors_with_true=int(moments_of_shares[1, 0]),
             slots=slots,
             false_negatives=false,
             flagged=flagged,
         )
 
-    def _reliability(self) -> Reliability:
-        """The curve from the sums of bins."""
-        count, suspicion, false = self._bins
-        with np.errstate(invalid="ignore"):
-            means, observed = suspicion / count, false / count
-        error = float(np.abs(false - suspicion).sum() / count.sum())
-        return Reliability(count.astype(np.int64), means, observed, error)
-
-    def _share(self, place: int, slots: int) -> tuple[float, Interval]:
+    def _share(self, sums: Floats, slots: int) -> tuple[float, Interval]:
         """One of the four shares, of so many slots, and its interval."""
-        sums = self._shares[place]
         share = float(sums[2] / sums[1]) if sums[1] else np.nan
         size = effective_size(
             sums, slots, (1 - self.confidence) / 2, representative_anchors=self.representative_anchors
@@ -240,7 +235,8 @@ class Scoreboard:
         return share, exact_interval(share * size, size, self.confidence) if size else (0.0, 1.0)
 
     def __repr__(self) -> str:
-        return described(self, f"{self._counts[1]:,} slots of {self._counts[0]:,} anchors")
+        anchors, slots, *_ = self._sums[1].tolist()
+        return described(self, f"{slots:,} slots of {anchors:,} anchors")
 
 
 @public
@@ -279,6 +275,15 @@ def evaluate(
 def check_threshold(threshold: Any) -> float:
     """Check a suspicion above 0: at 0 everything would be flagged, empty slots too."""
     return check_number("threshold", threshold, above=0, at_most=1)
+
+
+def _reliability(sums: Floats) -> Reliability:
+    """The curve from the sums of bins."""
+    count, suspicion, false = sums
+    with np.errstate(invalid="ignore"):
+        means, observed = suspicion / count, false / count
+    error = float(np.abs(false - suspicion).sum() / count.sum())
+    return Reliability(count.astype(np.int64), means, observed, error)
 
 
 def _percent(name: str, share: float, interval: Interval, missing: str) -> str:

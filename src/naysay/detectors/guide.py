@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay._slots import partners
 from naysay.arrays import to_numpy
 from naysay.checks import (
@@ -56,7 +57,7 @@ class Guide:
     """Rescore candidates with a better model: a cross-encoder, a reranker, a person.
 
     Slots that are not rescored keep the first suspicion: that of the detector `first`, or 1 / (1 + exp(first - score))
-    if `first` is a number. If `score_pairs` fails, scores from earlier batches are kept and not computed again. Calls
+    if `first` is a number. If `score_pairs` fails, the error names the pairs, and scores of earlier batches are kept. Calls
     change the guide: with a budget and a cache, or with a total budget, the same call may return other suspicion the
     second time.
 
@@ -150,7 +151,7 @@ class Guide:
         self.batch_size = check_whole("batch_size", batch_size, 1)
         self.cache_size = check_whole("cache_size", cache_size, 0)
         self.n_scored = self.n_changed = 0
-        self._cache = ScoreCache()
+        self._cache, self._lock = ScoreCache(), Lock()
 
     @property
     def remaining(self) -> int | None:
@@ -158,10 +159,7 @@ class Guide:
         return None if self.total_budget is None else max(self.total_budget - self.n_scored, 0)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """Return (B, K) in [0, 1]: the guide's suspicion where it scored the pair, else the first suspicion.
-
-        If `score_pairs` raises or returns invalid numbers, the error names the pairs.
-        """
+        """Return (B, K) in [0, 1]: the guide's suspicion where it scored the pair, else the first suspicion."""
         check_asked(query, negatives)
         suspicion, distance = self._first_suspicion(query, negatives)
         limit = np.inf if self.max_distance is None else self.max_distance
@@ -169,19 +167,20 @@ class Guide:
         order = np.argsort(distance[rows, slots], kind="stable")
         rows, slots = rows[order], slots[order]
         pairs, places = self._needed(query, negatives, rows, slots)
-        scores = self._cache.look_up(pairs)
-        affordable = _in_order(places[: self._affordable(places, ~np.isnan(scores))].reshape(-1))
-        wanted = affordable[np.isnan(scores[affordable])]
+        with self._lock:  # the budget is taken here, and what is not scored is given back
+            scores = self._cache.look_up(pairs)
+            affordable = _in_order(places[: self._affordable(places, ~np.isnan(scores))].reshape(-1))
+            wanted = affordable[np.isnan(scores[affordable])]
+            self.n_scored += len(wanted)
         scores[wanted] = self._score(query, pairs[wanted])
         scored = ~np.isnan(scores[places]).any(axis=1)  # includes slots beyond the budget whose scores are cached
         rows, slots, places = rows[scored], slots[scored], places[scored]
         guided = self._guided(scores[places[:, 0]], None if self.margin is None else scores[places[:, 1]])
-        if self.first is not None:
-            self.n_changed += int(
-                np.count_nonzero((guided >= SUSPICION_THRESHOLD) != (suspicion[rows, slots] >= SUSPICION_THRESHOLD))
-            )
+        moved = (guided >= SUSPICION_THRESHOLD) != (suspicion[rows, slots] >= SUSPICION_THRESHOLD)
         suspicion[rows, slots] = guided
-        self._cache.trim(self.cache_size)
+        with self._lock:
+            self.n_changed += int(np.count_nonzero(moved)) if self.first is not None else 0
+            self._cache.trim(self.cache_size)
         return as_suspicion(suspicion, negatives)
 
     def _first_suspicion(self, query: Query, negatives: Negatives) -> tuple[Floats, Floats]:
@@ -220,15 +219,16 @@ class Guide:
         return int(np.searchsorted(cost, min(limits), side="right"))
 
     def _score(self, query: Query, pairs: Pairs) -> Floats:
-        """Score pairs in batches. Scores of finished batches are counted and cached even if a later one fails."""
+        """Score pairs in batches. If one fails, scores of earlier ones stay cached, and the others are not counted."""
         batches: list[Floats] = [np.empty(0)]
         try:
             for start in range(0, len(pairs), self.batch_size):
                 batches.append(self._score_batch(query, pairs[start : start + self.batch_size]))
-                self.n_scored += len(batches[-1])
         finally:
             scores = np.concatenate(batches)
-            self._cache.add(pairs[: len(scores)], scores)
+            with self._lock:
+                self.n_scored -= len(pairs) - len(scores)
+                self._cache.add(pairs[: len(scores)], scores)
         return scores
 
     def _score_batch(self, query: Query, pairs: Pairs) -> Floats:
@@ -257,8 +257,9 @@ class Guide:
 
     def state(self) -> dict[str, Any]:
         """Return the counts, the cached scores, and under "first/key" the state of the first detector."""
-        counts = {"n_scored": self.n_scored, "n_changed": self.n_changed}
-        return {**counts, **self._cache.state(), **joined_states(self._stateful())}
+        first = joined_states(self._stateful())
+        with self._lock:
+            return {"n_scored": self.n_scored, "n_changed": self.n_changed, **self._cache.state(), **first}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Nothing changes if it does not fit."""
@@ -270,8 +271,9 @@ class Guide:
         states = split_states({key: state[key] for key in first}, parts)
         for name, part in parts.items():
             part.restore(states[name])
-        self.n_scored, self.n_changed = (int(count) for count in counts.values())
-        self._cache = cache
+        with self._lock:
+            self.n_scored, self.n_changed = (int(count) for count in counts.values())
+            self._cache = cache
 
     def _stateful(self) -> dict[str, Stateful]:
         return {"first": self.first} if isinstance(self.first, Stateful) else {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
 from naysay.checks import check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
@@ -95,25 +96,29 @@ class Incremental:
         self.restarts = check_whole("restarts", restarts, 1)
         self.seed = check_whole("seed", seed, 0)
         rng_for(self.seed)  # raises if it is too large
-        self.updates = 0
-        shape = (len(self.clusters), self.n_samples)
-        self._assigned, self._labels = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
-        self._confidence = np.zeros(shape)
+        none = np.full((len(self.clusters), self.n_samples), -1, np.int64)
+        self._found = _Found(0, none, np.zeros(none.shape), none)
+        self._lock = Lock()
+
+    @property
+    def updates(self) -> int:
+        """The number of updates so far."""
+        return self._found.updates
 
     @property
     def labels(self) -> NDArray[np.int64]:
         """(G, n_samples) the accepted pseudo-labels, -1 none; read-only."""
-        return frozen(self._labels)
+        return frozen(self._found.labels)
 
     @property
     def assigned(self) -> NDArray[np.int64]:
         """(G, n_samples) the cluster of every sample, accepted or not, -1 before the first update; read-only."""
-        return frozen(self._assigned)
+        return frozen(self._found.assigned)
 
     @property
     def confidence(self) -> NDArray[np.float64]:
         """(G, n_samples) in [0, 1], 0 before the first update; read-only."""
-        return frozen(self._confidence)
+        return frozen(self._found.confidence)
 
     def update(self, features: Any, progress: float, *, on_progress: Callable[[int], object] | None = None) -> None:
         """Cluster all samples again, and accept the share of labels for this progress.
@@ -135,10 +140,10 @@ class Incremental:
         rate = check_number("accept", rate, at_least=0, at_most=1)
         if on_progress is not None and not callable(on_progress):
             raise_invalid("on_progress", "a function, or left out", shown(on_progress))
-        vectors = kmeans.as_features(features, self.n_samples)
+        vectors, updates = kmeans.as_features(features, self.n_samples), self.updates
 
         def granularity(place: int, stopped: kmeans.Stopped) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-            draw = rng_for(self.seed, step=self.updates, worker=place).integers(1 << 31)
+            draw = rng_for(self.seed, step=updates, worker=place).integers(1 << 31)
             settings = {"iterations": self.iterations, "restarts": self.restarts, "seed": int(draw)}
             means = kmeans.centroids(vectors, self.clusters[place], **settings, stopped=stopped)
             assigned = kmeans.nearest(vectors, means)
@@ -149,8 +154,8 @@ class Incremental:
         results = kmeans.run_alone(granularity, self.clusters, on_progress)
         assigned, confidence = (np.stack(part) for part in zip(*results, strict=True))
         labels = np.where([accepted(row, rate) for row in confidence], assigned, -1)
-        self._assigned, self._confidence, self._labels = assigned, confidence, labels
-        self.updates += 1
+        with self._lock:
+            self._found = _Found(self.updates + 1, assigned, confidence, labels)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) the mean over granularities of [same label, not -1].
@@ -162,15 +167,17 @@ class Incremental:
         ids = np.asarray(to_numpy(negatives.ids))
         check_range("negatives.ids", ids, self.n_samples, "samples", least=-1)
         agreed = np.zeros(ids.shape, np.int64)
-        for labels in self._labels:
+        granularities = self._found.labels
+        for labels in granularities:
             mine = labels[anchors][:, None]
             agreed += (labels[ids] == mine) & (mine >= 0)
-        return as_suspicion(agreed / len(self._labels), negatives)
+        return as_suspicion(agreed / len(granularities), negatives)
 
     def state(self) -> dict[str, Any]:
         """Return labels, clusters and confidence, and the settings that they must fit."""
-        numbers = {name: getattr(self, name) for name in ("n_samples", "seed", "updates")}
-        arrays = {name: getattr(self, f"_{name}").copy() for name in ("assigned", "confidence", "labels")}
+        found = self._found
+        arrays = {name: getattr(found, name).copy() for name in ("assigned", "confidence", "labels")}
+        numbers = {"n_samples": self.n_samples, "seed": self.seed, "updates": found.updates}
         return {**numbers, "clusters": np.array(self.clusters), **arrays}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -179,7 +186,7 @@ class Incremental:
         Raises:
             NaysayError: If the state is of other samples, clusters or seed, or invalid; nothing changes then.
         """
-        shape = self._labels.shape
+        shape = self._found.labels.shape
         numbers = {name: Entry((), whole=True, at_least=0) for name in ("n_samples", "seed", "updates")}
         numbers["clusters"] = Entry(("G",), whole=True)
         arrays = {name: Entry(shape, whole=True, at_least=-1) for name in ("assigned", "labels")}
@@ -195,12 +202,21 @@ class Incremental:
         without = (assigned < 0).any() if given["updates"] else (assigned >= 0).any()
         if without or ((labels != assigned) & (labels >= 0)).any():
             raise_invalid("state", "one whose labels match its clusters", "others", "It was changed.")
-        self._assigned, self._labels, self._confidence = assigned, labels, confidence
-        self.updates = given["updates"]
+        with self._lock:
+            self._found = _Found(given["updates"], assigned, confidence, labels)
 
     def __repr__(self) -> str:
-        labels = f"{np.count_nonzero(self._labels >= 0, axis=1).tolist()} labels after {self.updates} updates"
-        return described(self, labels, confidence=self.measure)
+        counts = np.count_nonzero(self._found.labels >= 0, axis=1).tolist()
+        return described(self, f"{counts} labels after {self.updates} updates", confidence=self.measure)
+
+
+class _Found(NamedTuple):
+    """What an update found, replaced as a whole: a thread that asks never sees half of two updates."""
+
+    updates: int
+    assigned: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    labels: NDArray[np.int64]
 
 
 def _clusters(clusters: Any, n_samples: int) -> tuple[int, ...]:

@@ -109,8 +109,9 @@ class Labelled:
         self.false_share = false_share
         if false_share is not None:
             self.false_share = check_number("false_share", false_share, above=0, below=1)
-        self._model: GroupedLogistic | None = None
-        self._labels = (0, 0)  # false negatives among the labels, and labels
+        # The weights, the false negatives among the labels, and the labels. Replaced as a whole, so that a thread that
+        # asks never sees half of two fits.
+        self._learnt: tuple[GroupedLogistic, int, int] | None = None
 
     def fit(self, query: Query, negatives: Negatives, truth: Truth) -> Labelled:
         """Fit the weights to labelled slots.
@@ -134,30 +135,30 @@ class Labelled:
                 got = f"{count} {name} among {len(labels)} labelled slots"
                 raise_invalid("truth", f"labels of at least {MIN_LABELS} slots of each kind", got, "Label more.")
         features = self._features(query, negatives, rows, slots)
-        self._model = fit_grouped(features, labels, self._groups(query, rows), self.l2)
-        self._labels = (counts["false negatives"], len(labels))
+        model = fit_grouped(features, labels, self._groups(query, rows), self.l2)
+        self._learnt = model, counts["false negatives"], len(labels)
         return self
 
     @property
     def n(self) -> int:
         """The number of labels, 0 before `fit`."""
-        return self._labels[1]
+        return 0 if self._learnt is None else self._learnt[2]
 
     @property
     def weights(self) -> Floats:
         """(f + 1,) the shared weights, of the constant first, then of each standardised feature."""
-        return self._fitted().pooled.copy()
+        return self._fitted()[0].pooled.copy()
 
     @property
     def group_weights(self) -> dict[int, Floats]:
         """{group: (f + 1,)} the weights of each group that has labels."""
-        model = self._fitted()
+        model = self._fitted()[0]
         return dict(zip(model.groups.tolist(), model.pooled + model.apart, strict=True))
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K): the probability of a false negative, shifted by `cost` and `false_share`."""
         check_asked(query, negatives)
-        model = self._fitted()
+        model, false, labels = self._fitted()
         rows, slots = np.nonzero(filled_slots(negatives))
         suspicion = np.zeros(negatives.shape)
         if len(rows):
@@ -165,13 +166,12 @@ class Labelled:
             if features.shape[1] != len(model.centre):
                 rule = f"a function that returns {len(model.centre) - self.scores} numbers a pair, as in `fit`"
                 raise_invalid("features", rule, features.shape[1] - self.scores)
-            log_odds = model.log_odds(features, self._groups(query, rows)) + self._shift()
+            log_odds = model.log_odds(features, self._groups(query, rows)) + self._shift(false, labels)
             suspicion[rows, slots] = on_its_side(0.5 + 0.5 * np.tanh(0.5 * log_odds), log_odds >= 0)
         return as_suspicion(suspicion, negatives)
 
-    def _shift(self) -> float:
+    def _shift(self, false: int, labels: int) -> float:
         """What `cost` and `false_share` add to the log-odds."""
-        false, labels = self._labels
         shift = math.log(self.cost)
         if self.false_share is not None:
             shift += math.log(self.false_share / (1 - self.false_share)) - math.log(false / (labels - false))
@@ -200,22 +200,22 @@ class Labelled:
         check_range("query.anchors", keys, len(self.groups), f"{what} of `groups`")
         return self.groups[keys][rows]
 
-    def _fitted(self) -> GroupedLogistic:
-        if self._model is None:
+    def _fitted(self) -> tuple[GroupedLogistic, int, int]:
+        if self._learnt is None:
             raise_invalid("truth", "fitted before", "no labels", "Call fit(query, negatives, truth).")
-        return self._model
+        return self._learnt
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the fitted weights; empty before `fit`. Settings, groups and features are not included."""
-        if self._model is None:
+        if (learnt := self._learnt) is None:
             return {}
-        fitted = {name: getattr(self._model, name).copy() for name in _STATE if name != "labels"}
-        return {**fitted, "labels": np.array(self._labels)}
+        fitted = {name: getattr(learnt[0], name).copy() for name in _STATE if name != "labels"}
+        return {**fitted, "labels": np.array(learnt[1:])}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Nothing changes if it does not fit."""
         if isinstance(state, Mapping) and not state:
-            self._model, self._labels = None, (0, 0)
+            self._learnt = None
             return
         parts = read_state(state, _STATE)
         if len(parts["pooled"]) != len(parts["centre"]) + 1:
@@ -225,8 +225,8 @@ class Labelled:
         false, labels = parts.pop("labels").tolist()
         if false >= labels:
             raise_invalid("labels", "the number of false negatives and of all labels", (false, labels))
-        self._model, self._labels = GroupedLogistic(**parts), (false, labels)
+        self._learnt = GroupedLogistic(**parts), false, labels
 
     def __repr__(self) -> str:
-        labels = f"{self._labels[1]:,} labels, {self._labels[0]:,} false" if self.n else "not fitted"
-        return described(self, labels)
+        learnt = self._learnt
+        return described(self, "not fitted" if learnt is None else f"{learnt[2]:,} labels, {learnt[1]:,} false")

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import (
     as_suspicion,
@@ -90,6 +91,7 @@ class LearnedQuantile:
         self.decay = tuple(check_number("decay", one, at_least=0, below=1) for one in decay)
         self.bounds = check_bounds(bounds)
         self.start = check_whole("start", start, 0)
+        self._lock = Lock()
         self._thresholds = np.full(self.n_anchors, self.bounds[1])
         self._first, self._second = np.zeros(self.n_anchors), np.zeros(self.n_anchors)
         self._seen = np.zeros(self.n_anchors, np.int64)
@@ -97,23 +99,29 @@ class LearnedQuantile:
     @property
     def thresholds(self) -> Floats:
         """(n_anchors,) the threshold of each anchor."""
-        return self._thresholds.copy()
+        with self._lock:
+            return self._thresholds.copy()
 
     @property
     def seen(self) -> NDArray[np.int64]:
         """(n_anchors,) the number of observations of each anchor."""
-        return self._seen.copy()
+        with self._lock:
+            return self._seen.copy()
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
         check_query(query)
-        return self._thresholds[self._anchors(query)]
+        anchors = self._anchors(query)
+        with self._lock:
+            return self._thresholds[anchors]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above its anchor's threshold; 0 before `start`."""
         check_asked(query, negatives)
         anchors, scores = self._anchors(query), self._scores(negatives)
-        found = by_distance(scores, self._thresholds[anchors][:, None])
+        with self._lock:
+            thresholds = self._thresholds[anchors]
+        found = by_distance(scores, thresholds[:, None])
         return as_suspicion(found if query.step >= self.start else np.zeros(scores.shape), negatives)
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
@@ -131,10 +139,11 @@ class LearnedQuantile:
             return
         filled = filled_slots(negatives)
         rows = filled.any(axis=1)
-        above = ((scores > self._thresholds[anchors][:, None]) & filled)[rows].sum(axis=1)
         who, place = np.unique(anchors[rows], return_inverse=True)
         slots = np.bincount(place, filled[rows].sum(axis=1), len(who))
-        self._step(who, self.alpha - np.bincount(place, above, len(who)) / slots)
+        with self._lock:
+            above = ((scores > self._thresholds[anchors][:, None]) & filled)[rows].sum(axis=1)
+            self._step(who, self.alpha - np.bincount(place, above, len(who)) / slots)
 
     def _step(self, who: NDArray[np.int64], slope: Floats) -> None:
         """One step of Adam for the thresholds of these anchors, each of them once."""
@@ -161,7 +170,8 @@ class LearnedQuantile:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that was learnt. Settings are not in it."""
-        return {name: getattr(self, f"_{name}").copy() for name in ("thresholds", "first", "second", "seen")}
+        with self._lock:
+            return {name: getattr(self, f"_{name}").copy() for name in ("thresholds", "first", "second", "seen")}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit."""
@@ -172,7 +182,9 @@ class LearnedQuantile:
             "second": Entry(shape, at_least=0),
             "seen": Entry(shape, whole=True, at_least=0),
         }
-        self._thresholds, self._first, self._second, self._seen = read_state(state, entries).values()
+        parts = read_state(state, entries).values()
+        with self._lock:
+            self._thresholds, self._first, self._second, self._seen = parts
 
     def __repr__(self) -> str:
         return described(self, f"{np.count_nonzero(self._seen):,} anchors seen")

@@ -130,17 +130,18 @@ class SoftClusters:
     def assign(self, vectors: Any) -> NDArray[np.float64]:
         """Return (n, n_clusters) q, the probability of each cluster, for (n, d) vectors."""
         given = np.asarray(to_numpy(vectors))
-        return self._assigned("vectors", as_vectors("vectors", given, (len(np.atleast_1d(given)), "d")))
+        points = as_vectors("vectors", given, (len(np.atleast_1d(given)), "d"))
+        return self._assigned("vectors", points, self._fitted())
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) in [0, 1], by the rule."""
         check_asked(query, negatives)
-        self._fitted()
+        centres = self._fitted()  # one set for the whole answer, whatever another thread updates
         vectors, places = slot_vectors(negatives, self.embed)
         if not len(vectors):
             return as_suspicion(np.zeros(negatives.shape), negatives)
-        slots = self._assigned("negatives.vectors" if self.embed is None else "embed", vectors)
-        anchors = self._assigned("query.vectors", self._anchors(query))
+        slots = self._assigned("negatives.vectors" if self.embed is None else "embed", vectors, centres)
+        anchors = self._assigned("query.vectors", self._anchors(query), centres)
         together = np.clip(best_products(anchors[:, None], slots, places), 0.0, 1.0)
         if self.rule == "probability":
             return as_suspicion(together, negatives)
@@ -176,9 +177,9 @@ class SoftClusters:
             raise_invalid("query.vectors", "given", None, advice)
         return as_vectors("embed_anchors", embedded(self.embed_anchors, query.anchors), (len(query), "d"))
 
-    def _assigned(self, parameter: str, vectors: NDArray[Any]) -> NDArray[np.float64]:
+    def _assigned(self, parameter: str, vectors: NDArray[Any], found: NDArray[np.float32]) -> NDArray[np.float64]:
         """(n, n_clusters) q, in blocks of points."""
-        centres = self._fitted().astype(np.float64)
+        centres = found.astype(np.float64)
         check_width(parameter, vectors, centres.shape[1], "the centres'")
         chances = np.empty((len(vectors), self.n_clusters))
         size = max(1, _BLOCK // centres.size)
