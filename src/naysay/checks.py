@@ -148,6 +148,8 @@ def check_whole(parameter: str, value: object, least: int) -> int:
         raise_invalid(parameter, "a whole number", shown(value))
     if value < least:
         raise_invalid(parameter, f"at least {least}", value)
+    if int(value) >= 1 << 64:  # which no array can have as a size, nor a generator as a seed
+        raise_invalid(parameter, "below 2^64", value)
     return int(value)
 
 
@@ -181,7 +183,7 @@ def check_bool(parameter: str, value: object) -> bool:
 
 def check_one_of(parameter: str, value: object, options: Sequence[str]) -> None:
     """Raise if `value` is not one of `options`; the message suggests the nearest."""
-    if value in options:
+    if isinstance(value, str) and value in options:
         return
     near = difflib.get_close_matches(str(value), options, n=1)
     advice = f"Did you mean {near[0]!r}?" if near else ""
@@ -246,5 +248,5 @@ def first_bad(values: NDArray[Any], bad: NDArray[np.bool_]) -> str:
 
 def shown(value: object) -> str:
     """A short form of any value, for a message."""
-    text = repr(value)
+    text = re.sub(r"\s*\n\s*", " ", repr(value))  # arrays have several lines
     return text if len(text) <= 60 else f"{text[:57]}..."

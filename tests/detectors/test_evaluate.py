@@ -158,8 +158,7 @@ def test_batches_add_up_to_the_whole_in_sums_of_one_size():
     for start, stop in ((0, 1), (1, 100), (100, 100), (100, 300)):  # a batch of one, and one of none
         part = ns.Query(np.arange(start, stop)), ns.Negatives(drawn.ids[start:stop])
         board.add(Close(), *part, WORLD.is_false_negative)
-        kept = [value for value in vars(board).values() if isinstance(value, np.ndarray)]
-        assert sum(value.size for value in kept) == 4 * 6 + 4 + 3 * 10
+        assert sum(value.size for value in board._sums) == 4 * 6 + 4 + 3 * 10
     found = board.result()
     for name in Evaluation.__slots__:
         if name == "reliability":

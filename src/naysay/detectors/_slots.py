@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,9 +158,14 @@ def on_its_side(suspicion: Floats, flagged: NDArray[np.bool_]) -> Floats:
     return np.where(flagged, np.clip(suspicion, SUSPICION_THRESHOLD, 1.0), np.clip(suspicion, 0.0, UNDER))
 
 
+def is_detector(part: object) -> TypeGuard[Detector]:
+    """Whether an object has the method suspicion(query, negatives). `Negatives` have an array of that name."""
+    return isinstance(part, Detector) and not isinstance(part, type) and callable(part.suspicion)
+
+
 def suspicion_of(parameter: str, detector: object, query: Query, negatives: Negatives) -> Floats:
     """Return the suspicion of a detector as (B, K) float64. Errors name `parameter`."""
-    if isinstance(detector, type) or not isinstance(detector, Detector):
+    if not is_detector(detector):
         raise_invalid(parameter, "an object with suspicion(query, negatives)", shown(detector))
     suspicion = np.asarray(to_numpy(detector.suspicion(query, negatives)))
     rule = f"a detector that returns numbers from 0 to 1 of shape {negatives.shape}"

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, public, raise_invalid, shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked, filled_slots, suspicion_of
+from naysay.detectors._slots import (
+    SUSPICION_THRESHOLD,
+    as_suspicion,
+    check_asked,
+    filled_slots,
+    is_detector,
+    suspicion_of,
+)
 from naysay.detectors._states import all_or_none, described, joined_states, split_states
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
@@ -88,7 +95,7 @@ class Combined:
         if len(detectors) > _MAX_DETECTORS:
             raise_invalid("detectors", f"at most {_MAX_DETECTORS}", len(detectors))
         for name, detector in detectors.items():
-            if not isinstance(name, str) or isinstance(detector, type) or not isinstance(detector, Detector):
+            if not isinstance(name, str) or not is_detector(detector):
                 expected = "a dictionary {name: detector}, each with a method suspicion(query, negatives)"
                 raise_invalid("detectors", expected, f"{shown(name)}: {type(detector).__name__}")
             if "/" in name:

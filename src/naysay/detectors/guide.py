@@ -40,6 +40,7 @@ from naysay.detectors._slots import (
     as_suspicion,
     check_asked,
     filled_slots,
+    is_detector,
     on_its_side,
     slot_scores,
     suspicion_of,
@@ -57,9 +58,8 @@ class Guide:
     """Rescore candidates with a better model: a cross-encoder, a reranker, a person.
 
     Slots that are not rescored keep the first suspicion: that of the detector `first`, or 1 / (1 + exp(first - score))
-    if `first` is a number. If `score_pairs` fails, the error names the pairs, and scores of earlier batches are kept. Calls
-    change the guide: with a budget and a cache, or with a total budget, the same call may return other suspicion the
-    second time.
+    if `first` is a number. If `score_pairs` fails, the error names the pairs, and scores of earlier batches are kept.
+    With a budget and a cache, or with a total budget, the same call may return other suspicion the second time.
 
     Cost: that of `score_pairs`, one call per `batch_size` pairs; a sort of the slots; with a cache, a sort of it too.
 
@@ -131,7 +131,7 @@ class Guide:
                 raise_invalid("output", "'scores' with a margin", output, "Probabilities are scores, too.")
         elif relative:
             raise_invalid("relative", "False without a margin", relative)
-        if isinstance(first, type) or not (first is None or is_number(first) or isinstance(first, Detector)):
+        if not (first is None or is_number(first) or is_detector(first)):
             raise_invalid("first", "a finite number, or a detector", shown(first))
         if is_number(first):
             check_number("first", first, finite=True)
@@ -187,7 +187,7 @@ class Guide:
         """(B, K) the suspicion before rescoring, and the distance of each slot from the first threshold."""
         if self.first is None:
             return np.zeros(negatives.shape), np.zeros(negatives.shape)
-        if isinstance(self.first, Detector):
+        if is_detector(self.first):
             suspicion = suspicion_of("first", self.first, query, negatives)
             return suspicion, np.abs(suspicion - SUSPICION_THRESHOLD)
         scores = slot_scores(negatives)
