@@ -10,7 +10,7 @@ from naysay.auditing._false_share import CorpusSample, false_share, sample_corpu
 from naysay.auditing._scores import scores_by_vectors
 from naysay.auditing._training_set import training_set
 from naysay.detectors import ShareOfPositive, lowest_scores, unlabelled_share
-from naysay.detectors.share import most_share
+from naysay.detectors.rate import most_share
 from naysay.search import open_vectors
 from naysay.testing.worlds import ENCODERS
 

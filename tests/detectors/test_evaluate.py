@@ -11,7 +11,7 @@ from scipy import stats
 
 import naysay as ns
 from naysay.detectors.evaluate import Evaluation, Scoreboard, evaluate
-from naysay.detectors.share import effective_size, exact_interval, moments
+from naysay.detectors.rate import effective_size, exact_interval, moments
 from naysay.errors import NaysayError
 from naysay.testing import planted_world
 from naysay.types import anchor_ids

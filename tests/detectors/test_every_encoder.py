@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naysay.detectors.calibrated import Calibrated
-from naysay.detectors.share import effective_size, exact_interval, moments
+from naysay.detectors.rate import effective_size, exact_interval, moments
 from naysay.testing import planted_world
 from naysay.testing.worlds import ENCODERS
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.auditing._scores import SetScores
-from naysay.detectors.rate import unlabelled_share
-from naysay.detectors.share import Share, most_share
+from naysay.detectors.rate import most_share, unlabelled_share
+from naysay.detectors.share import Share
 from naysay.kernels import dots
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives

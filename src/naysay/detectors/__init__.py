@@ -9,8 +9,7 @@ from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.ecdf import Ecdf
 from naysay.detectors.evaluate import Evaluation, Reliability, Scoreboard, evaluate
 from naysay.detectors.guide import Guide
-from naysay.detectors.hidden import hidden_positives
-from naysay.detectors.hold_out import Split, split_known
+from naysay.detectors.hidden import Split, hidden_positives, split_known
 from naysay.detectors.incremental import Incremental
 from naysay.detectors.labelled import Labelled
 from naysay.detectors.learned_quantile import LearnedQuantile

@@ -22,7 +22,8 @@ from naysay.quantity.separation import Floats
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _HALVES = "    ####" + "#"  # ASCII has no part of a bar: from half a cell on it is a whole one
 _BINS, _POINTS = 120, 240  # of the figure
-_COLOURS = ("#999999", "#0072B2", "#D55E00")  # Okabe and Ito's, which colour-blind readers can tell apart
+_COLOURS = ["#999999", "#0072B2", "#D55E00"]  # Okabe and Ito's, which colour-blind readers can tell apart
+_BAND = {"field": "band", "type": "nominal", "scale": {"domain": [*NAMES], "range": _COLOURS}}
 Spec = dict[str, Any]
 _GUESS = (
     "The shares are a guess about the data: scores alone do not show how many negatives are false. Where scores of "
@@ -210,6 +211,7 @@ def _scores(sketch: ScoreSketch, cuts: tuple[float, float]) -> Spec:
         {"from": start, "to": stop, "pairs": count, "band": NAMES[sum((start + stop) / 2 >= cut for cut in cuts)]}
         for start, stop, count in zip(ends[:-1], ends[1:], shown.counts.tolist(), strict=True)
     ]
+    x = {"field": "from", "bin": {"binned": True}, **_axis(sketch)}
     y = {
         "field": "pairs",
         "type": "quantitative",
@@ -217,17 +219,8 @@ def _scores(sketch: ScoreSketch, cuts: tuple[float, float]) -> Spec:
         "scale": {"type": "symlog"},
         "axis": {"values": [0, *(10**power for power in range(13))], "format": ","},
     }
-    colour = {"field": "band", "type": "nominal", "scale": {"domain": [*NAMES], "range": [*_COLOURS]}}
-    bars = {
-        "data": {"values": values},
-        "mark": {"type": "bar", "binSpacing": 0, "clip": True},
-        "encoding": {
-            "x": {"field": "from", "bin": {"binned": True}, **_axis(sketch)},
-            "x2": {"field": "to"},
-            "y": y,
-            "color": colour,
-        },
-    }
+    mark = {"type": "bar", "binSpacing": 0, "clip": True}
+    bars = _layer(values, mark, x=x, x2={"field": "to"}, y=y, color=_BAND)
     return {"title": "Scores of the negatives", "width": 420, "height": 260, "layer": [bars, _rules(cuts)]}
 
 
@@ -240,33 +233,23 @@ def _shares(found: Thresholds, sketch: ScoreSketch, cuts: tuple[float, float]) -
         for score, count in zip(places.tolist(), sketch.at_least(places).tolist(), strict=True)
         if count
     ]
-    given = [
-        {"share": share} for share in (found.false_share, round(found.false_share + found.hard_share, 12)) if share > 0
-    ]
+    shares = (found.false_share, round(found.false_share + found.hard_share, 12))
     y = {"field": "share", "type": "quantitative", "title": "share of all pairs", "scale": {"type": "log"}}
     y["axis"] = {"values": [10.0**-power for power in range(13)], "format": "~%"}
-    line = {
-        "data": {"values": values},
-        "mark": {"type": "line", "strokeWidth": 2, "color": "#000000", "clip": True},
-        "encoding": {"x": {"field": "score", **_axis(sketch)}, "y": y},
-    }
-    budgets = {
-        "data": {"values": given},
-        "mark": {"type": "rule", "strokeDash": [5, 4], "color": "#767676"},
-        "encoding": {"y": {"field": "share", "type": "quantitative"}},
-    }
+    mark = {"type": "line", "strokeWidth": 2, "color": "#000000", "clip": True}
+    line = _layer(values, mark, x={"field": "score", **_axis(sketch)}, y=y)
+    given = [{"share": share} for share in shares if share > 0]
+    mark = {"type": "rule", "strokeDash": [5, 4], "color": "#767676"}
+    budgets = _layer(given, mark, y={"field": "share", "type": "quantitative"})
     title = {"text": "Pairs at or above a score", "subtitle": "dashed: the given shares, false and false + hard"}
     return {"title": title, "width": 380, "height": 260, "layer": [line, budgets, _rules(cuts)]}
 
 
 def _rules(cuts: tuple[float, float]) -> Spec:
     values = [{"score": cut, "band": band} for cut, band in zip(cuts, NAMES[1:], strict=True) if np.isfinite(cut)]
-    scale = {"domain": [*NAMES], "range": [*_COLOURS]}
-    return {
-        "data": {"values": values},
-        "mark": {"type": "rule", "strokeWidth": 1.5, "clip": True},
-        "encoding": {
-            "x": {"field": "score", "type": "quantitative"},
-            "color": {"field": "band", "type": "nominal", "scale": scale},
-        },
-    }
+    mark = {"type": "rule", "strokeWidth": 1.5, "clip": True}
+    return _layer(values, mark, x={"field": "score", "type": "quantitative"}, color=_BAND)
+
+
+def _layer(values: list[Spec], mark: Spec, **encoding: Spec) -> Spec:
+    return {"data": {"values": values}, "mark": mark, "encoding": encoding}

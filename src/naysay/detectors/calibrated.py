@@ -83,8 +83,7 @@ class Calibrated:
       threshold is too high.
 
     Suspicion of a score s with c(s) = #{positives <= s} is c / (2 r) below the threshold, and from it on
-    0.5 + 0.5 (c - r) / (n + 1 - r). So the thresholds of other alphas can be had later from the same suspicion:
-    `threshold_at`.
+    0.5 + 0.5 (c - r) / (n + 1 - r). `threshold_at` finds the thresholds of other alphas in the same suspicion.
 
     Cost: a sort of n scores; O(log n) per slot.
 

@@ -36,12 +36,6 @@ class Judgement:
         suspicion: (B, K) of all detectors together, by the rule.
         parts: {name: (B, K)} of each detector.
         blame: (B, K) int8: the index of the detector with the largest suspicion. Ties go to the first.
-
-    Examples:
-        >>> import numpy as np
-        >>> parts = {"a": np.array([[0.2, 0.9]]), "b": np.array([[0.6, 0.7]])}
-        >>> Judgement(np.maximum(parts["a"], parts["b"]), parts, np.array([[1, 0]], np.int8)).flags()
-        {'a': 1, 'b': 2}
     """
 
     suspicion: NDArray[np.float64]

@@ -12,7 +12,7 @@ from naysay._lock import Lock
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
 from naysay.detectors._slots import SUSPICION_THRESHOLD, Truth, check_asked, slot_truth, suspicion_of
 from naysay.detectors._states import described
-from naysay.detectors.share import CONFIDENCE, check_confidence, effective_size, exact_interval, moments
+from naysay.detectors.rate import CONFIDENCE, check_confidence, effective_size, exact_interval, moments
 from naysay.quantity.separation import Floats
 from naysay.types import Detector, Negatives, Query
 
@@ -36,12 +36,6 @@ class Reliability:
         suspicion: (bins,) their mean suspicion; NaN in an empty bin.
         observed: (bins,) the share of them that are false negatives; NaN in an empty bin.
         error: The expected calibration error: the mean over slots of |observed - suspicion| of their bin.
-
-    Examples:
-        >>> print(Reliability(np.array([3, 1]), np.array([0.1, 0.9]), np.array([0.0, 1.0]), 0.1))
-        from   to     slots  suspicion  observed
-        0.00 0.50         3     0.100     0.000
-        0.50 1.00         1     0.900     1.000
     """
 
     count: NDArray[np.int64]
@@ -66,7 +60,7 @@ class Evaluation:
     """How often a detector is right. Rates are NaN, with the interval (0, 1), where nothing could be counted.
 
     Slots of one anchor tend to be right or wrong together, so the intervals are Clopper and Pearson's at the effective
-    number of independent observations of the anchors (`_intervals.effective_size`). They are too short if a few anchors
+    number of independent observations of the anchors (`rate.effective_size`). They are too short if a few anchors
     of a kind that may be missing in this sample dominate: use representative_anchors=False then. A detector that flags
     nothing has an mtpr of 0 and an mtnr of 1.
 

@@ -121,10 +121,9 @@ class Guide:
         if (threshold is None) == (margin is None):
             raise_invalid("threshold", "given, or `margin` in its place", "neither" if threshold is None else "both")
         self.relative = check_bool("relative", relative)
-        if threshold is not None and output == "probabilities":
-            check_number("threshold", threshold, above=0, below=1)
-        elif threshold is not None:
-            check_number("threshold", threshold, finite=True)
+        if threshold is not None:
+            inside = {"above": 0.0, "below": 1.0} if output == "probabilities" else {}
+            check_number("threshold", threshold, finite=output == "scores", **inside)
         if margin is not None:
             check_number("margin", margin, at_least=0, finite=True)
             if output != "scores":
@@ -137,13 +136,10 @@ class Guide:
             check_number("first", first, finite=True)
         limits = {"max_distance": max_distance, "budget": budget, "total_budget": total_budget}
         for name, value in limits.items():
-            if value is not None and first is None:
-                raise_invalid("first", f"given with `{name}`, for the slots that are not rescored", None)
-        if max_distance is not None:
-            check_number("max_distance", max_distance, at_least=0)
-        for name in ("budget", "total_budget"):
-            if limits[name] is not None:
-                check_whole(name, limits[name], 0)
+            if value is not None:
+                if first is None:
+                    raise_invalid("first", f"given with `{name}`, for the slots that are not rescored", None)
+                check_number(name, value, at_least=0) if name == "max_distance" else check_whole(name, value, 0)
         self.score_pairs, self.output, self.first = score_pairs, output, first
         self.threshold, self.margin = threshold, margin
         self.scale = check_number("scale", scale, above=0, finite=True)
@@ -187,7 +183,7 @@ class Guide:
         """(B, K) the suspicion before rescoring, and the distance of each slot from the first threshold."""
         if self.first is None:
             return np.zeros(negatives.shape), np.zeros(negatives.shape)
-        if is_detector(self.first):
+        if isinstance(self.first, Detector):
             suspicion = suspicion_of("first", self.first, query, negatives)
             return suspicion, np.abs(suspicion - SUSPICION_THRESHOLD)
         scores = slot_scores(negatives)

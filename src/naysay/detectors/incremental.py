@@ -130,9 +130,6 @@ class Incremental:
             progress: The share of training that is done, in [0, 1]: epoch / epochs.
             on_progress: Called with 1 as each of the G clusterings ends, in the caller's thread: the update of a
                 progress bar with total=G.
-
-        Raises:
-            NaysayError: If the features are not finite, have zero rows, or are all equal.
         """
         advice = "It is the share of training that is done."
         share = check_number("progress", progress, at_least=0, at_most=1, advice=advice)
@@ -181,11 +178,7 @@ class Incremental:
         return {**numbers, "clusters": np.array(self.clusters), **arrays}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned.
-
-        Raises:
-            NaysayError: If the state is of other samples, clusters or seed, or invalid; nothing changes then.
-        """
+        """Restore what `state` returned. Nothing changes if it is of other samples, clusters or seed, or invalid."""
         shape = self._found.labels.shape
         numbers = {name: Entry((), whole=True, at_least=0) for name in ("n_samples", "seed", "updates")}
         numbers["clusters"] = Entry(("G",), whole=True)

@@ -107,12 +107,8 @@ class Mixture:
         """Fit both components.
 
         Args:
-            scores: Scores of candidates, of any shape, NumPy or torch.
+            scores: At least 10 scores of candidates, of any shape, NumPy or torch.
             mask: Which scores to use, of the same shape. None: all.
-
-        Raises:
-            NaysayError: If there are fewer than 10 scores, all are equal, some are outside the bounds, or a component
-                vanishes.
         """
         given, counted = masked_scores("scores", scores, mask)
         values = given[counted]

@@ -107,14 +107,9 @@ class ScoreSketch:
         return self._ends[1]
 
     def update(self, scores: Any) -> None:
-        """Add scores.
+        """Add an array, a file or a stream of scores, as for `choose_thresholds`, of the dtype of those before.
 
-        Args:
-            scores: An array, a file or a stream, as for `choose_thresholds`.
-
-        Raises:
-            NaysayError: If `scores` cannot be used, or are of another dtype than those before. Nothing is added then,
-                but of a stream what came before the bad block.
+        After an error nothing is added, but of a stream what came before the bad block.
         """
         blocks = open_scores(scores)
         if blocks.rereadable:
@@ -135,14 +130,7 @@ class ScoreSketch:
             self._fill(scores)
 
     def merge(self, other: ScoreSketch) -> None:
-        """Add all scores of another sketch, which is left as it is.
-
-        Args:
-            other: A sketch of the same size and dtype.
-
-        Raises:
-            NaysayError: If `other` is this sketch itself, no sketch, or of another size or dtype.
-        """
+        """Add all scores of another sketch of the same size and dtype, which is left as it is."""
         if not isinstance(other, ScoreSketch) or other is self:
             got = "itself" if other is self else f"a {type(other).__name__}"
             raise_invalid("other", "another ScoreSketch", got)

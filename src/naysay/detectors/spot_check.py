@@ -14,7 +14,8 @@ from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_whole, public, raise_invalid
 from naysay.detectors._pairs import OfPairs, slot_pairs
 from naysay.detectors._slots import check_asked, like, query_rows
-from naysay.detectors.share import CONFIDENCE, Share, check_confidence, exact_interval
+from naysay.detectors.rate import CONFIDENCE, check_confidence, exact_interval
+from naysay.detectors.share import Share
 from naysay.rng import key_from, rng_for
 from naysay.types import Negatives, Query
 
@@ -34,11 +35,6 @@ class PairLabels:
         negatives: (B, K) their slots; slots without a label are empty.
         truth: (B, K) bool: whether a slot holds a false negative.
         n: The number of labels.
-
-    Examples:
-        >>> import naysay as ns
-        >>> labels = PairLabels(ns.Query([0]), ns.Negatives(np.array([[3, 7]])), np.array([[True, False]]), 2)
-        >>> query, negatives, truth = labels
     """
 
     query: Query

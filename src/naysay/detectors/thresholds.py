@@ -40,11 +40,6 @@ class Thresholds:
         rank_error: 0.0 if all is exact. Otherwise thresholds and counts come from one pass over a stream, and every
             count may be wrong by this share of the scores.
         notes: A sentence for each thing that makes the choice less certain.
-
-    Examples:
-        >>> chosen = choose_thresholds([0.1, 0.2, 0.3, 0.9], false_share=0.25, hard_share=0.25)
-        >>> chosen.n_negatives, chosen.rank_error, chosen.table["high"]["false"].tolist()
-        (4, 0.0, [1])
     """
 
     low: Any

@@ -51,11 +51,6 @@ class TwoComponentMixture:
             numbers. Below 0, the scores do not show two components.
         iterations: How many iterations were run.
         converged: Whether the last iteration changed the mean log-likelihood by at most the tolerance.
-
-    Examples:
-        >>> two = TwoComponentMixture("normal", 0.0, 1.0, 0.5, (0.2, 0.1), (0.8, 0.1), 0.3, 12.0, 10, True)
-        >>> two.posterior(np.array([0.1, 0.5, 0.9]), monotone=True).round(2).tolist()
-        [0.0, 0.5, 1.0]
     """
 
     family: str
