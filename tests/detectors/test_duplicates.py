@@ -374,7 +374,7 @@ def test_no_torch_is_loaded_by_the_module():
         ),
         (
             {"item_vectors": [[1.0, np.nan]]},
-            r"^Duplicates: `item_vectors` must be finite, got nan at row 0 \(1 such row\)\.$",
+            r"^Duplicates: `item_vectors` must be finite, got nan at row 0, slot 1 \(1 such row\)\.$",
         ),
         (
             {"item_vectors": VECTORS, "anchor_vectors": VECTORS[:, :2]},

@@ -260,7 +260,7 @@ def test_more_views_find_more_false_negatives():
         ({"views": None}, r"`views` must be vectors of shape \(n, S, d\), got a NoneType"),
         ({"views": np.ones((2, 1, 2), int)}, r"`views` must be vectors of floating-point numbers, got dtype int64"),
         ({"views": VIEWS[:, :0]}, r"`views` must be vectors of shape \(n, S, d\), got shape \(6, 0, 4\)"),
-        ({"views": np.full((2, 1, 2), np.inf)}, r"`views` must be finite, got inf at row 0 \(2 such rows\)"),
+        ({"views": np.full((2, 1, 2), np.inf)}, r"`views` must be finite, got inf at row 0, slot 0, 0 \(2 such rows\)"),
     ],
 )
 def test_settings_that_cannot_be(settings, message):
@@ -282,7 +282,11 @@ def test_settings_that_cannot_be(settings, message):
         (VIEWS, lambda i: ITEMS[i][:, :3], r"`views` must be vectors of dimension 3, like the candidates', got 4"),
         (VIEWS, lambda i: ITEMS[i] * (i != 3)[:, None], r"`embed` must be vectors other than 0, got 0.0 at row 3 \(1"),
         (VIEWS * 0, embed, r"`views` must be vectors other than 0, got 0.0 at row 0 \(6 such rows\)"),
-        (VIEWS, lambda i: ITEMS[i] / (i != 2)[:, None], r"`embed` must be finite, got -?inf at row 2 \(1 such row\)"),
+        (
+            VIEWS,
+            lambda i: ITEMS[i] / (i != 2)[:, None],
+            r"`embed` must be finite, got -?inf at row 2, slot 0 \(1 such row\)",
+        ),
         (VIEWS, None, r"`negatives.vectors` must be given without `embed`, got None. Pass `embed` to the"),
     ],
 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import as_array, first_bad, raise_invalid, shown
-from naysay.detectors._slots import filled_slots
+from naysay.detectors._slots import check_slots, filled_slots, like
 from naysay.detectors._states import Entry, read_state
 from naysay.errors import NaysayError
 from naysay.types import Array, Negatives, Query, anchor_ids
@@ -146,11 +146,7 @@ def as_vectors(parameter: str, values: Any, shape: tuple[int | str, ...]) -> NDA
         raise_invalid(parameter, wanted, f"shape {vectors.shape}")
     if vectors.dtype.kind != "f":
         raise_invalid(parameter, "vectors of floating-point numbers", f"dtype {vectors.dtype}")
-    bad = ~np.isfinite(vectors)
-    if bad.any():
-        rows = bad.reshape(len(bad), -1)
-        first = vectors.reshape(len(bad), -1)[np.arange(len(bad)), rows.argmax(axis=1)]
-        raise_invalid(parameter, "finite", first_bad(first, rows))
+    check_slots(parameter, vectors, np.isfinite(vectors), "finite")
     return vectors if vectors.dtype.itemsize >= 4 else vectors.astype(np.float32)
 
 
@@ -165,8 +161,7 @@ def slot_vectors(negatives: Negatives, embed: Embed | None) -> tuple[NDArray[Any
         return np.zeros((0, 1)), places
     if embed is not None:
         ids, places[filled] = np.unique(np.asarray(to_numpy(negatives.ids))[filled], return_inverse=True)
-        given = to_torch(ids, negatives.ids.device) if is_torch(negatives.ids) else ids
-        return as_vectors("embed", embedded(embed, given), (len(ids), "d")), places
+        return as_vectors("embed", embedded(embed, like(ids, negatives.ids)), (len(ids), "d")), places
     if negatives.vectors is None:
         advice = "Pass `embed` to the detector, or use a sampler that returns vectors."
         raise_invalid("negatives.vectors", "given without `embed`", None, advice)

@@ -122,8 +122,8 @@ class Guide:
             raise_invalid("threshold", "given, or `margin` in its place", "neither" if threshold is None else "both")
         self.relative = check_bool("relative", relative)
         if threshold is not None:
-            inside = {"above": 0.0, "below": 1.0} if output == "probabilities" else {}
-            check_number("threshold", threshold, finite=output == "scores", **inside)
+            low, high = (0, 1) if output == "probabilities" else (None, None)
+            check_number("threshold", threshold, above=low, below=high, finite=output == "scores")
         if margin is not None:
             check_number("margin", margin, at_least=0, finite=True)
             if output != "scores":
