@@ -7,6 +7,7 @@ import pytest
 
 import naysay as ns
 from naysay import detectors
+from naysay.detectors._states import Entry, read_state
 
 QUERY = ns.Query(np.arange(3), positives=np.arange(3))
 NEGATIVES = ns.Negatives(np.array([[4, 5], [6, 7], [8, -1]]), scores=np.array([[0.1, 0.9], [0.5, 0.2], [0.7, 0.0]]))
@@ -117,3 +118,18 @@ def test_the_repr_shows_every_setting_in_short(name):
     assert missing == []
     assert len(shown) < 400
     assert "array(" not in shown
+
+
+def test_numbers_from_files_and_tensors_are_read_as_arrays():
+    torch = pytest.importorskip("torch")
+    for value in (3, np.int32(3), np.array(3), torch.tensor(3)):
+        found = read_state({"n": value}, {"n": Entry(whole=True, at_least=0)})["n"]
+        assert (found.shape, found.dtype, int(found)) == ((), np.int64, 3)
+    assert int(read_state({"done": np.array(True)}, {"done": Entry(whole=True, at_most=1)})["done"]) == 1
+
+
+def test_a_letter_of_a_shape_is_one_length_in_all_entries():
+    entries = {"a": Entry(("n",)), "b": Entry(("n", 2))}
+    assert read_state({"a": [1.0, 2.0], "b": np.zeros((2, 2))}, entries)["a"].tolist() == [1.0, 2.0]
+    with pytest.raises(ns.NaysayError, match=r"`b` must be numbers of shape \(2, 2\), got float64 of shape \(3, 2\)"):
+        read_state({"a": [1.0, 2.0], "b": np.zeros((3, 2))}, entries)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy
-from naysay.checks import as_array, is_number, raise_invalid, shown
+from naysay.checks import as_array, check_whole, is_number, raise_invalid, shown
 from naysay.detectors._slots import check_slots
 from naysay.types import Stateful
 
@@ -93,17 +93,27 @@ def read_state(state: object, entries: Mapping[str, Entry], others: Iterable[str
     return found
 
 
-def check_state(state: object, keys: Iterable[str], others: Iterable[str] = ()) -> None:
-    """Raise unless `state` is a dictionary with all of these keys, and no more than `others` beside them."""
-    rule, keys, known = "what `state` returned", list(keys), {*keys, *others}
+def check_state(state: object, keys: Iterable[str], others: Iterable[str] | None = None) -> None:
+    """Raise unless `state` is a dictionary with all of these keys, and with no others than `others`, if they are given."""
+    rule, keys = "what `state` returned", list(keys)
     if not isinstance(state, Mapping):
         raise_invalid("state", rule, type(state).__name__)
     for key in keys:
         if key not in state:
             raise_invalid("state", rule, f"no {key!r} in {shown(list(state))}")
-    for key in state:
-        if key not in known:
-            raise_invalid("state", rule, f"the unknown key {shown(key)}")
+    for key in () if others is None else set(state) - {*keys, *others}:
+        raise_invalid("state", rule, f"the unknown key {shown(key)}")
+
+
+def plain(value: Any) -> Any:
+    """Return an array of no dimensions as Python's own number, and anything else as it is."""
+    value = to_numpy(value)
+    return value.item() if isinstance(value, np.ndarray | np.generic) and value.ndim == 0 else value
+
+
+def whole_of_state(name: str, value: Any, least: int) -> int:
+    """Return a number of a state as an int of at least `least`."""
+    return check_whole(name, plain(value), least)
 
 
 def joined_states(parts: Mapping[str, Stateful]) -> dict[str, Any]:

@@ -239,7 +239,7 @@ class Calibrated:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit."""
         fitted = not isinstance(state, Mapping) or np.size(to_numpy(state.get("scores"))) > 0
-        check_state(state, ("scores", "mean", "deviation") if fitted and self.standardise else ("scores",))
+        check_state(state, ("scores", "mean", "deviation") if fitted and self.standardise else ("scores",), ())
         scores, table = as_scores("scores", state["scores"], 1), None
         if fitted and self.standardise:
             table = read_background((state["mean"], state["deviation"]), standardise=True)
