@@ -94,7 +94,7 @@ def read_state(state: object, entries: Mapping[str, Entry], others: Iterable[str
 
 
 def check_state(state: object, keys: Iterable[str], others: Iterable[str] | None = None) -> None:
-    """Raise unless `state` is a dictionary with all of these keys, and with no others than `others`, if they are given."""
+    """Raise unless `state` is a dictionary with all of these keys, and no others than `others`, if those are given."""
     rule, keys = "what `state` returned", list(keys)
     if not isinstance(state, Mapping):
         raise_invalid("state", rule, type(state).__name__)
