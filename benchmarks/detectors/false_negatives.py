@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 import naysay as ns
 from benchmarks.harness import write
 from naysay.detectors.calibrated import Calibrated, rank_of
-from naysay.detectors.hidden import hidden_positives
-from naysay.detectors.hold_out import split_known
+from naysay.detectors.hidden import hidden_positives, split_known
 from naysay.detectors.rate import false_negative_rate, unlabelled_share
 from naysay.testing import World, planted_world
 from naysay.testing.worlds import ENCODERS

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors._intervals import CONFIDENCE, effective_size, exact_interval, moments
+from naysay.detectors.rate import CONFIDENCE, effective_size, exact_interval, moments
 
 Floats = NDArray[np.float64]
 SAMPLES = 400

@@ -148,6 +148,8 @@ def check_whole(parameter: str, value: object, least: int) -> int:
         raise_invalid(parameter, "a whole number", shown(value))
     if value < least:
         raise_invalid(parameter, f"at least {least}", value)
+    if int(value) >= 1 << 64:  # which no array can have as a size, nor a generator as a seed
+        raise_invalid(parameter, "below 2^64", value)
     return int(value)
 
 

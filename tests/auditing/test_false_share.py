@@ -9,7 +9,7 @@ from naysay.auditing import _false_share as module
 from naysay.auditing._false_share import CorpusSample, false_share, sample_corpus
 from naysay.auditing._training_set import scores_by_vectors, training_set
 from naysay.detectors import ShareOfPositive, lowest_scores, unlabelled_share
-from naysay.detectors._intervals import most_share
+from naysay.detectors.rate import most_share
 from naysay.search import open_vectors
 from naysay.testing.worlds import ENCODERS
 

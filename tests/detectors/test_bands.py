@@ -159,7 +159,7 @@ def test_rejected_scores():
             "Bands.flag: `scores` must be a number, got nan at row 1, slot 39 (2 such rows)."
         )
     assert refusal(bands.flag, rows[None]).endswith("got nan at row 0, slot 1, 39 (1 such row).")
-    assert refusal(bands.flag, math.nan).endswith("got nan at row 0 (1 such row).")
+    assert refusal(bands.flag, math.nan).endswith("must be a number, got nan.")
     masked = np.ma.masked_array([0.1, 0.2], [True, False])
     assert refusal(bands.flag, masked).startswith("Bands.flag: `scores` must be without masked values, got 1 of 2")
     for scores, dtype in (

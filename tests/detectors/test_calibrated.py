@@ -15,8 +15,7 @@ from scipy import stats
 
 import naysay as ns
 from naysay import NaysayError
-from naysay.detectors.calibrated import Calibrated, least_alpha, least_positives, rank_of
-from naysay.detectors.hold_out import one_per_anchor
+from naysay.detectors.calibrated import Calibrated, least_alpha, least_positives, one_per_anchor, rank_of
 from naysay.testing import check_detector, planted_world
 from naysay.types import Detector, Stateful
 
@@ -349,8 +348,8 @@ def test_it_says_what_it_promises():
         "Threshold 0.1 (4th lowest of 40 labelled positives): expected miss rate at most 9.76 % per anchor, if "
         "unlabelled positives score like labelled ones."
     )
-    assert repr(found) == "Calibrated(alpha=0.1, standardise=False, high=0.1, n=40)"
-    assert repr(Calibrated()) == "Calibrated(alpha=0.05, standardise=False)"
+    assert repr(found) == "Calibrated(alpha=0.1, standardise=False; high=0.1, n=40)"
+    assert repr(Calibrated()) == "Calibrated(alpha=0.05, standardise=False; not fitted)"
     _, background, positives = two_levels(0, 40)
     by_anchor = Calibrated(standardise=True).fit(positives, np.arange(40), background=background)
     assert " deviations above the anchor's mean (2nd lowest of 40 labelled positives): " in by_anchor.describe()
@@ -418,7 +417,7 @@ BY_ANCHOR = {"anchors": np.arange(40), "background": TABLE}
     [
         (False, {"positive_scores": []}, "`positive_scores` must be at least one score, got none."),
         (False, {"positive_scores": [[1.0]]}, "`positive_scores` must be of shape (n,), got shape (1, 1)."),
-        (False, {"positive_scores": ["a"]}, "`positive_scores` must be scores, got dtype <U1."),
+        (False, {"positive_scores": ["a"]}, "`positive_scores` must be numbers, got dtype <U1."),
         (
             False,
             {"positive_scores": [0.1, math.nan, math.inf]},
@@ -502,7 +501,7 @@ BY_ANCHOR = {"anchors": np.arange(40), "background": TABLE}
         (
             True,
             {**BY_ANCHOR, "background": np.where(TABLE == 5, math.nan, TABLE)},
-            "`background` must be finite, got nan at row 2 (1 such row).",
+            "`background` must be finite, got nan at row 2, slot 1 (1 such row).",
         ),
     ],
 )
@@ -608,7 +607,7 @@ def standardised():
         ),
         (
             lambda _, two: two.threshold(ns.Query([[0, 1, 2]])),
-            "threshold: `query.anchors` must be of shape (B,) for standardised scores, got shape (1, 3).",
+            "threshold: `query.anchors` must be of shape (B,), got shape (1, 3).",
         ),
         (
             lambda _, two: two.threshold(ns.Query([40])),
@@ -622,7 +621,7 @@ def standardised():
         ),
         (
             lambda _, two: two.suspicion(ns.Query([[0, 1, 2]]), asked([[1.0]])[1]),
-            "suspicion: `query.anchors` must be of shape (B,) for standardised scores, got shape (1, 3).",
+            "suspicion: `query.anchors` must be of shape (B,), got shape (1, 3).",
         ),
     ],
 )
@@ -635,13 +634,13 @@ def test_what_it_rejects_to_answer(question, message):
 @pytest.mark.parametrize(
     ("standardise", "state", "message"),
     [
-        (False, [1], "`state` must be what Calibrated.state returned, got [1]."),
-        (False, {"mean": 1}, "`state` must be what Calibrated.state returned, got {'mean': 1}."),
+        (False, [1], "`state` must be what `state` returned, got list."),
+        (False, {"mean": 1}, "`state` must be what `state` returned, got no 'scores' in ['mean']."),
         (False, {"scores": RAMP[:9]}, "`scores` must be at least 19 of different anchors to hold alpha = 0.05, got 9."),
         (False, {"scores": np.full(40, math.nan)}, "`scores` must be finite, got nan at row 0 (40 such rows)."),
-        (False, standardised().state(), "`background` must be left out without standardise=True, got tuple."),
-        (True, {"scores": RAMP}, "`background` must be given for standardise=True, got None."),
-        (True, {"scores": RAMP, "mean": RAMP}, "`background` must be of shape (n_anchors,), got shape ()."),
+        (False, standardised().state(), "`state` must be what `state` returned, got the unknown key 'mean'."),
+        (True, {"scores": RAMP}, "`state` must be what `state` returned, got no 'mean' in ['scores']."),
+        (True, {"scores": RAMP, "mean": RAMP}, "`state` must be what `state` returned, got no 'deviation' in"),
     ],
 )
 def test_what_cannot_be_restored(standardise, state, message):

@@ -374,7 +374,7 @@ def test_no_torch_is_loaded_by_the_module():
         ),
         (
             {"item_vectors": [[1.0, np.nan]]},
-            r"^Duplicates: `item_vectors` must be finite, got nan at row 0 \(1 such row\)\.$",
+            r"^Duplicates: `item_vectors` must be finite, got nan at row 0, slot 1 \(1 such row\)\.$",
         ),
         (
             {"item_vectors": VECTORS, "anchor_vectors": VECTORS[:, :2]},
@@ -406,7 +406,7 @@ def test_questions_that_are_rejected():
         (
             ns.Query([[0, 0, 0]]),
             negatives,
-            r"^Duplicates\.suspicion: `query.anchors` must be of shape \(B,\), got triples",
+            r"^Duplicates\.suspicion: `query.anchors` must be of shape \(B,\), got shape \(1, 3\)",
         ),
         (
             ns.Query([0], positives=[-1]),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import naysay as ns
-from naysay.detectors._intervals import effective_size, exact_interval, moments
 from naysay.detectors.evaluate import Evaluation, Scoreboard, evaluate
+from naysay.detectors.rate import effective_size, exact_interval, moments
 from naysay.errors import NaysayError
 from naysay.testing import planted_world
 from naysay.types import anchor_ids
@@ -158,8 +158,7 @@ def test_batches_add_up_to_the_whole_in_sums_of_one_size():
     for start, stop in ((0, 1), (1, 100), (100, 100), (100, 300)):  # a batch of one, and one of none
         part = ns.Query(np.arange(start, stop)), ns.Negatives(drawn.ids[start:stop])
         board.add(Close(), *part, WORLD.is_false_negative)
-        kept = [value for value in vars(board).values() if isinstance(value, np.ndarray)]
-        assert sum(value.size for value in kept) == 4 * 6 + 4 + 3 * 10
+        assert sum(value.size for value in board._sums) == 4 * 6 + 4 + 3 * 10
     found = board.result()
     for name in Evaluation.__slots__:
         if name == "reliability":
@@ -299,16 +298,19 @@ GOOD = Says(np.zeros((2, 2)))
         ((GOOD, ns.Query([0]), SLOTS, FALSE), "`negatives` must be of 1 rows, like the query, got 2 rows."),
         (
             (GOOD, QUERY, SLOTS, FALSE[:1]),
-            "`truth` must be of shape (2, 2), like negatives.ids, or (n_samples,) class labels, got shape (1, 2).",
+            "`truth` must be True or False of shape (2, 2), got bool of shape (1, 2).",
         ),
-        ((GOOD, QUERY, SLOTS, FALSE.astype(int)), "`truth` must be True or False for each slot, got dtype int64."),
+        (
+            (GOOD, QUERY, SLOTS, FALSE.astype(int)),
+            "`truth` must be True or False of shape (2, 2), got int64 of shape (2, 2).",
+        ),
         (
             (GOOD, QUERY, SLOTS, lambda anchors, ids: ids),
-            "`truth` must be True or False for each slot, got dtype int64.",
+            "`truth` must be True or False of shape (2, 2), got int64 of shape (2, 2).",
         ),
         (
             (GOOD, QUERY, SLOTS, lambda anchors, ids: [True]),
-            "`truth` must be of shape (2, 2), like negatives.ids, or (n_samples,) class labels, got shape (1,).",
+            "`truth` must be True or False of shape (2, 2), got bool of shape (1,).",
         ),
         ((GOOD, QUERY, SLOTS, [0.5, 1.5]), "`truth` must be whole numbers, got dtype float64."),
         ((GOOD, QUERY, SLOTS, [True, False]), "`truth` must be whole numbers, got dtype bool."),
@@ -316,7 +318,7 @@ GOOD = Says(np.zeros((2, 2)))
         ((GOOD, QUERY, SLOTS, [1, 1, 2]), "`negatives.ids` must be between -1 and 2 (3 labels), got [3, -1] at row 1"),
         (
             (GOOD, ns.Query([[0, 1, 2], [0, 1, 3]]), SLOTS, [1, 1, 2, 2]),
-            "`truth` must be a table or a function for triples, got one class for each sample.",
+            "`query.anchors` must be of shape (B,), got shape (2, 3). For triples, pass a table",
         ),
         (
             (Says(FALSE), QUERY, SLOTS, FALSE),

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from naysay.detectors._intervals import effective_size, exact_interval, moments
 from naysay.detectors.calibrated import Calibrated
+from naysay.detectors.rate import effective_size, exact_interval, moments
 from naysay.testing import planted_world
 from naysay.testing.worlds import ENCODERS
 

@@ -447,15 +447,15 @@ def test_a_state_that_does_not_fit_changes_nothing():
         (good | {"n_scored": -1}, r"`n_scored` must be at least 0, got -1"),
         (good | {"n_scored": np.array([1, 2])}, r"`n_scored` must be a whole number, got array\(\[1, 2\]\)"),
         (good | {"n_scored": None}, r"`n_scored` must be a whole number, got None"),
-        (
-            good | {"odd": 1},
-            r"`state` must be a dictionary with the states of \[\], as `state` returned, got the key 'odd'",
-        ),
+        (good | {"odd": 1}, r"`state` must be what `state` returned, got the unknown key 'odd'"),
         (good | {"first/values": 1}, r"`state` must be .* got the key 'first/values'"),
         (good | {"pairs": np.zeros((2, 3), np.int64)}, r"`pairs` must be of shape \(n, 2\), or \(n, 6\) for triples"),
-        (good | {"pairs": np.zeros(2, np.int64)}, r"`pairs` must be of shape \(n, w\), got shape \(2,\)"),
-        (good | {"scores": np.zeros(3)}, r"`scores` must be 2 finite numbers, like pairs, got shape \(3,\)"),
-        (good | {"scores": np.array([np.nan, 0])}, r"`scores` must be 2 finite numbers, like pairs"),
+        (
+            good | {"pairs": np.zeros(2, np.int64)},
+            r"`pairs` must be whole numbers of shape \(n, w\), got int64 of shape \(2,\)",
+        ),
+        (good | {"scores": np.zeros(3)}, r"`scores` must be numbers of shape \(2,\), got float64 of shape \(3,\)"),
+        (good | {"scores": np.array([np.nan, 0])}, r"`scores` must be finite, got nan at row 0"),
     ):
         with pytest.raises(NaysayError, match=rf"^Guide\.restore: {message}"):
             guide.restore(bad)

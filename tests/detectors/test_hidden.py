@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import naysay as ns
-from naysay.detectors.hidden import hidden_positives
-from naysay.detectors.hold_out import split_known
+from naysay.detectors.hidden import hidden_positives, split_known
 from naysay.detectors.share import Share
 from naysay.detectors.spot_check import spot_check
 from naysay.testing import planted_world

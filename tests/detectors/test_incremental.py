@@ -472,7 +472,7 @@ def test_a_schedule_that_leaves_its_range_is_rejected_before_any_work():
 BAD_QUESTIONS = {
     "an anchor that is no sample": (
         (ns.Query([300]), ns.Negatives(np.array([[1]]))),
-        r"`anchors` must be between 0 and 299 \(300 samples\), got 300 at row 0 \(1 such row\)\.",
+        r"`query\.anchors` must be between 0 and 299 \(300 samples\), got 300 at row 0 \(1 such row\)\.",
     ),
     "a slot that is no sample": (
         (ns.Query([0]), ns.Negatives(np.array([[1, 300]]))),
@@ -480,7 +480,7 @@ BAD_QUESTIONS = {
     ),
     "triples": (
         (ns.Query([[0, 1, 2]]), ns.Negatives(np.array([[1]]))),
-        r"`query\.anchors` must be of shape \(B,\), ids of samples, got triples\.",
+        r"`query\.anchors` must be of shape \(B,\), got shape \(1, 3\)\.",
     ),
     "an array": (([0], ns.Negatives(np.array([[1]]))), r"`query` must be a Query, got list\."),
     "other rows": ((ns.Query([0, 1]), ns.Negatives(np.array([[1]]))), r"`negatives` must be of 2 rows, like the query"),
@@ -509,12 +509,12 @@ BAD_STATES = {
         lambda s: s | {"n_samples": 9},
         r"`state` must be of n_samples 300, got 9\. Create an Incremental with",
     ),
-    "other clusters": (lambda s: s | {"clusters": [5]}, r"`state` must be of clusters \(5, 20\), got \(5,\)\."),
+    "other clusters": (lambda s: s | {"clusters": [5]}, r"`state` must be of clusters \[5, 20\], got \[5\]\."),
     "another seed": (lambda s: s | {"seed": 1}, r"`state` must be of seed 0, got 1\."),
     "a count": (lambda s: s | {"updates": -1}, r"`updates` must be at least 0, got -1\."),
     "short labels": (
         lambda s: s | {"labels": s["labels"][:, :9]},
-        r"`labels` must be of shape \(2, 300\), got shape \(2, 9\)",
+        r"`labels` must be whole numbers of shape \(2, 300\), got int64 of shape \(2, 9\)",
     ),
     "labels beyond": (
         lambda s: s | {"assigned": s["assigned"] + 1},
@@ -530,7 +530,7 @@ BAD_STATES = {
     ),
     "too sure": (
         lambda s: s | {"confidence": s["confidence"] + 1},
-        r"`confidence` must be of shape \(2, 300\), from 0 to 1",
+        r"`confidence` must be at most 1, got 1\.\d+ at row 0, slot 0",
     ),
 }
 
@@ -545,6 +545,7 @@ def test_states_that_are_rejected_change_nothing(change, sentence):
 
 def test_it_can_be_shown():
     assert repr(updated()) == (
-        "Incremental(300 samples, clusters=(5, 20), [180, 180] labels after 1 updates, "
-        "accept=LinearAcceptance(final=1.0, initial=0.0))"
+        "Incremental(n_samples=300, clusters=(5, 20), temperature=0.2, "
+        "accept=LinearAcceptance(final=1.0, initial=0.0), confidence='sample', iterations=5, restarts=1, seed=0; "
+        "[180, 180] labels after 1 updates)"
     )

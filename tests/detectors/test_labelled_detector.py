@@ -289,8 +289,8 @@ def test_bad_labels_are_rejected_and_nothing_changes():
     cases = [
         ((query, negatives, few), r"of at least 10 slots of each kind, got 5 false negatives among 300 labelled slots"),
         ((query, negatives, ~few), r"got 5 true negatives among 300 labelled slots\. Label more\."),
-        ((query, negatives, truth[:2]), r"`truth` must be of shape \(60, 5\)"),
-        ((query, negatives, truth.astype(int)), r"`truth` must be True or False for each slot"),
+        ((query, negatives, truth[:2]), r"`truth` must be True or False of shape \(60, 5\)"),
+        ((query, negatives, truth.astype(int)), r"`truth` must be True or False of shape \(60, 5\), got int64"),
         ((query, ns.Negatives(negatives.ids), truth), r"`negatives\.scores` must be given"),
         ((query, ns.Negatives(negatives.ids, scores=nan), truth), r"must be finite, got .*nan.* at row 3"),
         ((ns.Query([0]), negatives, truth), r"`negatives` must be of 1 rows"),
@@ -327,7 +327,7 @@ def test_what_cannot_be_asked_is_rejected():
         Labelled().suspicion(query, negatives)
     grouped = Labelled(groups=np.zeros(59, int))
     with pytest.raises(
-        NaysayError, match=r"`query\.anchors` must be among the 59 anchors of `groups`, got 59 at row 59"
+        NaysayError, match=r"`query\.anchors` must be between 0 and 58 \(59 anchors of `groups`\), got 59 at row 59"
     ):
         grouped.fit(query, negatives, truth)
     widths = iter([2, 3])
@@ -348,20 +348,18 @@ def test_states_of_something_else_are_rejected():
     found = Labelled(groups=np.arange(60) // 30).fit(query, negatives, truth)
     state = found.state()
     for change, message in [
-        ({"pooled": np.zeros(3)}, r"`centre` must be finite numbers of shape \(2,\)"),
+        ({"pooled": np.zeros(3)}, r"`apart` must be numbers of shape \(2, 3\), got float64 of shape \(2, 2\)"),
         (
             {"apart": np.zeros((5, 2))},
-            r"`apart` must be finite numbers of shape \(2, 2\), got float64 of shape \(5, 2\)",
+            r"`apart` must be numbers of shape \(2, 2\), got float64 of shape \(5, 2\)",
         ),
         ({"spread": np.array([np.nan])}, r"`spread` must be finite"),
-        (
-            {"spread": np.zeros(1)},
-            r"`state` must be what `state` returned, got groups out of order, or a standard deviation",
-        ),
-        ({"groups": np.array([1, 0])}, r"`state` must be what `state` returned, got groups out of order"),
-        ({"groups": np.array([0.5, 1.0])}, r"`groups` must be whole numbers of shape \(2,\), got float64"),
+        ({"spread": np.zeros(1)}, r"`spread` must be above 0, got 0.0 at row 0"),
+        ({"groups": np.array([1, 0])}, r"`groups` must be ascending, got \[1, 0\]"),
+        ({"centre": np.zeros(2), "spread": np.ones(2)}, r"`pooled` must be of shape \(3,\), like centre"),
+        ({"groups": np.array([0.5, 1.0])}, r"`groups` must be whole numbers of shape \(G,\), got float64"),
         ({"labels": np.array([3.5, 9.5])}, r"`labels` must be whole numbers of shape \(2,\), got float64"),
-        ({"pooled": np.zeros(0)}, r"`pooled` must be finite numbers of shape \(2,\), got float64 of shape \(0,\)"),
+        ({"pooled": np.zeros(0)}, r"`apart` must be numbers of shape \(2, 0\), got float64 of shape \(2, 2\)"),
         ({"labels": np.array([3, 3])}, r"`labels` must be the number of false negatives and of all labels"),
     ]:
         with pytest.raises(NaysayError, match=r"^Labelled\.restore: .*" + message):

@@ -233,7 +233,8 @@ def test_a_restored_one_goes_on_as_the_old_one(tmp_path):
     assert learned.state()["seen"].sum() > 0
     learned.thresholds[:] = 9
     assert learned.thresholds.max() <= 1
-    assert repr(other) == "LearnedQuantile(4 of 4 anchors seen, alpha=0.01, rate=0.05, start=0)"
+    settings = "n_anchors=4, alpha=0.01, rate=0.05, decay=(0.9, 0.98), bounds=(-1.0, 1.0), start=0"
+    assert repr(other) == f"LearnedQuantile({settings}; 4 anchors seen)"
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
@@ -248,10 +249,10 @@ def test_a_restored_one_goes_on_as_the_old_one(tmp_path):
         ({"rate": 0}, "`rate` must be a finite number above 0, got 0."),
         ({"rate": math.inf}, "`rate` must be a finite number above 0, got inf."),
         ({"decay": 0.9}, "`decay` must be two numbers, got 0.9."),
-        ({"decay": (0.9, 1.0)}, "`decay` must be two numbers of at least 0 and below 1, got (0.9, 1.0)."),
-        ({"bounds": (1.0, -1.0)}, "`bounds` must be finite, the lower first, got (1.0, -1.0)."),
-        ({"bounds": (-math.inf, 1)}, "`bounds` must be finite, the lower first, got (-inf, 1)."),
-        ({"bounds": (0, "a")}, "`bounds` must be a number, got 'a'."),
+        ({"decay": (0.9, 1.0)}, "`decay` must be a number at least 0 and below 1, got 1.0."),
+        ({"bounds": (1.0, -1.0)}, "`bounds` must be two finite numbers, the lower first, got (1.0, -1.0)."),
+        ({"bounds": (-math.inf, 1)}, "`bounds` must be two finite numbers, the lower first, got (-inf, 1)."),
+        ({"bounds": (0, "a")}, "`bounds` must be two finite numbers, the lower first, got (0, 'a')."),
         ({"start": -1}, "`start` must be at least 0, got -1."),
     ],
 )
@@ -276,7 +277,7 @@ def test_what_it_cannot_be_made_of(settings, message):
         (seen([0], [[math.nan]]), "`negatives.scores` must be finite, got nan at row 0, slot 0 (1 such row)."),
         (
             seen([0, 1], [[0.5, 0.1], [0.1, 7.5]]),
-            "`negatives.scores` must be between -1 and 1, got 7.5 at row 1 (1 such row). "
+            "`negatives.scores` must be between -1 and 1, got 7.5 at row 1, slot 1 (1 such row). "
             "Pass `bounds`, (lowest, highest), for scores that are no cosines.",
         ),
     ],
@@ -299,15 +300,15 @@ def test_the_threshold_of_what_is_no_query_is_an_error():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seen": None}, "`state` must be what LearnedQuantile.state returned, got"),
+        ({"seen": None}, "`state` must be what `state` returned, got no "),
         ({"first": np.zeros(3)}, "`first` must be numbers of shape (4,), got float64 of shape (3,)."),
         ({"second": np.array(["a"] * 4)}, "`second` must be numbers of shape (4,), got <U1 of shape (4,)."),
-        ({"thresholds": np.full(4, 1.5)}, "`thresholds` must be between -1 and 1, got 1.5 at row 0 (4 such rows)."),
-        ({"thresholds": np.full(4, math.nan)}, "`thresholds` must be between -1 and 1, got nan at row 0"),
+        ({"thresholds": np.full(4, 1.5)}, "`thresholds` must be at most 1, got 1.5 at row 0 (4 such rows)."),
+        ({"thresholds": np.full(4, math.nan)}, "`thresholds` must be finite, got nan at row 0"),
         ({"first": np.full(4, math.inf)}, "`first` must be finite, got inf at row 0 (4 such rows)."),
-        ({"second": -np.ones(4)}, "`second` must be finite and at least 0, got -1.0 at row 0 (4 such rows)."),
+        ({"second": -np.ones(4)}, "`second` must be at least 0, got -1.0 at row 0 (4 such rows)."),
         ({"seen": np.full(4, -1)}, "`seen` must be at least 0, got -1 at row 0 (4 such rows)."),
-        ({"seen": np.zeros(4)}, "`seen` must be whole numbers, got dtype float64."),
+        ({"seen": np.zeros(4)}, "`seen` must be whole numbers of shape (4,), got float64 of shape (4,)."),
     ],
 )
 def test_what_cannot_be_restored(change, message):
@@ -319,5 +320,7 @@ def test_what_cannot_be_restored(change, message):
     assert str(caught.value).startswith(f"LearnedQuantile.restore: {message}")
     for name, part in learned.state().items():
         assert part.tolist() == before[name].tolist()
-    with pytest.raises(NaysayError, match=r"^LearnedQuantile\.restore: `state` must be what .* got \[1\]\.$"):
+    with pytest.raises(
+        NaysayError, match=r"^LearnedQuantile\.restore: `state` must be what `state` returned, got list\.$"
+    ):
         learned.restore([1])

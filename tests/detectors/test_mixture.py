@@ -333,11 +333,12 @@ def test_the_state_is_all_of_it(family):
     first.update(planted()[0])
     second.restore(first.state())
     assert second.components == first.components
-    assert repr(first).startswith(f"Mixture({family}, share=0.")
+    settings = f"family={family!r}, bounds=None, false_share=0.05, iterations=10, tolerance=1e-06, monotone=True"
+    assert repr(first).startswith(f"Mixture({settings}; share=0.")
     assert first.state()["family"] == FAMILIES.index(family)
     second.restore({})
     assert second.components is None
-    assert repr(second) == f"Mixture({family}, not fitted)"
+    assert repr(second) == f"Mixture({settings}; not fitted)"
 
 
 # ---- a world with a known answer ------------------------------------------------------------------------
@@ -364,10 +365,10 @@ def test_in_a_planted_world_most_false_negatives_are_found(family, noise):
     ("settings", "message"),
     [
         ({"family": "gamma"}, r"Mixture: `family` must be one of 'beta', 'normal', got 'gamma'"),
-        ({"bounds": 1}, r"`bounds` must be finite numbers \(low, high\), low below high, got 1"),
-        ({"bounds": (0, "one")}, r"`bounds` must be finite numbers \(low, high\), low below high, got \(0, 'one'\)"),
-        ({"bounds": (1, 1)}, r"`bounds` must be finite numbers \(low, high\), low below high, got \(1, 1\)"),
-        ({"bounds": (0, math.inf)}, r"`bounds` must be finite numbers \(low, high\), low below high, got \(0, inf\)"),
+        ({"bounds": 1}, r"`bounds` must be two finite numbers, the lower first, got 1"),
+        ({"bounds": (0, "one")}, r"`bounds` must be two finite numbers, the lower first, got \(0, 'one'\)"),
+        ({"bounds": (1, 1)}, r"`bounds` must be two finite numbers, the lower first, got \(1, 1\)"),
+        ({"bounds": (0, math.inf)}, r"`bounds` must be two finite numbers, the lower first, got \(0, inf\)"),
         ({"false_share": 0}, r"`false_share` must be a number above 0 and below 1, got 0"),
         ({"false_share": 1.0}, r"`false_share` must be a number above 0 and below 1, got 1.0"),
         ({"tolerance": 0}, r"`tolerance` must be a finite number above 0, got 0"),
@@ -399,8 +400,8 @@ GOOD = np.linspace(0, 1, 20) ** 2
             r"`scores` must be within the bounds \(0, 1\), got 2.0 at row 1, slot 20 \(1 such row\)",
         ),
         ({}, ["high"] * 20, None, r"`scores` must be numbers, got dtype <U4"),
-        ({}, GOOD, GOOD, r"`mask` must be True or False of shape \(20,\), got shape \(20,\) float64"),
-        ({}, GOOD, [True], r"`mask` must be True or False of shape \(20,\), got shape \(1,\) bool"),
+        ({}, GOOD, GOOD, r"`mask` must be True or False of shape \(20,\), got float64 of shape \(20,\)"),
+        ({}, GOOD, [True], r"`mask` must be True or False of shape \(20,\), got bool of shape \(1,\)"),
         ({"bounds": (0, 0.5)}, GOOD, None, r"`scores` must be within the bounds \(0, 0.5\), got 0.5.* at row 14 \(6 s"),
         (
             {"family": "normal"},
@@ -455,14 +456,14 @@ def test_questions_that_cannot_be_answered():
         detector.suspicion(ns.Query([0]), ns.Negatives(np.zeros((1, 2), np.int64)))
     with pytest.raises(ns.NaysayError, match=r"Mixture.posterior: `scores` must be finite, got inf at row 0"):
         detector.posterior([math.inf])
-    with pytest.raises(ns.NaysayError, match=r"Mixture.weights: `scores` must be of shape \(B, K\), got shape \(1,\)"):
+    with pytest.raises(ns.NaysayError, match=r"Mixture.weights: `scores` must be of shape \(B, n\), got shape \(1,\)"):
         detector.weights([0.5])
     with pytest.raises(
         ns.NaysayError, match=r"Mixture.weights: `scores` must be finite, got nan at row 0, slot 1 \(1 s"
     ):
         detector.weights([[0.5, math.nan]])
     with pytest.raises(
-        ns.NaysayError, match=r"`mask` must be True or False of shape \(1, 2\), got shape \(1, 1\) bool"
+        ns.NaysayError, match=r"`mask` must be True or False of shape \(1, 2\), got bool of shape \(1, 1\)"
     ):
         detector.weights([[0.5, 0.1]], mask=[[True]])
 
@@ -478,17 +479,22 @@ def test_questions_that_cannot_be_answered():
             r"`family` must be 0, for beta, got 1. 0 is beta and 1 normal: create a Mixture of that family",
         ),
         ({"family": "normal"}, r"`family` must be a whole number, got 'normal'"),
-        ({"converged": np.array([True, False])}, r"`converged` must be True or False, got array"),
-        ({"converged": 1}, r"`converged` must be True or False, got 1"),
-        ({"share": 1.0}, r"`share` must be a number above 0 and below 1, got 1.0"),
-        ({"share": math.nan}, r"`share` must be a number above 0 and below 1, got nan"),
-        ({"low": 2.0}, r"`low` must be a finite number below 1, got 2.0"),
-        ({"lower": (0.0, 1.0)}, r"`lower` must be a component of numbers above 0, got \(0.0, 1.0\)"),
+        ({"converged": np.array([True, False])}, r"`converged` must be a whole number, got array"),
+        ({"converged": 2}, r"`converged` must be at most 1, got 2"),
+        (
+            {"higher": (1e308, 2.0)},
+            r"`higher` must be a component of numbers above 0 and at most 1e\+12, got \(1e\+308",
+        ),
+        ({"odd": 1}, r"`state` must be what `state` returned, got the unknown key 'odd'"),
+        ({"share": 1.0}, r"`share` must be below 1, got 1.0"),
+        ({"share": math.nan}, r"`share` must be finite, got nan"),
+        ({"low": 2.0}, r"`low` must be below high, 1, got 2.0"),
+        ({"lower": (0.0, 1.0)}, r"`lower` must be a component of numbers above 0 and at most 1e\+12, got \(0.0, 1.0\)"),
         (
             {"lower": (12.0, 4.0), "higher": (3.0, 12.0)},
             r"`lower` must be of a smaller mean than \(3.0, 12.0\), got \(12",
         ),
-        ({"higher": (1.0,)}, r"`higher` must be two finite numbers, got \(1.0,\)"),
+        ({"higher": (1.0,)}, r"`higher` must be numbers of shape \(2,\), got float64 of shape \(1,\)"),
     ],
 )
 def test_states_that_do_not_fit(change, message):

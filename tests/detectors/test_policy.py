@@ -222,7 +222,7 @@ def test_errors_that_all_share(policy):
         ((negatives.ids, [[0, 0]]), 0.5, "`negatives` must be Negatives, got ndarray. Pass what a sampler returned."),
         ((negatives, [0, 0]), 0.5, r"`suspicion` must be of shape \(1, 2\), like the negatives, got shape \(2,\)"),
         ((negatives, [["a", "b"]]), 0.5, r"`suspicion` must be numbers from 0 to 1, got dtype <U1"),
-        ((negatives, [[1.5, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got 1\.5 at row 0 \(1 such row\)"),
+        ((negatives, [[1.5, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got 1\.5 at row 0, slot 0 \(1 such row\)"),
         ((negatives, [[np.nan, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got nan at row 0"),
         ((negatives, [[-0.1, 0]]), 0.5, r"`suspicion` must be from 0 to 1, got -0\.1 at row 0"),
         ((negatives, [[0, 0]]), 1.5, r"`threshold` must be a number at least 0 and at most 1, got 1\.5"),

@@ -243,24 +243,24 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([[[1.0]]], KNOWN, 1), "`candidates` must be of shape (B, n) or (m,), got shape (1, 1, 1)."),
-        ((SCORES, SCORES, 1), "`positives` must be of shape (m,), got shape (3, 2)."),
-        ((SCORES > 1, KNOWN, 1), "`candidates` must be scores, got dtype bool."),
-        ((SCORES, ["a"], 1), "`positives` must be scores, got dtype <U1."),
+        (([[[1.0]]], KNOWN, 1), "`candidates` must be of shape (n,) or (B, n), got shape (1, 1, 1)."),
+        ((SCORES, SCORES, 1), "`positives` must be of shape (n,), got shape (3, 2)."),
+        ((SCORES > 1, KNOWN, 1), "`candidates` must be numbers, got dtype bool."),
+        ((SCORES, ["a"], 1), "`positives` must be numbers, got dtype <U1."),
         (([[1.0], [1.0, 2.0]], KNOWN, 1), "`candidates` must be rows of one length, got rows of different lengths."),
         (
             ([[1.0, NAN], [2.0, 3.0]], KNOWN, 1),
-            "`candidates` must be finite scores, got nan at row 0, slot 1 (1 such row).",
+            "`candidates` must be finite, got nan at row 0, slot 1 (1 such row).",
         ),
-        ((SCORES, [1.0, np.inf], 1), "`positives` must be finite scores, got inf at row 1 (1 such row)."),
+        ((SCORES, [1.0, np.inf], 1), "`positives` must be finite, got inf at row 1 (1 such row)."),
         ((np.empty((0, 3)), KNOWN, 1), "`candidates` must be at least one score, got none."),
         ((SCORES, [], 1), "`positives` must be at least one score, got none."),
         ((np.ones((3, 2)), np.ones(4), 2), "`candidates` must be scores that differ, got 1 everywhere. Is the encoder"),
         ((SCORES, KNOWN, -1), "`kept` must be at least one candidate, got none."),
         ((SCORES, KNOWN, SCORES > 9), "`kept` must be at least one candidate, got none."),
         ((SCORES, KNOWN, "high"), "`kept` must be a number, got 'high'."),
-        ((SCORES, KNOWN, SCORES), "`kept` must be True or False for each score, got dtype float64."),
-        ((SCORES, KNOWN, [True, False]), "`kept` must be of shape (3, 2), one for each score, got shape (2,)."),
+        ((SCORES, KNOWN, SCORES), "`kept` must be True or False of shape (3, 2), got float64 of shape (3, 2)."),
+        ((SCORES, KNOWN, [True, False]), "`kept` must be True or False of shape (3, 2), got bool of shape (2,)."),
     ],
 )
 def test_what_a_rate_rejects(arguments, message):
@@ -272,10 +272,10 @@ def test_what_a_rate_rejects(arguments, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mask": [[True]]}, "`mask` must be of shape (3, 2), one for each score, got shape (1, 1)."),
+        ({"mask": [[True]]}, "`mask` must be True or False of shape (3, 2), got bool of shape (1, 1)."),
         ({"mask": SCORES < 0}, "`candidates` must be at least one score, got none."),
-        ({"kept_positives": [True]}, "`kept_positives` must be of shape (2,), one for each score, got shape (1,)."),
-        ({"kept_positives": [1, 0]}, "`kept_positives` must be True or False for each score, got dtype int64."),
+        ({"kept_positives": [True]}, "`kept_positives` must be True or False of shape (2,), got bool of shape (1,)."),
+        ({"kept_positives": [1, 0]}, "`kept_positives` must be True or False of shape (2,), got int64 of shape (2,)."),
         (
             {"kept": 3, "kept_positives": [True, False]},
             "`kept_positives` must be left out if `kept` is a number, got [True",

@@ -451,14 +451,18 @@ def test_what_no_rule_can_be_asked(name):
         (
             lambda query: np.zeros((1, 1)),
             [0],
-            "`positive_scores` must be a function that returns shape (1,), got shape (1, 1).",
+            "`positive_scores` must be a function that returns numbers of shape (1,), got float64 of shape (1, 1).",
         ),
         (
             lambda query: np.array([math.nan]),
             [0],
             "`positive_scores` must be a function that returns finite numbers, got nan at row 0 (1 such row).",
         ),
-        (lambda query: ["a"], [0], "`positive_scores` must be a function that returns numbers, got dtype <U1."),
+        (
+            lambda query: ["a"],
+            [0],
+            "`positive_scores` must be a function that returns numbers of shape (1,), got <U1 of shape (1,).",
+        ),
     ],
 )
 @pytest.mark.parametrize("rule", [lambda own: Margin(0.1, own), ShareOfPositive, lambda own: Ecdf(KNOWN, own)])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from naysay.detectors._score_blocks import rounded
+from naysay.detectors._scores import rounded
 from naysay.detectors.score_sketch import SIZE, ScoreSketch
 from naysay.errors import NaysayError
 

@@ -290,8 +290,14 @@ def test_the_state_is_all_of_it():
     assert first.centres.any()
     second.restore({})
     assert second.centres is None
-    assert repr(first) == "SoftClusters(3 clusters, 3 dimensions, cluster)"
-    assert repr(second) == "SoftClusters(3 clusters, no centres, cluster)"
+    assert repr(first) == (
+        "SoftClusters(n_clusters=3, embed=None, embed_anchors=None, rule='cluster', freedom=1, confidence=0, "
+        "iterations=25, restarts=3; 3 dimensions)"
+    )
+    assert repr(second) == (
+        "SoftClusters(n_clusters=3, embed=None, embed_anchors=None, rule='cluster', freedom=1, confidence=0, "
+        "iterations=25, restarts=3; no centres)"
+    )
 
 
 # ---- refusals -------------------------------------------------------------------------------------------
@@ -387,10 +393,10 @@ def test_questions_that_cannot_be_answered():
     [
         (None, r"SoftClusters.restore: `state` must be what `state` returned, got NoneType"),
         ({"labels": 1}, r"`state` must be what `state` returned, got no 'centres' in \['labels'\]"),
-        ({"centres": None}, r"`centres` must be vectors of shape \(4, d\), got shape \(\)"),
+        ({"centres": None}, r"`centres` must be numbers of shape \(4, d\), got object of shape \(\)"),
         ({"centres": [[1.0], [1.0, 2.0]]}, r"`centres` must be rows of one length, got rows of different lengths"),
-        ({"centres": CENTRES[:3]}, r"`centres` must be vectors of shape \(4, d\), got shape \(3, 3\)"),
-        ({"centres": CENTRES * np.nan}, r"`centres` must be finite, got nan at row 0 \(4 such rows\)"),
+        ({"centres": CENTRES[:3]}, r"`centres` must be numbers of shape \(4, d\), got float32 of shape \(3, 3\)"),
+        ({"centres": CENTRES * np.nan}, r"`centres` must be finite, got nan at row 0, slot 0 \(4 such rows\)"),
     ],
 )
 def test_states_that_do_not_fit(state, message):

@@ -100,8 +100,10 @@ def test_a_slot_outside_the_top_stays_below_the_line_even_if_it_is_the_anchor_it
 def test_the_settings_of_the_published_code():
     detector = SupportViews(VIEWS, embed)
     assert (detector.top, detector.threshold, detector.aggregate) == (10, 0.7, "max")
-    assert repr(detector) == "SupportViews(top 10, threshold=0.7, max)"
-    assert repr(SupportViews(VIEWS, top=None, aggregate="mean")) == "SupportViews(any number, threshold=0.7, mean)"
+    assert "top=10, threshold=0.7, aggregate='max', with_anchor=False)" in repr(detector)
+    assert repr(SupportViews(VIEWS, top=None, aggregate="mean")) == (
+        "SupportViews(views=float64[6, 3, 4], embed=None, top=None, threshold=0.7, aggregate='mean', with_anchor=False)"
+    )
 
 
 def test_empty_slots_take_no_place_in_the_top():
@@ -185,7 +187,7 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     query, negatives = question()
     wide = np.random.default_rng(3).integers(0, 9, (6, 2))
     whole = [SupportViews(VIEWS, embed).suspicion(query, n) for n in (negatives, ns.Negatives(wide))]
-    monkeypatch.setattr("naysay.detectors._vectors._BLOCK", 30)
+    monkeypatch.setattr("naysay.detectors._pairs._BLOCK", 30)
     parts = [SupportViews(VIEWS, embed).suspicion(query, n) for n in (negatives, ns.Negatives(wide))]
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-14)
@@ -258,7 +260,7 @@ def test_more_views_find_more_false_negatives():
         ({"views": None}, r"`views` must be vectors of shape \(n, S, d\), got a NoneType"),
         ({"views": np.ones((2, 1, 2), int)}, r"`views` must be vectors of floating-point numbers, got dtype int64"),
         ({"views": VIEWS[:, :0]}, r"`views` must be vectors of shape \(n, S, d\), got shape \(6, 0, 4\)"),
-        ({"views": np.full((2, 1, 2), np.inf)}, r"`views` must be finite, got inf at row 0 \(2 such rows\)"),
+        ({"views": np.full((2, 1, 2), np.inf)}, r"`views` must be finite, got inf at row 0, slot 0, 0 \(2 such rows\)"),
     ],
 )
 def test_settings_that_cannot_be(settings, message):
@@ -269,14 +271,22 @@ def test_settings_that_cannot_be(settings, message):
 @pytest.mark.parametrize(
     ("views", "by", "message"),
     [
-        (VIEWS[:4], embed, r"`anchors` must be between 0 and 3 \(4 rows of views\), got 4 at row 4 \(2 such rows\)"),
+        (
+            VIEWS[:4],
+            embed,
+            r"`query.anchors` must be between 0 and 3 \(4 rows of views\), got 4 at row 4 \(2 such rows\)",
+        ),
         (lambda a: VIEWS[a][:, 0], embed, r"`views` must be vectors of shape \(6, S, d\), got shape \(6, 4\)"),
         (lambda a: VIEWS[a][:3], embed, r"`views` must be vectors of shape \(6, S, d\), got shape \(3, 3, 4\)"),
         (VIEWS, lambda i: ITEMS[i][:-1], r"`embed` must be vectors of shape \(9, d\), got shape \(8, 4\)"),
         (VIEWS, lambda i: ITEMS[i][:, :3], r"`views` must be vectors of dimension 3, like the candidates', got 4"),
         (VIEWS, lambda i: ITEMS[i] * (i != 3)[:, None], r"`embed` must be vectors other than 0, got 0.0 at row 3 \(1"),
         (VIEWS * 0, embed, r"`views` must be vectors other than 0, got 0.0 at row 0 \(6 such rows\)"),
-        (VIEWS, lambda i: ITEMS[i] / (i != 2)[:, None], r"`embed` must be finite, got -?inf at row 2 \(1 such row\)"),
+        (
+            VIEWS,
+            lambda i: ITEMS[i] / (i != 2)[:, None],
+            r"`embed` must be finite, got -?inf at row 2, slot 0 \(1 such row\)",
+        ),
         (VIEWS, None, r"`negatives.vectors` must be given without `embed`, got None. Pass `embed` to the"),
     ],
 )
@@ -295,7 +305,10 @@ def test_other_questions_that_cannot_be_answered():
     narrow = ns.Query(np.arange(6), vectors=np.ones((6, 2)))
     with pytest.raises(ns.NaysayError, match=r"`query.vectors` must be vectors of dimension 4, like the views', got 2"):
         SupportViews(VIEWS, embed, with_anchor=True).suspicion(narrow, negatives)
-    with pytest.raises(ns.NaysayError, match=r"`anchors` must be of shape \(B,\) where `views` is an array, got shape"):
+    with pytest.raises(
+        ns.NaysayError,
+        match=r"`query.anchors` must be of shape \(B,\), got shape \(6, 3\). For triples, pass a function",
+    ):
         SupportViews(VIEWS, embed).suspicion(ns.Query(np.zeros((6, 3), int)), negatives)
     with pytest.raises(ns.NaysayError, match=r"SupportViews.scores: `query` must be a Query, got list"):
         SupportViews(VIEWS, embed).scores([0], negatives)

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naysay.detectors._choose_quantiles import _Span, cuts
+from naysay.detectors._choose import _Span, cuts
 from naysay.detectors._threshold_tables import number as in_digits
 from naysay.detectors.bands import Bands
 from naysay.detectors.score_sketch import ScoreSketch

@@ -16,8 +16,7 @@ from rich.console import Console
 
 from naysay._commands import ThresholdOptions
 from naysay.detectors._thresholds_command import read_grid, thresholds
-from naysay.detectors._thresholds_figure import figure
-from naysay.detectors._thresholds_show import column_of, draw, histogram, meaning
+from naysay.detectors._thresholds_show import column_of, draw, figure, histogram, meaning
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.errors import NaysayError
@@ -412,3 +411,32 @@ def test_a_full_disk_below_what_is_printed_is_one_sentence(file, arguments):
         )
     assert (done.returncode, done.stderr) == (2, "naysay: [Errno 28] No space left on device\n")
     assert [path.name for path in file.parent.iterdir()] == ["scores.npy"]
+
+
+# ---- names that are not UTF-8 ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_names_that_are_not_utf_8_are_read_drawn_and_written(tmp_path, kind):
+    names = (b"s\xff." + kind.encode(), b"p\xff.svg", b"j\xff")
+    scores, plot, json_file = (tmp_path / os.fsdecode(name) for name in names)
+    if kind == "npy":
+        np.save(tmp_path / "plain.npy", SCORES)
+    else:
+        pq.write_table(pa.table({"score": SCORES}), tmp_path / "plain.parquet")
+    (tmp_path / f"plain.{kind}").rename(scores)
+    found, text = printed(scores, plot=plot, json=json_file)
+    assert found.high == choose_thresholds(SCORES).high
+    assert "s?." + kind in text.replace("\n", "")
+    assert "s?." + kind in plot.read_text()
+    assert json.loads(json_file.read_text())["scores"] == str(scores)
+
+
+def test_a_grid_beyond_all_measure_is_rejected():
+    for text in ("1:2:1e-999999999", "-1e999999:1e999999:1e-999999", "0:1:0.1:x", "1e9999999999999999999"):
+        assert refusal(read_grid, "--low-grid", text).startswith("`--low-grid` must be ")
+
+
+def test_a_name_with_a_null_byte_is_no_file():
+    assert refusal(choose_thresholds, "a\0b.npy").startswith("choose_thresholds: `scores` must be an existing file")

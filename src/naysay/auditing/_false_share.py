@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.auditing._training_set import SetScores
-from naysay.detectors._intervals import most_share
-from naysay.detectors.rate import unlabelled_share
+from naysay.detectors.rate import most_share, unlabelled_share
 from naysay.detectors.share import Share
 from naysay.kernels import dots
 from naysay.kernels.threads import in_rows

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, first_bad, raise_invalid, shown
-from naysay.detectors.hold_out import one_per_anchor
+from naysay.detectors.calibrated import one_per_anchor
 from naysay.errors import NaysayError
 from naysay.formats._readers import READERS, Rows
 from naysay.formats._table import format_called

@@ -3,14 +3,13 @@
 from naysay.detectors.absolute import Absolute
 from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance
 from naysay.detectors.bands import Bands
-from naysay.detectors.calibrated import Calibrated
+from naysay.detectors.calibrated import Calibrated, one_per_anchor
 from naysay.detectors.combined import Combined, Judgement
 from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.ecdf import Ecdf
-from naysay.detectors.evaluate import Evaluation, Scoreboard, evaluate
+from naysay.detectors.evaluate import Evaluation, Reliability, Scoreboard, evaluate
 from naysay.detectors.guide import Guide
-from naysay.detectors.hidden import hidden_positives
-from naysay.detectors.hold_out import Split, one_per_anchor, split_known
+from naysay.detectors.hidden import Split, hidden_positives, split_known
 from naysay.detectors.incremental import Incremental
 from naysay.detectors.labelled import Labelled
 from naysay.detectors.learned_quantile import LearnedQuantile
@@ -20,7 +19,6 @@ from naysay.detectors.policy import attract, compact, drop, ignore, reweight
 from naysay.detectors.positive_scores import lowest_scores
 from naysay.detectors.rank_window import RankWindow
 from naysay.detectors.rate import false_negative_rate, unlabelled_share
-from naysay.detectors.reliability import Reliability
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.share import Share
 from naysay.detectors.soft_clusters import SoftClusters

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen, offsets
-from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, raise_invalid
+from naysay.checks import check_all, raise_invalid
+from naysay.detectors._slots import as_scores
 from naysay.detectors._text_hash import folded_blocks, keys_of, signatures
 from naysay.positives import POSITIVE, Positives
 
@@ -70,16 +70,11 @@ def vector_table(items: Any, anchors: Any, *, shared: bool) -> Table:
 
 def _unit(parameter: str, values: Any) -> NDArray[np.float32]:
     """Vectors of norm 1. Raises for zero vectors."""
-    vectors = as_array(parameter, to_numpy(values))
-    if vectors.ndim != 2 or len(vectors) == 0 or vectors.dtype.kind not in "iuf":
-        raise_invalid(parameter, "numbers of shape (n, d), n at least 1", f"shape {vectors.shape} {vectors.dtype}")
-    vectors = vectors.astype(np.float64)
-    bad = ~np.isfinite(vectors)
-    if bad.any():
-        raise_invalid(parameter, "finite", first_bad(vectors[np.arange(len(bad)), bad.argmax(axis=1)], bad))
+    vectors = as_scores(parameter, values)
+    if vectors.ndim != 2 or not len(vectors):
+        raise_invalid(parameter, "numbers of shape (n, d), n at least 1", f"shape {vectors.shape}")
     largest = np.abs(vectors).max(axis=1, initial=0.0, keepdims=True)
-    if (largest == 0).any():
-        raise_invalid(parameter, "vectors other than 0", first_bad(largest[:, 0], largest[:, 0] == 0))
+    check_all(parameter, largest[:, 0], largest[:, 0] > 0, "vectors other than 0")
     vectors /= largest  # so that no square overflows, or vanishes
     units: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     return units
@@ -87,12 +82,9 @@ def _unit(parameter: str, values: Any) -> NDArray[np.float32]:
 
 @final
 class KnownRows:
-    """The positives of each anchor, and the anchors of each item, without pairs to ignore.
+    """The positives of each anchor, and `both_ways` the anchors of each item, without pairs to ignore.
 
-    Args:
-        positives: The known pairs.
-        n_anchors: At least this many rows; an anchor without positives has an empty one.
-        both_ways: Whether to build the anchors of each item.
+    There are at least `n_anchors` rows; an anchor without positives has an empty one.
     """
 
     def __init__(self, positives: Positives, n_anchors: int, *, both_ways: bool) -> None:
@@ -108,6 +100,9 @@ class KnownRows:
         if both_ways:
             inverted = Positives.from_pairs(items, anchors, positives.n_items, self.n_anchors)
             self.item_indptr, self.item_anchors = inverted.indptr, inverted.indices
+
+    def __repr__(self) -> str:
+        return f"{len(self.indices)} pairs"
 
 
 def references(known: KnownRows | None, anchors: Ids, positives: Ids | None) -> tuple[Ids, Ids]:

@@ -1,8 +1,8 @@
-"""Slots as pairs for a user's function, its checked output, and a cache of scores."""
+"""What users' functions get and return: pairs to score, with a cache, and ids to embed, with products of vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any, final
 
@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import as_array, raise_invalid, shown, whole_numbers
+from naysay.checks import as_array, first_bad, raise_invalid, shown
+from naysay.detectors._slots import check_slots, filled_slots, like
+from naysay.detectors._states import Entry, read_state
 from naysay.errors import NaysayError
 from naysay.types import Array, Negatives, Query, anchor_ids
 
@@ -19,6 +21,9 @@ OfPairs = Callable[[Array, Array], Any]
 Sides = tuple[NDArray[np.int64], NDArray[np.int64]]
 Pairs = NDArray[np.int64]  # (n, 2) anchor and id; (n, 6) triple and corrupted triple
 Floats = NDArray[np.float64]
+Embed = Callable[[Array], Array]  # embed(ids (...)) -> (..., d), in the array type of the ids
+STATE = {"pairs": Entry(("n", "w"), whole=True), "scores": Entry(("n",))}  # of a cache
+_BLOCK = 1 << 22  # numbers at a time
 
 
 def slot_pairs(query: Query, negatives: Negatives, rows: NDArray[np.intp], slots: NDArray[np.intp]) -> Sides:
@@ -73,7 +78,6 @@ class ScoreCache:
     """Pairs and their scores, oldest first."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self.pairs: Pairs = np.empty((0, 2), np.int64)
         self.scores: Floats = np.empty(0)
 
@@ -90,9 +94,11 @@ class ScoreCache:
         return scores
 
     def add(self, pairs: Pairs, scores: Floats) -> None:
-        """Add pairs that are not cached yet. Triples replace pairs, and pairs triples."""
+        """Add pairs, without those that are cached. Triples replace pairs, and pairs triples."""
         if self.pairs.shape[1] != pairs.shape[1]:
             self.pairs, self.scores = pairs[:0], scores[:0]
+        fresh = np.isnan(self.look_up(pairs))  # another thread may have scored some of them at the same time
+        pairs, scores = pairs[fresh], scores[fresh]
         self.pairs = np.concatenate([self.pairs, pairs])
         self.scores = np.concatenate([self.scores, scores])
 
@@ -106,14 +112,104 @@ class ScoreCache:
         return {"pairs": self.pairs.copy(), "scores": self.scores.copy()}
 
 
-def read_cache(state: Mapping[str, Any]) -> ScoreCache:
-    """The cache whose `state` this is."""
-    cache = ScoreCache()
-    pairs = whole_numbers("pairs", to_numpy(state["pairs"]), "(n, w)").astype(np.int64)
-    scores = as_array("scores", to_numpy(state["scores"]))
-    if scores.shape != (len(pairs),) or scores.dtype.kind != "f" or not np.isfinite(scores).all():
-        raise_invalid("scores", f"{len(pairs)} finite numbers, like pairs", f"shape {scores.shape} {scores.dtype}")
-    if pairs.shape[1] not in (2, 6):
-        raise_invalid("pairs", "of shape (n, 2), or (n, 6) for triples", f"shape {pairs.shape}")
-    cache.pairs, cache.scores = pairs, scores.astype(np.float64)
+def read_cache(state: Mapping[str, Any], others: Iterable[str]) -> ScoreCache:
+    """The cache whose `state` this is, among `others`."""
+    cache, parts = ScoreCache(), read_state(state, STATE, others)
+    cache.pairs, cache.scores = parts["pairs"], parts["scores"]
+    if cache.pairs.shape[1] not in (2, 6):
+        raise_invalid("pairs", "of shape (n, 2), or (n, 6) for triples", f"shape {cache.pairs.shape}")
     return cache
+
+
+def check_function(parameter: str, function: object) -> None:
+    """Raise unless `function` is None or callable."""
+    if function is not None and not callable(function):
+        raise_invalid(parameter, "a function from ids to vectors", type(function).__name__)
+
+
+def embedded(function: Embed, ids: Array) -> Any:
+    """Call a user's function with ids, without gradients; returns NumPy."""
+    with need_torch().no_grad() if is_torch(ids) else nullcontext():
+        return to_numpy(function(ids))
+
+
+def as_vectors(parameter: str, values: Any, shape: tuple[int | str, ...]) -> NDArray[Any]:
+    """Check finite floating-point numbers of a shape, where a letter is any length above 0. float16 becomes float32."""
+    vectors = to_numpy(values)
+    wanted = f"vectors of shape ({', '.join(map(str, shape))})"
+    if not isinstance(vectors, np.ndarray):
+        raise_invalid(parameter, wanted, f"a {type(vectors).__name__}")
+    if vectors.ndim != len(shape) or not all(
+        length > 0 if isinstance(size, str) else length == size
+        for size, length in zip(shape, vectors.shape, strict=True)
+    ):
+        raise_invalid(parameter, wanted, f"shape {vectors.shape}")
+    if vectors.dtype.kind != "f":
+        raise_invalid(parameter, "vectors of floating-point numbers", f"dtype {vectors.dtype}")
+    check_slots(parameter, vectors, np.isfinite(vectors), "finite")
+    return vectors if vectors.dtype.itemsize >= 4 else vectors.astype(np.float32)
+
+
+def slot_vectors(negatives: Negatives, embed: Embed | None) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """(n, d) vectors, and (B, K) the index of each slot's vector, 0 for empty slots. n is 0 if all slots are empty.
+
+    `embed` is called with each id once. Without it, the vectors are `negatives.vectors`.
+    """
+    filled = filled_slots(negatives)
+    places = np.zeros(filled.shape, np.intp)
+    if not filled.any():
+        return np.zeros((0, 1)), places
+    if embed is not None:
+        ids, places[filled] = np.unique(np.asarray(to_numpy(negatives.ids))[filled], return_inverse=True)
+        return as_vectors("embed", embedded(embed, like(ids, negatives.ids)), (len(ids), "d")), places
+    if negatives.vectors is None:
+        advice = "Pass `embed` to the detector, or use a sampler that returns vectors."
+        raise_invalid("negatives.vectors", "given without `embed`", None, advice)
+    vectors = np.asarray(to_numpy(negatives.vectors))
+    if vectors.strides[0] == 0 and len(vectors) > 1:  # a view that all rows share: not copied for each
+        slots = filled.any(axis=0)
+        places[:] = np.maximum(np.cumsum(slots) - 1, 0)
+        vectors = vectors[0, slots]
+    else:
+        places[filled] = np.arange(np.count_nonzero(filled))
+        vectors = vectors[filled]
+    return as_vectors("negatives.vectors", vectors, (len(vectors), "d")), places
+
+
+def check_width(parameter: str, vectors: NDArray[Any], width: int, of: str) -> None:
+    """Raise unless vectors have the dimension of those they are compared with."""
+    if vectors.shape[-1] != width:
+        raise_invalid(parameter, f"vectors of dimension {width}, like {of}", vectors.shape[-1])
+
+
+def unit(parameter: str, vectors: NDArray[Any]) -> NDArray[Any]:
+    """Vectors of norm 1 along the last axis. A zero vector raises an error."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    if (lengths == 0).any():
+        bad = (lengths == 0).reshape(len(lengths), -1)
+        raise_invalid(parameter, "vectors other than 0", first_bad(np.zeros(len(bad)), bad))
+    return np.asarray(vectors / lengths)
+
+
+def best_products(views: NDArray[Any], vectors: NDArray[Any], places: NDArray[np.intp]) -> NDArray[Any]:
+    """(B, K) the largest dot product of a row's views (B, S, d) with the vector of each slot.
+
+    One matrix product if rows share most vectors, as in a batch; else a gather of each slot's vector.
+    """
+    rows, n_views, width = views.shape
+    best = np.zeros(places.shape, np.result_type(views, vectors))
+    slots = places.shape[1]
+    if not len(vectors) or not best.size:
+        return best
+    shared = len(vectors) <= 4 * slots
+    each = n_views * len(vectors) if shared else slots * (width + n_views)
+    size = max(1, _BLOCK // each)
+    for first in range(0, rows, size):
+        part = slice(first, first + size)
+        if shared:
+            flat = views[part].reshape(-1, width) @ vectors.T
+            found = flat.reshape(-1, n_views, len(vectors)).max(axis=1)
+            best[part] = np.take_along_axis(found, places[part], axis=1)
+        else:
+            best[part] = (vectors[places[part]] @ views[part].transpose(0, 2, 1)).max(axis=2)
+    return best

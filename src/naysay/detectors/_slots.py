@@ -1,18 +1,21 @@
-"""From slots to suspicion: scores in NumPy, suspicion by a threshold, and the result in the slots' array type."""
+"""What detectors share: checked scores and anchors, suspicion by a threshold, and the truth about slots."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import raise_invalid
-from naysay.detectors._score_blocks import first_slot
+from naysay.checks import as_array, check_range, is_number, raise_invalid, shown, whole_numbers
 from naysay.quantity.separation import Floats
-from naysay.types import Array, Negatives, Query, check_query
+from naysay.types import Array, Detector, Negatives, Query, anchor_ids, check_query
+
+# (B, K) bool; or truth(anchors (B,), ids (B, K)) -> (B, K) bool; or the class of each sample (n_samples,)
+Truth = NDArray[Any] | Callable[[NDArray[np.int64], NDArray[np.int64]], Any] | Any
 
 # Every detector maps its own threshold to this suspicion. Policies act on slots at or above it by default.
 SUSPICION_THRESHOLD = 0.5
@@ -27,6 +30,16 @@ def check_asked(query: object, negatives: object) -> None:
         raise_invalid("negatives", "Negatives", type(negatives).__name__, "Pass what a sampler returned.")
     if isinstance(query, Query) and len(query) != negatives.shape[0]:
         raise_invalid("negatives", f"of {len(query)} rows, like the query", f"{negatives.shape[0]} rows")
+
+
+def query_anchors(query: Query, size: int | None = None, what: str = "anchors", advice: str = "") -> NDArray[np.int64]:
+    """(B,) the anchors, checked to be below `size`. Triples raise an error."""
+    anchors = anchor_ids(query)
+    if anchors.ndim != 1:
+        raise_invalid("query.anchors", "of shape (B,)", f"shape {anchors.shape}", advice)
+    if size is not None:
+        check_range("query.anchors", anchors, size, what)
+    return anchors
 
 
 def query_rows(query: Query, chosen: NDArray[Any]) -> Query:
@@ -47,16 +60,76 @@ def slot_scores(negatives: Negatives) -> NDArray[np.float64]:
         raise_invalid("negatives.scores", "given", None, advice)
     scores = np.asarray(to_numpy(negatives.scores)).astype(np.float64)
     filled = filled_slots(negatives)
-    bad = ~np.isfinite(scores) & filled
-    if bad.any():
-        raise_invalid("negatives.scores", "finite", first_slot(scores, bad))
+    check_slots("negatives.scores", scores, np.isfinite(scores) | ~filled, "finite")
     return np.where(filled, scores, 0.0)
+
+
+def as_scores(parameter: str, values: Any, *dimensions: int) -> Floats:
+    """`values` as finite float64 with one of these numbers of dimensions, or with any if none is given."""
+    return masked_scores(parameter, values, None, *dimensions)[0]
+
+
+def masked_scores(parameter: str, values: Any, mask: Any, *dimensions: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """The same, and which of them count, by a mask or all; those must be finite."""
+    array = as_array(parameter, to_numpy(values))
+    if dimensions and array.ndim not in dimensions:
+        shapes = " or ".join(("()", "(n,)", "(B, n)")[size] for size in dimensions)
+        raise_invalid(parameter, f"of shape {shapes}", f"shape {array.shape}")
+    if array.size and array.dtype.kind not in "iuf":
+        raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
+    scores = array.astype(np.float64)
+    counted = np.ones(scores.shape, bool) if mask is None else as_flags("mask", mask, scores.shape)
+    check_slots(parameter, scores, np.isfinite(scores) | ~counted, "finite")
+    return scores, counted
+
+
+def finite_scores(parameter: str, values: Any, *dimensions: int) -> Floats:
+    """The same, at least one; (n,) if no dimensions are given."""
+    scores = as_scores(parameter, values, *dimensions or (1,))
+    if len(scores) == 0:
+        raise_invalid(parameter, "at least one score", "none")
+    return scores
+
+
+def check_bounds(bounds: Any) -> tuple[float, float]:
+    """Two finite numbers, the lower first."""
+    pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(map(is_number, bounds))
+    if not pair or not -np.inf < bounds[0] < bounds[1] < np.inf:
+        raise_invalid("bounds", "two finite numbers, the lower first", shown(bounds))
+    return float(bounds[0]), float(bounds[1])
+
+
+def as_flags(parameter: str, values: Any, shape: tuple[int, ...], advice: str = "") -> NDArray[np.bool_]:
+    """True or False for each of the slots or scores, in this shape."""
+    flags = as_array(parameter, to_numpy(values))
+    if flags.shape != shape or flags.dtype != bool:
+        raise_invalid(parameter, f"True or False of shape {shape}", f"{flags.dtype} of shape {flags.shape}", advice)
+    return flags
+
+
+def check_slots(parameter: str, values: NDArray[Any], good: NDArray[np.bool_], rule: str, advice: str = "") -> None:
+    """Raise unless all values are good: with the first bad value, its row and slot, and the number of such rows."""
+    if not good.all():
+        raise_invalid(parameter, rule, first_slot(values, ~good) if values.ndim else values.item(), advice)
+
+
+def first_slot(values: NDArray[Any], bad: NDArray[np.bool_], start: int = 0) -> str:
+    """'nan at row 3, slot 7 (2 such rows)': the first bad score and how many rows have one; rows count from `start`."""
+    values, bad = np.atleast_1d(values, bad)
+    row, *slot = map(int, np.unravel_index(int(bad.argmax()), bad.shape))
+    place = f", slot {', '.join(map(str, slot))}" if slot else ""
+    rows = np.count_nonzero(bad.reshape(len(bad), -1).any(axis=1))
+    return f"{values[(row, *slot)]} at row {start + row}{place} ({rows} such row{'s' if rows > 1 else ''})"
 
 
 def as_suspicion(values: NDArray[Any], negatives: Negatives) -> Array:
     """(B, K) values as suspicion: 0 where a slot is empty, in the array type and on the device of the negatives."""
-    suspicion = np.where(filled_slots(negatives), values, 0.0)
-    return to_torch(suspicion, negatives.ids.device) if is_torch(negatives.ids) else suspicion
+    return like(np.where(filled_slots(negatives), values, 0.0), negatives.ids)
+
+
+def like(values: NDArray[Any], given: Array) -> Array:
+    """`values` in the array type and on the device of `given`."""
+    return to_torch(values, given.device) if is_torch(given) else values
 
 
 def by_distance(scores: Floats, threshold: Floats) -> Floats:
@@ -83,3 +156,53 @@ def by_share(share: Floats, limit: Floats, flagged: NDArray[np.bool_]) -> Floats
 def on_its_side(suspicion: Floats, flagged: NDArray[np.bool_]) -> Floats:
     """Suspicion clipped to at least 0.5 where `flagged` and below 0.5 elsewhere, whatever rounding does."""
     return np.where(flagged, np.clip(suspicion, SUSPICION_THRESHOLD, 1.0), np.clip(suspicion, 0.0, UNDER))
+
+
+def is_detector(part: object) -> TypeGuard[Detector]:
+    """Whether an object has the method suspicion(query, negatives). `Negatives` have an array of that name."""
+    return isinstance(part, Detector) and not isinstance(part, type) and callable(part.suspicion)
+
+
+def suspicion_of(parameter: str, detector: object, query: Query, negatives: Negatives) -> Floats:
+    """Return the suspicion of a detector as (B, K) float64. Errors name `parameter`."""
+    if not is_detector(detector):
+        raise_invalid(parameter, "an object with suspicion(query, negatives)", shown(detector))
+    suspicion = np.asarray(to_numpy(detector.suspicion(query, negatives)))
+    rule = f"a detector that returns numbers from 0 to 1 of shape {negatives.shape}"
+    if suspicion.shape != negatives.shape or suspicion.dtype.kind not in "iuf":
+        raise_invalid(parameter, rule, f"shape {suspicion.shape} {suspicion.dtype}")
+    check_slots(parameter, suspicion, (suspicion >= 0) & (suspicion <= 1), rule)
+    return suspicion.astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotTruth:
+    """(B, K) whether a slot holds a false negative, and whether that is known: it is filled, with known classes."""
+
+    false: NDArray[np.bool_]
+    known: NDArray[np.bool_]
+
+
+def slot_truth(query: Query, negatives: Negatives, truth: Truth) -> SlotTruth:
+    """Return the truth about each slot, in whichever of the three forms it was given."""
+    filled = filled_slots(negatives)
+    ids = np.asarray(to_numpy(negatives.ids))
+    if callable(truth):
+        if not filled.any():
+            return SlotTruth(filled, filled)
+        return SlotTruth(_flags(truth(anchor_ids(query), np.maximum(ids, 0)), filled) & filled, filled)
+    table = as_array("truth", to_numpy(truth))
+    if table.ndim != 1:
+        return SlotTruth(_flags(table, filled) & filled, filled)
+    classes = whole_numbers("truth", table, "(n_samples,)")
+    anchors = query_anchors(query, len(classes), "labels", "For triples, pass a table or a function as `truth`.")
+    check_range("negatives.ids", ids, len(classes), "labels", least=-1)
+    own = classes[anchors][:, None]
+    theirs = classes[np.maximum(ids, 0)] if len(classes) else np.full(ids.shape, -1)
+    known = filled & (own >= 0) & (theirs >= 0)
+    return SlotTruth((own == theirs) & known, known)
+
+
+def _flags(truth: Any, filled: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    advice = "Or pass the class of each sample, (n_samples,) whole numbers."
+    return as_flags("truth", truth, filled.shape, advice)

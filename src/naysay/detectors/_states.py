@@ -1,4 +1,4 @@
-"""States of detectors: reading one back, and several in one flat dictionary.
+"""Settings and states of detectors: showing the one, reading the other back, and several states in one.
 
 A state is written with `np.savez(file, **state)` and read with `np.load(file, allow_pickle=False)`. Those keep arrays
 under plain names, so the state of part "a" is stored under "a/...", and numbers come back as arrays of no dimensions.
@@ -6,23 +6,103 @@ under plain names, so the state of part "a" is stored under "a/...", and numbers
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
-from naysay.checks import check_whole, raise_invalid, shown
+from naysay.arrays import is_torch, to_numpy
+from naysay.checks import as_array, check_whole, is_number, raise_invalid, shown
+from naysay.detectors._slots import check_slots
 from naysay.types import Stateful
 
 
-def check_state(state: object, keys: Iterable[str]) -> None:
-    """Raise unless `state` is a dictionary with all of these keys."""
+def described(detector: object, learnt: str = "", **settings: object) -> str:
+    """'Name(setting=value, ...; learnt)', for `repr`: every argument of the constructor, arrays by their shape.
+
+    A setting is the attribute of its name, unless it is given in `settings`.
+    """
+    values = {name: settings[name] if name in settings else getattr(detector, name) for name in _settings(detector)}
+    shown_values = ", ".join(f"{name}={_short(value)}" for name, value in values.items())
+    return f"{type(detector).__name__}({shown_values}{f'; {learnt}' if learnt else ''})"
+
+
+def _settings(detector: object) -> Iterable[str]:
+    return inspect.signature(type(detector)).parameters
+
+
+def _short(value: object) -> str:
+    if isinstance(value, np.ndarray) or is_torch(value):
+        array = np.asarray(to_numpy(value))
+        return f"{array.dtype}{list(array.shape)}"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key!r}: {_short(part)}" for key, part in value.items()) + "}"
+    if is_number(value):
+        return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
+    if inspect.isroutine(value):
+        return value.__name__
+    return repr(value) if isinstance(value, tuple) or hasattr(value, "suspicion") else shown(value)
+
+
+class Entry(NamedTuple):
+    """What an entry of a state must be: finite numbers of a shape, where a letter is any length, within limits."""
+
+    shape: tuple[int | str, ...] = ()
+    whole: bool = False
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+
+
+_LIMITS = {"above": np.greater, "at_least": np.greater_equal, "below": np.less, "at_most": np.less_equal}
+
+
+def read_state(state: object, entries: Mapping[str, Entry], others: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
+    """{name: float64 or int64} of a state: new arrays, checked. Missing and unknown keys are errors.
+
+    Keys of `others` may be there, too, and are not read. A letter of the shapes has one length in all entries.
+    """
+    check_state(state, entries, others)
+    lengths: dict[str, int] = {}
+    found = {}
+    for name, entry in entries.items():
+        array = as_array(name, to_numpy(state[name]))  # type: ignore[index]
+        sizes = [lengths.get(size, size) if isinstance(size, str) else size for size in entry.shape]
+        fits = len(sizes) == array.ndim and all(
+            isinstance(size, str) or size == length for size, length in zip(sizes, array.shape, strict=True)
+        )
+        kinds = ("biu" if entry.at_most == 1 else "iu") if entry.whole else "iuf"  # True and False are 1 and 0
+        if not fits or array.dtype.kind not in kinds:
+            kind = "whole number" if entry.whole else "number"
+            if not sizes:
+                raise_invalid(name, f"a {kind}", shown(state[name]))  # type: ignore[index]
+            rule = f"{kind}s of shape ({', '.join(map(str, sizes))}{',' * (len(sizes) == 1)})"
+            raise_invalid(name, rule, f"{array.dtype} of shape {array.shape}")
+        lengths |= {size: length for size, length in zip(sizes, array.shape, strict=True) if isinstance(size, str)}
+        if array.dtype == np.uint64:
+            check_slots(name, array, array <= np.uint64(np.iinfo(np.int64).max), "below 2^63")
+        found[name] = array.astype(np.int64 if entry.whole else np.float64)
+        check_slots(name, found[name], np.isfinite(found[name]), "finite")
+        for limit, fits_limit in _LIMITS.items():
+            value = getattr(entry, limit)
+            if value is not None:
+                check_slots(name, found[name], fits_limit(found[name], value), f"{limit.replace('_', ' ')} {value:g}")
+    return found
+
+
+def check_state(state: object, keys: Iterable[str], others: Iterable[str] | None = None) -> None:
+    """Raise unless `state` is a dictionary with all of these keys, and no others than `others`, if those are given."""
+    rule, keys = "what `state` returned", list(keys)
     if not isinstance(state, Mapping):
-        raise_invalid("state", "what `state` returned", type(state).__name__)
-    missing = [key for key in keys if key not in state]
-    if missing:
-        raise_invalid("state", "what `state` returned", f"no {missing[0]!r} in {shown(list(state))}")
+        raise_invalid("state", rule, type(state).__name__)
+    for key in keys:
+        if key not in state:
+            raise_invalid("state", rule, f"no {key!r} in {shown(list(state))}")
+    for key in () if others is None else set(state) - {*keys, *others}:
+        raise_invalid("state", rule, f"the unknown key {shown(key)}")
 
 
 def plain(value: Any) -> Any:

@@ -27,13 +27,14 @@ _ROW = np.dtype(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """Thresholds, the rows of counts by high and by low value, and notes on what makes the choice less certain."""
+    """Thresholds, the rows of counts by high and by low value, notes on their certainty, and the counts' error."""
 
     low: Any
     high: Any
     by_high: Rows
     by_low: Rows
     notes: tuple[str, ...] = ()
+    rank_error: float = 0.0
 
 
 def budget(share: Fraction, pairs: int) -> int:
@@ -61,14 +62,9 @@ def note_of_ties(where: str, name: str, reach: int, allowed: int) -> str:
 
 
 def counted(values: Any, low: Any, high: Any, negatives: Any, positives: Any) -> Rows:
-    """Rows of counts, read-only.
+    """Rows of counts for (r,) values, read-only. `low` and `high` are how many scores reach them.
 
-    Args:
-        values: (r,) the threshold of each row.
-        low: (r,) or a number: scores at or above low. A low above its high counts as that high.
-        high: (r,) or a number: scores at or above high.
-        negatives: (r,) or a number.
-        positives: (r,) or a number.
+    All but the values are numbers or (r,). A low above its high counts as that high.
     """
     rows = np.empty(len(values), _ROW)
     rows["value"], rows["positive"], rows["false"] = values, positives, high
@@ -93,10 +89,8 @@ def as_text(low: Any, high: Any, table: Mapping[str, Rows], *, start_low: float,
 def number(value: float, scores: int = 1) -> str:
     """A threshold in six digits, or in as many as it has before the point.
 
-    Args:
-        value: The threshold.
-        scores: How many scores reach it. If none does, it may be the next float after the largest score: after 1 that
-            is 1.0000000000000002, and in six digits 1, which some scores do reach.
+    If none of the scores reaches it, it may be the next float after the largest score: after 1 that is
+    1.0000000000000002, and in six digits 1, which some scores do reach.
     """
     digits = max(6, len(f"{abs(value):.0f}")) if abs(value) < 1e15 else 6
     text = f"{value:.{digits}g}"

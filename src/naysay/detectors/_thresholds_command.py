@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from dataclasses import replace
+from decimal import Decimal, DecimalException
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -10,9 +11,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from naysay._commands import ThresholdOptions
 from naysay._options import option_names
 from naysay.checks import raise_invalid, shown, with_option_names
-from naysay.detectors._score_inputs import open_scores
-from naysay.detectors._thresholds_figure import figure
-from naysay.detectors._thresholds_show import as_json, print_thresholds
+from naysay.detectors._scores import open_scores
+from naysay.detectors._thresholds_show import as_json, figure, print_thresholds
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
 from naysay.files import check_apart, check_target, write_whole
@@ -41,7 +41,8 @@ def thresholds(options: ThresholdOptions, *, console: Console | None = None) -> 
     errors = Console(stderr=True)
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("", total=None)
-        blocks = open_scores(options.scores, options.column or None, lambda rows: progress.advance(task, rows))
+        blocks = open_scores(options.scores, options.column or None)
+        blocks = replace(blocks, on_rows=lambda rows: progress.advance(task, rows))
         progress.update(task, total=passes * (blocks.rows or 0))
         found = choose_thresholds(
             blocks,
@@ -83,15 +84,16 @@ def read_grid(option: str, text: str) -> list[float]:
     is_range = ":" in text
     try:
         numbers = [Decimal(part.strip()) for part in text.split(":" if is_range else ",")]
-    except InvalidOperation:
+        if not all(number.is_finite() for number in numbers) or (is_range and len(numbers) != 3):
+            raise_invalid(option, _RULE, shown(text))
+        if not is_range:
+            return [float(number) for number in numbers]
+        first, last, step = numbers
+        if step <= 0 or last < first:
+            raise_invalid(option, "a range that rises by a step above 0", shown(text))
+        steps = (last - first) / step
+    except DecimalException:  # not a number, or one whose exponent is beyond all measure
         raise_invalid(option, _RULE, shown(text))
-    if not all(number.is_finite() for number in numbers) or (is_range and len(numbers) != 3):
-        raise_invalid(option, _RULE, shown(text))
-    if not is_range:
-        return [float(number) for number in numbers]
-    first, last, step = numbers
-    if step <= 0 or last < first:
-        raise_invalid(option, "a range that rises by a step above 0", shown(text))
-    if (last - first) / step >= _MAX_VALUES:
+    if steps >= _MAX_VALUES:
         raise_invalid(option, f"a range of at most {_MAX_VALUES} values", shown(text))
-    return [float(first + place * step) for place in range(int((last - first) / step) + 1)]
+    return [float(first + place * step) for place in range(int(steps) + 1)]

@@ -1,4 +1,4 @@
-"""Thresholds on a terminal and as JSON: the choice, how to use it, both tables, and a histogram of the scores."""
+"""Thresholds on a terminal, as JSON and as a figure: the choice, how to use it, and a histogram of the scores."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from naysay.detectors._threshold_tables import chosen, number
+from naysay.detectors.bands import NAMES
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import Thresholds
 from naysay.plots import BLOCK, PLAIN, Marks
@@ -20,6 +21,10 @@ from naysay.quantity.separation import Floats
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _HALVES = "    ####" + "#"  # ASCII has no part of a bar: from half a cell on it is a whole one
+_BINS, _POINTS = 120, 240  # of the figure
+_COLOURS = ["#999999", "#0072B2", "#D55E00"]  # Okabe and Ito's, which colour-blind readers can tell apart
+_BAND = {"field": "band", "type": "nominal", "scale": {"domain": [*NAMES], "range": _COLOURS}}
+Spec = dict[str, Any]
 _GUESS = (
     "The shares are a guess about the data: scores alone do not show how many negatives are false. Where scores of "
     "known positives are available, use naysay.detectors.Calibrated instead."
@@ -165,3 +170,86 @@ def draw(shown: Histogram, cuts: tuple[float, ...], *, height: int = 9, marks: M
     lines.append(" " * margin + marks.corner + marks.floor * len(shown.counts))
     lines.append(f"{' ' * margin} {left}{right:>{len(shown.counts) - len(left)}}")
     return [*lines, f"{' ' * margin} {''.join(below)}".rstrip()]
+
+
+def figure(name: str, found: Thresholds, sketch: ScoreSketch) -> Spec:
+    """A Vega-Lite figure: the scores in their bands, and the share of pairs above any score.
+
+    Thresholds of anchors are shown by their median. A name that is not UTF-8 gets question marks.
+    """
+    cuts = middle(found)
+    name = name.encode("utf-8", "replace").decode()
+    low, high = in_words(found)
+    heading = f"low = {low}, high = {high}" + ", the median anchor's" * (found.scope == "anchor")
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "background": "white",
+        "padding": 16,
+        "title": {"text": heading, "subtitle": name, "fontSize": 17, "anchor": "start", "offset": 12, "limit": 980},
+        "hconcat": [_scores(sketch, cuts), _shares(found, sketch, cuts)],
+        "spacing": 60,
+        "config": {
+            "font": "sans-serif",
+            "axis": {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "gridColor": "#e6e6e6"},
+            "title": {"fontSize": 14, "fontWeight": "normal", "subtitleFontSize": 12, "subtitleColor": "#555"},
+            "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+            "view": {"stroke": "#cccccc"},
+        },
+    }
+
+
+def _axis(sketch: ScoreSketch) -> Spec:
+    edges = histogram(sketch, 1).edges.tolist()
+    return {"type": "quantitative", "title": "score", "scale": {"domain": edges, "nice": False, "zero": False}}
+
+
+def _scores(sketch: ScoreSketch, cuts: tuple[float, float]) -> Spec:
+    """Bars over the score, coloured by band."""
+    shown = histogram(sketch, _BINS)
+    ends = shown.edges.tolist()
+    values = [
+        {"from": start, "to": stop, "pairs": count, "band": NAMES[sum((start + stop) / 2 >= cut for cut in cuts)]}
+        for start, stop, count in zip(ends[:-1], ends[1:], shown.counts.tolist(), strict=True)
+    ]
+    x = {"field": "from", "bin": {"binned": True}, **_axis(sketch)}
+    y = {
+        "field": "pairs",
+        "type": "quantitative",
+        "title": "negatives, on a log scale",
+        "scale": {"type": "symlog"},
+        "axis": {"values": [0, *(10**power for power in range(13))], "format": ","},
+    }
+    mark = {"type": "bar", "binSpacing": 0, "clip": True}
+    bars = _layer(values, mark, x=x, x2={"field": "to"}, y=y, color=_BAND)
+    return {"title": "Scores of the negatives", "width": 420, "height": 260, "layer": [bars, _rules(cuts)]}
+
+
+def _shares(found: Thresholds, sketch: ScoreSketch, cuts: tuple[float, float]) -> Spec:
+    """The share of pairs at or above a score, with the two given shares as rules."""
+    pairs = found.n_negatives + found.n_positives
+    places = np.linspace(sketch.smallest, sketch.largest, _POINTS)
+    values = [
+        {"score": score, "share": count / pairs}
+        for score, count in zip(places.tolist(), sketch.at_least(places).tolist(), strict=True)
+        if count
+    ]
+    shares = (found.false_share, round(found.false_share + found.hard_share, 12))
+    y = {"field": "share", "type": "quantitative", "title": "share of all pairs", "scale": {"type": "log"}}
+    y["axis"] = {"values": [10.0**-power for power in range(13)], "format": "~%"}
+    mark = {"type": "line", "strokeWidth": 2, "color": "#000000", "clip": True}
+    line = _layer(values, mark, x={"field": "score", **_axis(sketch)}, y=y)
+    given = [{"share": share} for share in shares if share > 0]
+    mark = {"type": "rule", "strokeDash": [5, 4], "color": "#767676"}
+    budgets = _layer(given, mark, y={"field": "share", "type": "quantitative"})
+    title = {"text": "Pairs at or above a score", "subtitle": "dashed: the given shares, false and false + hard"}
+    return {"title": title, "width": 380, "height": 260, "layer": [line, budgets, _rules(cuts)]}
+
+
+def _rules(cuts: tuple[float, float]) -> Spec:
+    values = [{"score": cut, "band": band} for cut, band in zip(cuts, NAMES[1:], strict=True) if np.isfinite(cut)]
+    mark = {"type": "rule", "strokeWidth": 1.5, "clip": True}
+    return _layer(values, mark, x={"field": "score", "type": "quantitative"}, color=_BAND)
+
+
+def _layer(values: list[Spec], mark: Spec, **encoding: Spec) -> Spec:
+    return {"data": {"values": values}, "mark": mark, "encoding": encoding}

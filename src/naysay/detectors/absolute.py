@@ -8,6 +8,7 @@ import numpy as np
 
 from naysay.checks import check_number, public
 from naysay.detectors._slots import as_suspicion, by_distance, check_asked, slot_scores
+from naysay.detectors._states import described
 from naysay.quantity.separation import Floats
 from naysay.types import Array, Negatives, Query, check_query
 
@@ -50,4 +51,4 @@ class Absolute:
         return as_suspicion(by_distance(slot_scores(negatives), np.array(self.high)), negatives)
 
     def __repr__(self) -> str:
-        return f"Absolute(high={self.high:g})"
+        return described(self)

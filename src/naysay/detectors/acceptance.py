@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import final
 
 import numpy as np
@@ -28,9 +28,6 @@ class LinearAcceptance:
         final: The share at the end of training, from 0 to 1.
         initial: The share at its start, from 0 to 1.
 
-    Raises:
-        NaysayError: If a share is outside 0 to 1.
-
     Examples:
         >>> accept = LinearAcceptance(final=0.5)
         >>> accept(0.0), accept(0.5), accept(1.0)
@@ -41,9 +38,7 @@ class LinearAcceptance:
     initial: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the shares."""
-        for name in ("final", "initial"):
-            object.__setattr__(self, name, check_number(name, getattr(self, name), at_least=0, at_most=1))
+        _check_shares(self)
 
     def __call__(self, progress: float) -> float:
         """Return the share at a progress in [0, 1]."""
@@ -60,9 +55,6 @@ class StepAcceptance:
         start: The progress from which labels are accepted, from 0 to 1.
         rate: The share from there on, from 0 to 1.
 
-    Raises:
-        NaysayError: If a number is outside 0 to 1.
-
     Examples:
         >>> accept = StepAcceptance()
         >>> accept(0.09), accept(0.1), accept(1.0)
@@ -73,13 +65,18 @@ class StepAcceptance:
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        for name in ("start", "rate"):
-            object.__setattr__(self, name, check_number(name, getattr(self, name), at_least=0, at_most=1))
+        _check_shares(self)
 
     def __call__(self, progress: float) -> float:
         """Return the share at a progress in [0, 1]."""
         return self.rate if progress >= self.start else 0.0
+
+
+def _check_shares(schedule: LinearAcceptance | StepAcceptance) -> None:
+    """Raise unless all numbers are from 0 to 1."""
+    for field in fields(schedule):
+        share = check_number(field.name, getattr(schedule, field.name), at_least=0, at_most=1)
+        object.__setattr__(schedule, field.name, share)
 
 
 def accepted(confidence: NDArray[np.float64], rate: float) -> NDArray[np.bool_]:

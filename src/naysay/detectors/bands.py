@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import as_floats, check_all, check_range, public, raise_invalid, whole_numbers
-from naysay.detectors._score_blocks import first_slot, plain_scores, rounded
-from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
+from naysay.detectors._scores import plain_scores, rounded
+from naysay.detectors._slots import as_suspicion, check_asked, check_slots, slot_scores
+from naysay.detectors._states import described
 from naysay.types import Array, Negatives, Query
 
 NAMES = ("easy", "hard", "false")
@@ -62,9 +63,6 @@ class Bands:
 
         Returns:
             0 easy, 1 hard, 2 false: int8 in the shape and array type of `scores`.
-
-        Raises:
-            NaysayError: If a score is NaN or no number, or rows and anchors do not fit.
         """
         if is_torch(scores):
             torch = need_torch()
@@ -73,18 +71,14 @@ class Bands:
                 raise_invalid("scores", "numbers", f"dtype {kept.dtype}")
             kept = kept if kept.is_floating_point() else kept.double()
             kept = kept.float() if kept.dtype == torch.bfloat16 else kept
-            missing = torch.isnan(kept)
-            if missing.any():
-                raise_invalid("scores", "a number", first_slot(to_numpy(kept), to_numpy(missing)))
+            check_slots("scores", to_numpy(kept), to_numpy(~torch.isnan(kept)), "a number")
             low, high = (to_torch(self._thresholds(name, kept.shape, anchors)).to(kept) for name in ("low", "high"))
             return (kept >= low).to(torch.int8) + (kept >= high).to(torch.int8)
         values = plain_scores(scores)
         if values.dtype.kind not in "iuf":
             raise_invalid("scores", "numbers", f"dtype {values.dtype}")
         values = values if values.dtype.kind == "f" else values.astype(np.float64)
-        missing = np.isnan(values)
-        if missing.any():
-            raise_invalid("scores", "a number", first_slot(values, missing))
+        check_slots("scores", values, ~np.isnan(values), "a number")
         low, high = (rounded(self._thresholds(name, values.shape, anchors), values.dtype) for name in ("low", "high"))
         return np.add(values >= low, values >= high, dtype=np.int8)
 
@@ -118,3 +112,6 @@ class Bands:
         if not shape or shape[0] != len(values):
             raise_invalid("scores", f"of {len(values)} rows, one for each anchor", f"shape {tuple(shape)}")
         return values.reshape(-1, *[1] * (len(shape) - 1))
+
+    def __repr__(self) -> str:
+        return described(self)

@@ -6,30 +6,58 @@ import math
 from collections.abc import Mapping
 from copy import deepcopy
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import (
-    as_array,
-    check_generator,
-    check_lengths,
-    check_number,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
+from naysay.arrays import to_numpy
+from naysay.checks import check_bool, check_generator, check_lengths, check_number, public, raise_invalid, whole_numbers
+from naysay.detectors._slots import (
+    as_scores,
+    as_suspicion,
+    check_asked,
+    finite_scores,
+    like,
+    query_anchors,
+    slot_scores,
 )
-from naysay.detectors._background import Background, read_background
-from naysay.detectors._intervals import check_confidence
-from naysay.detectors._score_blocks import first_slot
-from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
-from naysay.detectors.hold_out import one_per_anchor
-from naysay.detectors.positive_scores import finite_scores
+from naysay.detectors._states import check_state, described
+from naysay.detectors.positive_scores import Background, read_background
 from naysay.quantity.separation import Floats
-from naysay.types import Array, Negatives, Query, anchor_ids, check_query
+from naysay.types import Array, Negatives, Query, check_query
+
+
+@public
+def one_per_anchor(anchors: Any, *, rng: np.random.Generator, share: float = 1.0) -> NDArray[np.int64]:
+    """Choose one labelled positive of each anchor at random, to hold out of training: their positions (m,), ascending.
+
+    An encoder scores its training pairs higher than others. So positives that set a threshold must be held out of
+    training, or the threshold is too high. All positives of an anchor are equally likely. An anchor with one positive
+    may lose it to the held-out part. O(n log n).
+
+    Args:
+        anchors: (n,) the anchor of each labelled positive.
+        rng: The generator of the choice.
+        share: The share of anchors to choose from, at random; at least one anchor.
+
+    Examples:
+        >>> anchors = np.array([4, 4, 4, 7, 9, 9])
+        >>> held_out = one_per_anchor(anchors, rng=np.random.default_rng(0))
+        >>> anchors[held_out].tolist(), len(np.delete(anchors, held_out))
+        ([4, 7, 9], 3)
+    """
+    ids = whole_numbers("anchors", to_numpy(anchors))
+    check_generator(rng)
+    part = check_number("share", share, above=0, at_most=1)
+    if len(ids) == 0:
+        raise_invalid("anchors", "at least one", "none")
+    order = rng.permutation(len(ids))
+    _, first = np.unique(ids[order], return_index=True)
+    chosen = order[first]
+    if part < 1:
+        chosen = rng.permutation(chosen)[: max(1, round(part * len(chosen)))]
+    return np.sort(chosen)
 
 
 @final
@@ -42,10 +70,8 @@ class Calibrated:
     needs an assumption about labels, not a guess about scores. Proof: let S be the score of an unlabelled positive. If
     S is below the r-th smallest of the n, then at most r of all n + 1 scores are at or below S. No more than r of n + 1
     scores can have that rank, whatever ties there are, and each of them is equally likely to be S. So the probability
-    is at most r / (n + 1), with equality if no two scores are equal. ceil in place of floor would break the bound:
-    2 / 31 = 6.5 % at n = 30.
-
-    With fewer than 1 / alpha - 1 positives (19 at 0.05) r is 0 and no threshold has the bound: `fit` raises.
+    is at most r / (n + 1), with equality if no two scores are equal. With fewer than 1 / alpha - 1 positives (19 at
+    0.05) r is 0 and no threshold has the bound: `fit` raises.
 
     The bound is marginal and holds **per anchor**: it is the mean over calibration sets and over anchors, with one
     positive of each. Over pairs, anchors with many positives count for more, and the share may be higher. For a given
@@ -57,10 +83,7 @@ class Calibrated:
       threshold is too high.
 
     Suspicion of a score s with c(s) = #{positives <= s} is c / (2 r) below the threshold, and from it on
-    0.5 + 0.5 (c - r) / (n + 1 - r). So the thresholds of other alphas can be had later from the same suspicion:
-    `threshold_at`.
-
-    `standardise=True` is for encoders whose level of scores differs between anchors. The bound is the same.
+    0.5 + 0.5 (c - r) / (n + 1 - r). `threshold_at` finds the thresholds of other alphas in the same suspicion.
 
     Cost: a sort of n scores; O(log n) per slot.
 
@@ -68,24 +91,19 @@ class Calibrated:
 
     Args:
         alpha: The largest expected share of unlabelled positives that are missed, and kept as negatives.
-        standardise: Whether scores are compared by anchor: z = (s - mean) / deviation over the anchor's random
-            candidates.
+        standardise: Whether scores are compared by anchor, for encoders whose level of scores differs between anchors:
+            z = (s - mean) / deviation over the anchor's random candidates. The bound is the same.
 
     Examples:
         >>> found = Calibrated(alpha=0.1).fit(np.arange(30) / 30)
         >>> found.rank, found.high, round(found.bound, 4)
         (3, 0.06666666666666667, 0.0968)
-        >>> found.flag([0.05, 0.07]).tolist()
-        [False, True]
     """
 
     def __init__(self, alpha: float = 0.05, *, standardise: bool = False) -> None:
         self.alpha = check_number("alpha", alpha, above=0, below=1)
-        if not isinstance(standardise, bool | np.bool_):
-            raise_invalid("standardise", "True or False", shown(standardise))
-        self.standardise = bool(standardise)
-        self._scores: Floats = np.zeros(0)  # of the positives, ascending, in the units of `high`
-        self._background: Background | None = None
+        self.standardise = check_bool("standardise", standardise)
+        self._fit: _Fit | None = None
 
     def fit(
         self,
@@ -104,13 +122,11 @@ class Calibrated:
             background: For standardise=True, a table by anchor id of all anchors that will be judged: (n_anchors, m)
                 scores of random candidates, or a tuple (mean, deviation), (n_anchors,) each.
             rng: Required if anchors repeat. An error leaves its state unchanged.
-
-        Raises:
-            NaysayError: If there are fewer than 1 / alpha - 1 positives, their scores are not finite or all equal,
-                anchors repeat without `rng`, or `background` does not fit `standardise`.
         """
         scores = finite_scores("positive_scores", positive_scores)
-        table = read_background(background, standardise=self.standardise)
+        table = None
+        if background is not None or self.standardise:
+            table = read_background(background, standardise=self.standardise)
         extra = "rng" if rng is not None else "background" if table is not None else ""
         if anchors is None and extra:
             raise_invalid("anchors", f"given along with `{extra}`", None, "Pass whose positives they are.")
@@ -126,152 +142,147 @@ class Calibrated:
                 check_generator(rng)
                 copied = deepcopy(rng)
                 scores = scores[one_per_anchor(ids, rng=copied)]
-        self._check_scores("positive_scores", scores)
+        fit = self._checked("positive_scores", scores, table)
         if rng is not None:
             rng.bit_generator.state = copied.bit_generator.state
-        self._scores, self._background = np.sort(scores), table
+        self._fit = fit
         return self
 
     @property
     def n(self) -> int:
         """The number of positives that set the threshold, 0 before `fit`."""
-        return len(self._scores)
+        return 0 if self._fit is None else self._fit.n
 
     @property
     def rank(self) -> int:
         """The rank r = floor(alpha (n + 1)) of the threshold among the positives: the r-th smallest score."""
-        return rank_of(self.alpha, self._fitted())
+        return self._fitted().rank
 
     @property
     def high(self) -> float:
         """The threshold: scores at or above it are suspected. With standardise=True, in deviations above the mean."""
-        return float(self._scores[rank_of(self.alpha, self._fitted()) - 1])
+        return self._fitted().high
 
     @property
     def bound(self) -> float:
         """The largest expected share of unlabelled positives that are missed: r / (n + 1), never above alpha."""
-        n = self._fitted()
-        return rank_of(self.alpha, n) / (n + 1)
+        fit = self._fitted()
+        return fit.rank / (fit.n + 1)
 
     def bound_at(self, confidence: float = 0.95) -> float:
-        """The share of missed positives that this calibration stays below with `confidence`.
-
-        It is a quantile of Beta(r, n + 1 - r). `bound` is the mean over calibrations; with few positives a single one
-        can be far from it.
-        """
+        """The share of missed positives that this calibration stays below with `confidence`: a quantile of the Beta."""
         from scipy.special import betaincinv
 
-        n, level = self._fitted(), check_confidence(confidence)
-        return float(betaincinv(self.rank, n + 1 - self.rank, level))
+        fit, level = self._fitted(), check_number("confidence", confidence, above=0, below=1)
+        return float(betaincinv(fit.rank, fit.n + 1 - fit.rank, level))
 
     def threshold_at(self, alpha: float) -> float:
         """The suspicion from which to flag in place of 0.5, for the bound of another alpha with the same positives."""
-        n, other = self._fitted(), check_number("alpha", alpha, above=0, below=1)
-        rank = rank_of(other, n)
+        fit, other = self._fitted(), check_number("alpha", alpha, above=0, below=1)
+        rank = rank_of(other, fit.n)
         if rank == 0:
-            raise_invalid("alpha", f"at least {least_alpha(n)} with {n} positives", other)
-        return float(self._suspicion(np.array(rank)))
+            raise_invalid("alpha", f"at least {least_alpha(fit.n)} with {fit.n} positives", other)
+        return float(fit.suspicion(np.array(rank)))
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the lowest raw score that is suspected in each row: mean + deviation * high if standardised."""
         check_query(query)
-        self._fitted()
-        if self._background is None:
-            return np.full(len(query), self.high)
-        mean, deviation = self._background.of(_anchors(query))
-        return mean + deviation * self.high
+        fit = self._fitted()
+        if fit.background is None:
+            return np.full(len(query), fit.high)
+        mean, deviation = fit.background.of(query_anchors(query))
+        return mean + deviation * fit.high
 
     def flag(self, scores: Any, anchors: Any = None) -> Array:
-        """Whether each score is suspected.
+        """Whether each score is suspected, in the shape and array type of `scores`.
 
         Args:
             scores: Any shape, finite. With standardise=True, a row for each of `anchors`.
             anchors: (B,) ids of the rows, with standardise=True.
-
-        Returns:
-            Flags in the shape and array type of `scores`.
         """
-        self._fitted()
-        values = as_array("scores", to_numpy(scores))
-        if values.size and values.dtype.kind not in "iuf":
-            raise_invalid("scores", "numbers", f"dtype {values.dtype}")
-        values = values.astype(np.float64)
-        bad = ~np.isfinite(values)
-        if bad.any():
-            raise_invalid("scores", "finite", first_slot(values, bad))
-        if self._background is not None:
+        fit, values = self._fitted(), as_scores("scores", scores)
+        if fit.background is not None:
             if anchors is None:
                 raise_invalid("anchors", "given for standardised scores", None, "Each anchor has its own threshold.")
             ids = whole_numbers("anchors", to_numpy(anchors), "(B,)").astype(np.int64)
             if values.shape[:1] != ids.shape:
                 raise_invalid("scores", f"of {len(ids)} rows, like anchors", f"shape {values.shape}")
-            values = self._background.standardised(values, ids)
-        flags = np.asarray(values >= self.high)
-        return to_torch(flags, scores.device) if is_torch(scores) else flags
+            values = fit.background.standardised(values, ids)
+        return like(np.asarray(values >= fit.high), scores)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 from the threshold on, by the rank that a score would have among the positives."""
         check_asked(query, negatives)
-        self._fitted()
-        scores = slot_scores(negatives)
-        if self._background is not None:
-            scores = self._background.standardised(scores, _anchors(query))
-        return as_suspicion(self._suspicion(np.searchsorted(self._scores, scores, side="right")), negatives)
+        fit, scores = self._fitted(), slot_scores(negatives)
+        if fit.background is not None:
+            scores = fit.background.standardised(scores, query_anchors(query))
+        return as_suspicion(fit.suspicion(np.searchsorted(fit.scores, scores, side="right")), negatives)
 
     def describe(self) -> str:
         """The threshold and its bound in a sentence."""
-        n, rank = self._fitted(), self.rank
-        unit = " deviations above the anchor's mean" if self._background is not None else ""
-        ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+        fit = self._fitted()
+        unit = " deviations above the anchor's mean" if fit.background is not None else ""
+        ending = "th" if fit.rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(fit.rank % 10, "th")
         return (
-            f"Threshold {self.high:.4g}{unit} ({rank:,}{ending} lowest of {n:,} labelled positives): expected miss "
-            f"rate at most {100 * self.bound:.2f} % per anchor, if unlabelled positives score like labelled ones."
+            f"Threshold {fit.high:.4g}{unit} ({fit.rank:,}{ending} lowest of {fit.n:,} labelled positives): expected "
+            f"miss rate at most {100 * self.bound:.2f} % per anchor, if unlabelled positives score like labelled ones."
         )
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The ascending scores of the positives and the background. Settings are not in it."""
-        state = {"scores": self._scores.copy()}
-        if self._background is not None:
-            state |= {"mean": self._background.mean.copy(), "deviation": self._background.deviation.copy()}
+        fit = self._fit
+        state = {"scores": np.zeros(0) if fit is None else fit.scores.copy()}
+        if fit is not None and fit.background is not None:
+            state |= {"mean": fit.background.mean.copy(), "deviation": fit.background.deviation.copy()}
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit."""
-        if not isinstance(state, Mapping) or "scores" not in state:
-            raise_invalid("state", "what Calibrated.state returned", shown(state))
-        if np.size(to_numpy(state["scores"])) == 0:
-            self._scores, self._background = np.zeros(0), None
-            return
-        parts = (state.get("mean"), state.get("deviation"))
-        given = None if all(part is None for part in parts) else parts
-        table = read_background(given, standardise=self.standardise)
-        scores = finite_scores("scores", state["scores"])
-        self._check_scores("scores", scores)
-        self._scores, self._background = np.sort(scores), table
+        fitted = not isinstance(state, Mapping) or np.size(to_numpy(state.get("scores"))) > 0
+        check_state(state, ("scores", "mean", "deviation") if fitted and self.standardise else ("scores",), ())
+        scores, table = as_scores("scores", state["scores"], 1), None
+        if fitted and self.standardise:
+            table = read_background((state["mean"], state["deviation"]), standardise=True)
+        self._fit = self._checked("scores", scores, table) if fitted else None
 
-    def _check_scores(self, parameter: str, scores: Floats) -> None:
-        """Raise if there are too few positives for alpha, or if all their scores are equal."""
+    def _checked(self, parameter: str, scores: Floats, background: Background | None) -> _Fit:
+        """The fit. Raises if there are too few positives for alpha, or if all their scores are equal."""
         n = len(scores)
-        if rank_of(self.alpha, n) == 0:
+        rank = rank_of(self.alpha, n)
+        if rank == 0:
             rule = f"at least {least_positives(self.alpha)} of different anchors to hold alpha = {self.alpha:g}"
             raise_invalid(parameter, rule, n, f"Label more, or take an alpha of at least {least_alpha(n)}.")
         if scores.min() == scores.max():
             raise_invalid(parameter, "of more than one value", f"{n} times {scores[0]:g}", "Is the encoder trained?")
+        ordered = np.sort(scores)
+        return _Fit(ordered, float(ordered[rank - 1]), rank, background)
 
-    def _fitted(self) -> int:
-        """n, or an error before `fit`."""
-        if self.n == 0:
+    def _fitted(self) -> _Fit:
+        if self._fit is None:
             raise_invalid("positive_scores", "fitted first", "none", "Call fit(positive_scores).")
-        return self.n
-
-    def _suspicion(self, count: NDArray[np.int64]) -> Floats:
-        """Suspicion by how many positives score at or below."""
-        n, rank = self.n, self.rank
-        return np.where(count < rank, 0.5 * count / rank, 0.5 + 0.5 * (count - rank) / (n + 1 - rank))
+        return self._fit
 
     def __repr__(self) -> str:
-        fitted = f", high={self.high:.4g}, n={self.n:,}" if self.n else ""
-        return f"Calibrated(alpha={self.alpha:g}, standardise={self.standardise}{fitted})"
+        fit = self._fit
+        return described(self, "not fitted" if fit is None else f"high={fit.high:.4g}, n={fit.n:,}")
+
+
+class _Fit(NamedTuple):
+    """All that `fit` found, replaced as a whole: a thread that asks never sees half of two fits."""
+
+    scores: Floats  # of the positives, ascending, in the units of `high`
+    high: float
+    rank: int
+    background: Background | None
+
+    @property
+    def n(self) -> int:
+        return len(self.scores)
+
+    def suspicion(self, count: NDArray[np.int64]) -> Floats:
+        """Suspicion by how many positives score at or below."""
+        rank, above = self.rank, self.n + 1 - self.rank
+        return np.where(count < rank, 0.5 * count / rank, 0.5 + 0.5 * (count - rank) / above)
 
 
 def rank_of(alpha: float, n: int) -> int:
@@ -287,11 +298,3 @@ def least_positives(alpha: float) -> int:
 def least_alpha(n: int) -> float:
     """The smallest alpha that n positives can have as a bound, 1 / (n + 1), rounded up to six places."""
     return math.ceil(Fraction(1_000_000, n + 1)) / 1_000_000
-
-
-def _anchors(query: Query) -> NDArray[np.int64]:
-    """(B,) ids of the anchors, for standardised scores."""
-    anchors = anchor_ids(query)
-    if anchors.ndim != 1:
-        raise_invalid("query.anchors", "of shape (B,) for standardised scores", f"shape {anchors.shape}")
-    return anchors

@@ -11,9 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, public, raise_invalid, shown
-from naysay.detectors._slot_truth import suspicion_of
-from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked, filled_slots
-from naysay.detectors._states import all_or_none, joined_states, split_states
+from naysay.detectors._slots import (
+    SUSPICION_THRESHOLD,
+    as_suspicion,
+    check_asked,
+    filled_slots,
+    is_detector,
+    suspicion_of,
+)
+from naysay.detectors._states import all_or_none, described, joined_states, split_states
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 RULES = ("max", "all", "mean", "noisy_or")
@@ -30,12 +36,6 @@ class Judgement:
         suspicion: (B, K) of all detectors together, by the rule.
         parts: {name: (B, K)} of each detector.
         blame: (B, K) int8: the index of the detector with the largest suspicion. Ties go to the first.
-
-    Examples:
-        >>> import numpy as np
-        >>> parts = {"a": np.array([[0.2, 0.9]]), "b": np.array([[0.6, 0.7]])}
-        >>> Judgement(np.maximum(parts["a"], parts["b"]), parts, np.array([[1, 0]], np.int8)).flags()
-        {'a': 1, 'b': 2}
     """
 
     suspicion: NDArray[np.float64]
@@ -71,9 +71,6 @@ class Combined:
             detectors as independent chances, so that two weak hints add up. Detectors that use the same scores are
             not independent: use "max" for those.
 
-    Raises:
-        NaysayError: If there is no detector, a name contains a slash, or the rule is unknown.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> class Always:
@@ -87,13 +84,12 @@ class Combined:
     """
 
     def __init__(self, detectors: Mapping[str, Detector], rule: str = "max") -> None:
-        """Store the detectors."""
         if not isinstance(detectors, Mapping) or not detectors:
             raise_invalid("detectors", "a dictionary {name: detector} of at least one", shown(detectors))
         if len(detectors) > _MAX_DETECTORS:
             raise_invalid("detectors", f"at most {_MAX_DETECTORS}", len(detectors))
         for name, detector in detectors.items():
-            if not isinstance(name, str) or isinstance(detector, type) or not isinstance(detector, Detector):
+            if not isinstance(name, str) or not is_detector(detector):
                 expected = "a dictionary {name: detector}, each with a method suspicion(query, negatives)"
                 raise_invalid("detectors", expected, f"{shown(name)}: {type(detector).__name__}")
             if "/" in name:
@@ -109,10 +105,8 @@ class Combined:
     def judge(self, query: Query, negatives: Negatives) -> Judgement:
         """Return the suspicion of each detector and of all together.
 
-        `drop(negatives, found.suspicion, name=found.names, blame=found.blame)` counts by detector.
-
-        Raises:
-            NaysayError: If a detector returns anything but (B, K) numbers from 0 to 1; the error names the detector.
+        `drop(negatives, found.suspicion, name=found.names, blame=found.blame)` counts by detector. An error names the
+        detector.
         """
         check_asked(query, negatives)
         parts = {name: suspicion_of(name, part, query, negatives) for name, part in self.detectors.items()}
@@ -153,8 +147,7 @@ class Combined:
         all_or_none(self._stateful, lambda name, part: part.restore(states[name]))
 
     def __repr__(self) -> str:
-        """The detectors and the rule."""
-        return f"Combined({self.detectors!r}, rule={self.rule!r})"
+        return described(self)
 
 
 def learns(part: object) -> bool:

@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay.arrays import is_torch, to_numpy, to_torch
+from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
 from naysay.detectors._duplicate_tables import KnownRows, Table, references, text_table, vector_table
-from naysay.detectors._slots import as_suspicion, check_asked, on_its_side
+from naysay.detectors._slots import as_suspicion, check_asked, like, on_its_side, query_anchors
+from naysay.detectors._states import described
 from naysay.detectors._text_hash import read_texts
 from naysay.kernels import duplicates as kernels
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import check_ids
 from naysay.positives import Positives
-from naysay.types import Array, Negatives, Query, anchor_ids, positive_ids
+from naysay.types import Array, Negatives, Query, positive_ids
 
 REASONS = ("none", "positive", "anchor", "same text", "near text", "near vector", "transitive")
 Floats = NDArray[np.float64]
@@ -60,9 +61,6 @@ class Duplicates:
         shingle: Words per n-gram, for near texts.
         signature: The number of MinHash functions.
 
-    Raises:
-        NaysayError: If nothing to compare by is given, or parts are of different sizes.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> duplicates = Duplicates(item_texts=["Paris.", "paris", "Rome"], anchor_texts=["capital of France?"])
@@ -89,8 +87,8 @@ class Duplicates:
         shingle: int = 3,
         signature: int = 128,
     ) -> None:
-        """Fold and hash the texts, normalise the vectors, and index the positives."""
-        self.shared_ids, fold_punctuation = check_bool("shared_ids", shared_ids), check_bool("punctuation", punctuation)
+        self.shared_ids = check_bool("shared_ids", shared_ids)
+        self.punctuation = check_bool("punctuation", punctuation)
         if positives is not None and not isinstance(positives, Positives):
             raise_invalid("positives", "Positives", type(positives).__name__)
         if item_texts is None and item_vectors is None and positives is None and not shared_ids:
@@ -107,8 +105,7 @@ class Duplicates:
             self.transitive = check_number("transitive", transitive, at_least=0, at_most=1)
             if positives is None:
                 raise_invalid("positives", "given with `transitive`", None)
-        check_whole("shingle", shingle, 1)
-        check_whole("signature", signature, 1)
+        self.shingle, self.signature = check_whole("shingle", shingle, 1), check_whole("signature", signature, 1)
         self._texts: Table | None = None
         self._vectors: Table | None = None
         if item_vectors is not None:
@@ -119,7 +116,7 @@ class Duplicates:
             self._check_sizes(len(texts), len(others), positives)
             size = None if jaccard is None else signature
             self._texts = text_table(
-                texts, others, shared=self.shared_ids, punctuation=fold_punctuation, shingle=shingle, size=size
+                texts, others, shared=self.shared_ids, punctuation=self.punctuation, shingle=shingle, size=size
             )
         self.n_items, self.n_anchors = self._check_sizes(0, 0, positives)
         self._known = None
@@ -151,11 +148,7 @@ class Duplicates:
         return tuple(totals)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """Return (B, K) in [0, 1].
-
-        Raises:
-            NaysayError: If an id is out of range, or the query has no positives and there is nothing else to compare.
-        """
+        """Return (B, K) in [0, 1]."""
         return as_suspicion(self._judge(query, negatives)[0], negatives)
 
     def reasons(self, query: Query, negatives: Negatives) -> Array:
@@ -163,15 +156,12 @@ class Duplicates:
 
         Ties go to the first name.
         """
-        reasons = self._judge(query, negatives)[1]
-        return to_torch(reasons, negatives.ids.device) if is_torch(negatives.ids) else reasons
+        return like(self._judge(query, negatives)[1], negatives.ids)
 
     def _judge(self, query: Query, negatives: Negatives) -> tuple[Floats, NDArray[np.int8]]:
         """Suspicion and reason of each slot."""
         check_asked(query, negatives)
-        anchors = anchor_ids(query)
-        if anchors.ndim != 1:
-            raise_invalid("query.anchors", "of shape (B,)", "triples")
+        anchors = query_anchors(query)
         check_ids("query.anchors", anchors, self.n_anchors, "anchors")
         ids = np.ascontiguousarray(to_numpy(negatives.ids))
         check_ids("negatives.ids", ids, self.n_items, "items", least=-1)
@@ -224,12 +214,11 @@ class Duplicates:
         return parts
 
     def __repr__(self) -> str:
-        """What duplicates are compared by, and the thresholds."""
-        tables = [name for name, table in zip(("texts", "vectors"), self._tables, strict=True) if table is not None]
-        by = [*tables, *(["positives"] if self._known else []), *(["shared ids"] if self.shared_ids else [])]
-        return (
-            f"Duplicates({', '.join(by)}; jaccard={self.jaccard}, cosine={self.cosine}, transitive={self.transitive})"
-        )
+        sizes: dict[str, Any] = {f"{side}_{name}": None for name in ("texts", "vectors") for side in ("item", "anchor")}
+        for name, table in zip(("texts", "vectors"), self._tables, strict=True):
+            if table is not None:
+                sizes[f"item_{name}"], sizes[f"anchor_{name}"] = table.n_items, table.n_anchors or None
+        return described(self, **sizes, positives=self._known)
 
 
 def by_similarity(values: Floats, threshold: float) -> Floats:

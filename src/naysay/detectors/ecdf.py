@@ -7,9 +7,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_number, public, raise_invalid
-from naysay.detectors._slots import as_suspicion, by_share, check_asked, slot_scores
-from naysay.detectors.positive_scores import finite_scores, read_positive_scores, scores_of_positives
+from naysay.checks import as_floats, check_number, public, raise_invalid
+from naysay.detectors._slots import as_suspicion, by_share, check_asked, finite_scores, slot_scores
+from naysay.detectors._states import described
+from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
 from naysay.quantity.separation import Floats
 from naysay.types import Array, Negatives, Query
 
@@ -61,7 +62,7 @@ class Ecdf:
 
     def rank(self, scores: Any) -> Floats:
         """The rank u of each score among the positives, from 0 to 1."""
-        return np.asarray(np.interp(scores, self._scores, self._ranks), np.float64)
+        return np.asarray(np.interp(as_floats("scores", scores), self._scores, self._ranks), np.float64)
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
@@ -81,4 +82,4 @@ class Ecdf:
         return np.searchsorted(self._ranks, np.maximum(self.beta * own, self.floor), side="right") - 1
 
     def __repr__(self) -> str:
-        return f"Ecdf({len(self._scores):,} scores, beta={self.beta:g}, floor={self.floor:g})"
+        return described(self, scores=self._scores)

@@ -6,22 +6,51 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from naysay.checks import check_number, check_whole, public, raise_invalid
-from naysay.detectors._intervals import (
-    CONFIDENCE,
-    check_confidence,
-    check_representative,
-    effective_size,
-    exact_interval,
-    moments,
-)
-from naysay.detectors._slot_truth import Truth, slot_truth, suspicion_of
-from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked
-from naysay.detectors.reliability import Reliability, bin_sums, reliability
+from naysay._lock import Lock
+from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
+from naysay.detectors._slots import SUSPICION_THRESHOLD, Truth, check_asked, slot_truth, suspicion_of
+from naysay.detectors._states import described
+from naysay.detectors.rate import CONFIDENCE, check_confidence, effective_size, exact_interval, moments
+from naysay.quantity.separation import Floats
 from naysay.types import Detector, Negatives, Query
 
 Interval = tuple[float, float]
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True, eq=False)
+class Reliability:
+    """Suspicion against the observed share of false negatives, in bins of equal width from 0 to 1.
+
+    An edge belongs to the bin above it, 1 to the last bin. A detector whose suspicion is a rank or a flag has a large
+    calibration error and may still be good at its threshold. The error tells whether suspicion can be used as a
+    probability, as `reweight` does.
+
+    Naeini, Cooper and Hauskrecht. Obtaining Well Calibrated Probabilities Using Bayesian Binning. AAAI 2015.
+
+    Args:
+        count: (bins,) the number of slots in each bin.
+        suspicion: (bins,) their mean suspicion; NaN in an empty bin.
+        observed: (bins,) the share of them that are false negatives; NaN in an empty bin.
+        error: The expected calibration error: the mean over slots of |observed - suspicion| of their bin.
+    """
+
+    count: NDArray[np.int64]
+    suspicion: Floats
+    observed: Floats
+    error: float
+
+    def __str__(self) -> str:
+        """A table of the bins that hold slots."""
+        edges = np.linspace(0, 1, len(self.count) + 1)
+        lines = ["from   to     slots  suspicion  observed"]
+        for place in np.flatnonzero(self.count):
+            shares = f"{self.suspicion[place]:>9.3f} {self.observed[place]:>9.3f}"
+            lines.append(f"{edges[place]:.2f} {edges[place + 1]:.2f} {self.count[place]:>9,} {shares}")
+        return "\n".join(lines)
 
 
 @final
@@ -31,7 +60,7 @@ class Evaluation:
     """How often a detector is right. Rates are NaN, with the interval (0, 1), where nothing could be counted.
 
     Slots of one anchor tend to be right or wrong together, so the intervals are Clopper and Pearson's at the effective
-    number of independent observations of the anchors (`_intervals.effective_size`). They are too short if a few anchors
+    number of independent observations of the anchors (`rate.effective_size`). They are too short if a few anchors
     of a kind that may be missing in this sample dominate: use representative_anchors=False then. A detector that flags
     nothing has an mtpr of 0 and an mtnr of 1.
 
@@ -102,9 +131,6 @@ class Scoreboard:
             anchor as one observation: wider intervals, which for mtpr and mtnr, where all anchors have equal weight,
             hold for any anchors. For recall and precision an anchor with very many slots may still be missing.
 
-    Raises:
-        NaysayError: If an option is out of range.
-
     Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(n_anchors=200, n_items=100, per_anchor=10)
@@ -129,14 +155,13 @@ class Scoreboard:
         confidence: float = CONFIDENCE,
         representative_anchors: bool = True,
     ) -> None:
-        """Start with nothing counted."""
         self.threshold = check_threshold(threshold)
         self.bins = check_whole("bins", bins, 1)
         self.confidence = check_confidence(confidence)
-        self.representative_anchors = check_representative(representative_anchors)
-        self._shares = np.zeros((4, 6))  # moments of mtpr, mtnr, precision and recall
-        self._counts = np.zeros(4, np.int64)  # anchors, slots, false negatives, flagged
-        self._bins = np.zeros((3, self.bins))
+        self.representative_anchors = check_bool("representative_anchors", representative_anchors)
+        self._lock = Lock()
+        # Moments of mtpr, mtnr, precision and recall; anchors, slots, false negatives, flagged; sums by bin.
+        self._sums = np.zeros((4, 6)), np.zeros(4, np.int64), np.zeros((3, self.bins))
 
     def add(self, detector: Detector, query: Query, negatives: Negatives, truth: Truth) -> None:
         """Score one batch with the detector and count where it is right. O(B K).
@@ -151,9 +176,6 @@ class Scoreboard:
                 K)) -> (B, K) bool, called in NumPy and never with -1 (for triples pass a table, because the function
                 does not get the side); (n_samples,) whole numbers, the class of each sample, where a candidate of the
                 anchor's class is a false negative and -1 is an unknown class.
-
-        Raises:
-            NaysayError: If the truth does not fit, or the detector returns anything but numbers from 0 to 1.
         """
         check_asked(query, negatives)
         known = slot_truth(query, negatives, truth)
@@ -165,51 +187,50 @@ class Scoreboard:
         kept = true - (suspects - hits)
         part = np.stack([hits / np.maximum(false, 1), kept / np.maximum(true, 1), hits, hits])
         whole = np.stack([false > 0, true > 0, suspects, false])
-        self._shares += moments(part, whole)
-        self._counts += np.array([(slots > 0).sum(), slots.sum(), false.sum(), suspects.sum()])
-        self._bins += bin_sums(suspicion[known.known], known.false[known.known], self.bins)
+        counts = np.array([(slots > 0).sum(), slots.sum(), false.sum(), suspects.sum()])
+        given, hit = suspicion[known.known], known.false[known.known].astype(np.float64)
+        place = np.minimum((given * self.bins).astype(np.int64), self.bins - 1)
+        bins = np.stack([np.bincount(place, weight, self.bins) for weight in (None, given, hit)])
+        with self._lock:  # sums are replaced, so that one that was read stays as it is
+            shares, before, curve = self._sums
+            self._sums = shares + moments(part, whole), before + counts, curve + bins
 
     def result(self) -> Evaluation:
-        """Return the evaluation of all batches so far.
-
-        Raises:
-            NaysayError: If no slot of known truth was added.
-        """
-        anchors, slots, false, flagged = self._counts.tolist()
+        """Return the evaluation of all batches so far. Raises NaysayError if no slot of known truth was added."""
+        moments_of_shares, counts, bins = self._sums
+        anchors, slots, false, flagged = counts.tolist()
         if not slots:
             advice = "Add batches with filled slots of known truth."
             raise_invalid("slots", "at least one of known truth", 0, advice)
-        sizes = (false, slots - false, flagged, false)
-        mtpr, mtnr, precision, recall = (self._share(place, size) for place, size in enumerate(sizes))
+        sizes = {"mtpr": false, "mtnr": slots - false, "precision": flagged, "recall": false}
+        shares = [self._share(*given) for given in zip(moments_of_shares, sizes.values(), strict=True)]
+        rates: dict[str, Any] = {name: share for name, (share, _) in zip(sizes, shares, strict=True)}
+        rates |= {f"{name}_interval": interval for name, (_, interval) in zip(sizes, shares, strict=True)}
         return Evaluation(
-            mtpr=mtpr[0],
-            mtnr=mtnr[0],
-            precision=precision[0],
-            recall=recall[0],
-            mtpr_interval=mtpr[1],
-            mtnr_interval=mtnr[1],
-            precision_interval=precision[1],
-            recall_interval=recall[1],
+            **rates,
             confidence=self.confidence,
             representative_anchors=self.representative_anchors,
-            reliability=reliability(self._bins),
+            reliability=_reliability(bins),
             threshold=self.threshold,
             anchors=anchors,
-            anchors_with_false=int(self._shares[0, 0]),
-            anchors_with_true=int(self._shares[1, 0]),
+            anchors_with_false=int(moments_of_shares[0, 0]),
+            anchors_with_true=int(moments_of_shares[1, 0]),
             slots=slots,
             false_negatives=false,
             flagged=flagged,
         )
 
-    def _share(self, place: int, slots: int) -> tuple[float, Interval]:
+    def _share(self, sums: Floats, slots: int) -> tuple[float, Interval]:
         """One of the four shares, of so many slots, and its interval."""
-        sums = self._shares[place]
         share = float(sums[2] / sums[1]) if sums[1] else np.nan
         size = effective_size(
             sums, slots, (1 - self.confidence) / 2, representative_anchors=self.representative_anchors
         )
         return share, exact_interval(share * size, size, self.confidence) if size else (0.0, 1.0)
+
+    def __repr__(self) -> str:
+        anchors, slots, *_ = self._sums[1].tolist()
+        return described(self, f"{slots:,} slots of {anchors:,} anchors")
 
 
 @public
@@ -228,22 +249,6 @@ def evaluate(
 
     The mean rates over anchors are those of Chen et al. Incremental False Negative Detection for Contrastive Learning.
     ICLR 2022.
-
-    Args:
-        detector: The detector.
-        query: The query of the batch.
-        negatives: The candidates of the batch.
-        truth: (B, K) bool, a function, or the class of each sample.
-        threshold: A slot is flagged if its suspicion is at least this.
-        bins: The number of bins of the reliability curve.
-        confidence: The confidence of the intervals.
-        representative_anchors: False: each anchor is one observation.
-
-    Returns:
-        The rates, with intervals.
-
-    Raises:
-        NaysayError: If no slot has a known truth, or an argument does not fit.
 
     Examples:
         >>> import naysay as ns
@@ -264,6 +269,15 @@ def evaluate(
 def check_threshold(threshold: Any) -> float:
     """Check a suspicion above 0: at 0 everything would be flagged, empty slots too."""
     return check_number("threshold", threshold, above=0, at_most=1)
+
+
+def _reliability(sums: Floats) -> Reliability:
+    """The curve from the sums of bins."""
+    count, suspicion, false = sums
+    with np.errstate(invalid="ignore"):
+        means, observed = suspicion / count, false / count
+    error = float(np.abs(false - suspicion).sum() / count.sum())
+    return Reliability(count.astype(np.int64), means, observed, error)
 
 
 def _percent(name: str, share: float, interval: Interval, missing: str) -> str:

@@ -8,9 +8,21 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay._slots import partners
 from naysay.arrays import to_numpy
-from naysay.checks import check_bool, check_number, check_one_of, check_whole, is_number, public, raise_invalid, shown
+from naysay.checks import (
+    check_all,
+    check_bool,
+    check_number,
+    check_one_of,
+    check_whole,
+    is_number,
+    public,
+    raise_invalid,
+    shown,
+)
+from naysay.detectors._pairs import STATE as CACHE_STATE
 from naysay.detectors._pairs import (
     Floats,
     OfPairs,
@@ -23,20 +35,21 @@ from naysay.detectors._pairs import (
     read_cache,
     slot_pairs,
 )
-from naysay.detectors._slot_truth import suspicion_of
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
     as_suspicion,
     check_asked,
     filled_slots,
+    is_detector,
     on_its_side,
     slot_scores,
+    suspicion_of,
 )
-from naysay.detectors._states import check_state, joined_states, split_states, whole_of_state
+from naysay.detectors._states import Entry, described, joined_states, read_state, split_states
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 OUTPUTS = ("scores", "probabilities")
-_STATE = ("n_scored", "n_changed", "pairs", "scores")
+_COUNTS = {name: Entry(whole=True, at_least=0) for name in ("n_scored", "n_changed")}
 
 
 @final
@@ -45,9 +58,8 @@ class Guide:
     """Rescore candidates with a better model: a cross-encoder, a reranker, a person.
 
     Slots that are not rescored keep the first suspicion: that of the detector `first`, or 1 / (1 + exp(first - score))
-    if `first` is a number. If `score_pairs` raises or returns invalid numbers, the error names the pairs; scores from
-    earlier batches are kept and not computed again. Calls change the guide: with a budget and a cache, or with a total
-    budget, the same call may return other suspicion the second time.
+    if `first` is a number. If `score_pairs` fails, the error names the pairs, and scores of earlier batches are kept.
+    With a budget and a cache, or with a total budget, the same call may return other suspicion the second time.
 
     Cost: that of `score_pairs`, one call per `batch_size` pairs; a sort of the slots; with a cache, a sort of it too.
 
@@ -79,9 +91,6 @@ class Guide:
         n_scored: How many pairs were scored, including positives for a margin.
         n_changed: How many slots the guide moved across the threshold.
 
-    Raises:
-        NaysayError: If not exactly one of `threshold` and `margin` is given, or a limit is given without `first`.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> guide = Guide(lambda anchors, ids: np.where(ids == 7, 3.0, -3.0), threshold=0.0, first=0.5, budget=2)
@@ -106,36 +115,31 @@ class Guide:
         batch_size: int = 256,
         cache_size: int = 0,
     ) -> None:
-        """Store the settings."""
         if not callable(score_pairs):
             raise_invalid("score_pairs", "a function score_pairs(anchors, ids)", type(score_pairs).__name__)
         check_one_of("output", output, OUTPUTS)
         if (threshold is None) == (margin is None):
             raise_invalid("threshold", "given, or `margin` in its place", "neither" if threshold is None else "both")
         self.relative = check_bool("relative", relative)
-        if threshold is not None and output == "probabilities":
-            check_number("threshold", threshold, above=0, below=1)
-        elif threshold is not None:
-            check_number("threshold", threshold, finite=True)
+        if threshold is not None:
+            low, high = (0, 1) if output == "probabilities" else (None, None)
+            check_number("threshold", threshold, above=low, below=high, finite=output == "scores")
         if margin is not None:
             check_number("margin", margin, at_least=0, finite=True)
             if output != "scores":
                 raise_invalid("output", "'scores' with a margin", output, "Probabilities are scores, too.")
         elif relative:
             raise_invalid("relative", "False without a margin", relative)
-        if isinstance(first, type) or not (first is None or is_number(first) or isinstance(first, Detector)):
+        if not (first is None or is_number(first) or is_detector(first)):
             raise_invalid("first", "a finite number, or a detector", shown(first))
         if is_number(first):
             check_number("first", first, finite=True)
         limits = {"max_distance": max_distance, "budget": budget, "total_budget": total_budget}
         for name, value in limits.items():
-            if value is not None and first is None:
-                raise_invalid("first", f"given with `{name}`, for the slots that are not rescored", None)
-        if max_distance is not None:
-            check_number("max_distance", max_distance, at_least=0)
-        for name in ("budget", "total_budget"):
-            if limits[name] is not None:
-                check_whole(name, limits[name], 0)
+            if value is not None:
+                if first is None:
+                    raise_invalid("first", f"given with `{name}`, for the slots that are not rescored", None)
+                check_number(name, value, at_least=0) if name == "max_distance" else check_whole(name, value, 0)
         self.score_pairs, self.output, self.first = score_pairs, output, first
         self.threshold, self.margin = threshold, margin
         self.scale = check_number("scale", scale, above=0, finite=True)
@@ -143,7 +147,7 @@ class Guide:
         self.batch_size = check_whole("batch_size", batch_size, 1)
         self.cache_size = check_whole("cache_size", cache_size, 0)
         self.n_scored = self.n_changed = 0
-        self._cache = ScoreCache()
+        self._cache, self._lock = ScoreCache(), Lock()
 
     @property
     def remaining(self) -> int | None:
@@ -151,11 +155,7 @@ class Guide:
         return None if self.total_budget is None else max(self.total_budget - self.n_scored, 0)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """Return (B, K) in [0, 1]: the guide's suspicion where it scored the pair, else the first suspicion.
-
-        Raises:
-            NaysayError: If score_pairs raises or returns invalid numbers.
-        """
+        """Return (B, K) in [0, 1]: the guide's suspicion where it scored the pair, else the first suspicion."""
         check_asked(query, negatives)
         suspicion, distance = self._first_suspicion(query, negatives)
         limit = np.inf if self.max_distance is None else self.max_distance
@@ -163,19 +163,20 @@ class Guide:
         order = np.argsort(distance[rows, slots], kind="stable")
         rows, slots = rows[order], slots[order]
         pairs, places = self._needed(query, negatives, rows, slots)
-        scores = self._cache.look_up(pairs)
-        affordable = _in_order(places[: self._affordable(places, ~np.isnan(scores))].reshape(-1))
-        wanted = affordable[np.isnan(scores[affordable])]
+        with self._lock:  # the budget is taken here, and what is not scored is given back
+            scores = self._cache.look_up(pairs)
+            affordable = _in_order(places[: self._affordable(places, ~np.isnan(scores))].reshape(-1))
+            wanted = affordable[np.isnan(scores[affordable])]
+            self.n_scored += len(wanted)
         scores[wanted] = self._score(query, pairs[wanted])
         scored = ~np.isnan(scores[places]).any(axis=1)  # includes slots beyond the budget whose scores are cached
         rows, slots, places = rows[scored], slots[scored], places[scored]
         guided = self._guided(scores[places[:, 0]], None if self.margin is None else scores[places[:, 1]])
-        if self.first is not None:
-            self.n_changed += int(
-                np.count_nonzero((guided >= SUSPICION_THRESHOLD) != (suspicion[rows, slots] >= SUSPICION_THRESHOLD))
-            )
+        moved = (guided >= SUSPICION_THRESHOLD) != (suspicion[rows, slots] >= SUSPICION_THRESHOLD)
         suspicion[rows, slots] = guided
-        self._cache.trim(self.cache_size)
+        with self._lock:
+            self.n_changed += int(np.count_nonzero(moved)) if self.first is not None else 0
+            self._cache.trim(self.cache_size)
         return as_suspicion(suspicion, negatives)
 
     def _first_suspicion(self, query: Query, negatives: Negatives) -> tuple[Floats, Floats]:
@@ -214,15 +215,16 @@ class Guide:
         return int(np.searchsorted(cost, min(limits), side="right"))
 
     def _score(self, query: Query, pairs: Pairs) -> Floats:
-        """Score pairs in batches. Scores of finished batches are counted and cached even if a later one fails."""
+        """Score pairs in batches. If one fails, scores of earlier ones stay cached, and the others are not counted."""
         batches: list[Floats] = [np.empty(0)]
         try:
             for start in range(0, len(pairs), self.batch_size):
                 batches.append(self._score_batch(query, pairs[start : start + self.batch_size]))
-                self.n_scored += len(batches[-1])
         finally:
             scores = np.concatenate(batches)
-            self._cache.add(pairs[: len(scores)], scores)
+            with self._lock:
+                self.n_scored -= len(pairs) - len(scores)
+                self._cache.add(pairs[: len(scores)], scores)
         return scores
 
     def _score_batch(self, query: Query, pairs: Pairs) -> Floats:
@@ -251,31 +253,29 @@ class Guide:
 
     def state(self) -> dict[str, Any]:
         """Return the counts, the cached scores, and under "first/key" the state of the first detector."""
-        counts = {"n_scored": self.n_scored, "n_changed": self.n_changed}
-        return {**counts, **self._cache.state(), **joined_states(self._stateful())}
+        first = joined_states(self._stateful())
+        with self._lock:
+            return {"n_scored": self.n_scored, "n_changed": self.n_changed, **self._cache.state(), **first}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned.
-
-        Raises:
-            NaysayError: If the state does not fit; nothing changes then.
-        """
-        check_state(state, _STATE)
-        n_scored, n_changed = (whole_of_state(name, state[name], 0) for name in _STATE[:2])
-        cache, parts = read_cache(state), self._stateful()
-        states = split_states({name: state[name] for name in state if name not in _STATE}, parts)
+        """Restore what `state` returned. Nothing changes if it does not fit."""
+        first = [key for key in state if str(key).startswith("first/")] if isinstance(state, Mapping) else []
+        counts = read_state(state, _COUNTS, (*CACHE_STATE, *first))
+        cache, parts = read_cache(state, (*_COUNTS, *first)), self._stateful()
+        if self.output == "probabilities":
+            check_all("scores", cache.scores, (cache.scores >= 0) & (cache.scores <= 1), "from 0 to 1")
+        states = split_states({key: state[key] for key in first}, parts)
         for name, part in parts.items():
             part.restore(states[name])
-        self.n_scored, self.n_changed, self._cache = n_scored, n_changed, cache
+        with self._lock:
+            self.n_scored, self.n_changed = (int(count) for count in counts.values())
+            self._cache = cache
 
     def _stateful(self) -> dict[str, Stateful]:
         return {"first": self.first} if isinstance(self.first, Stateful) else {}
 
     def __repr__(self) -> str:
-        """The threshold, the budgets and the counts."""
-        rule = f"threshold={self.threshold}" if self.margin is None else f"margin={self.margin}"
-        budgets = f"budget={self.budget}, total_budget={self.total_budget}"
-        return f"Guide({rule}, {budgets}; n_scored={self.n_scored}, n_changed={self.n_changed})"
+        return described(self, f"n_scored={self.n_scored}, n_changed={self.n_changed}")
 
 
 def _logistic(scores: Floats, thresholds: Any, scale: float = 1.0) -> Floats:

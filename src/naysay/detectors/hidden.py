@@ -1,34 +1,86 @@
-"""Estimate how many false negatives a detector finds, by hiding known positives among the candidates."""
+"""Hide known positives, and estimate how many false negatives a detector finds by how many of them it finds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._rows import offsets
 from naysay._slots import Score, check_score, score_slots
 from naysay.arrays import is_torch, to_numpy
-from naysay.checks import check_range, public, raise_invalid
-from naysay.detectors._intervals import CONFIDENCE, check_confidence, exact_interval
-from naysay.detectors._slot_truth import suspicion_of
-from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked, query_rows
+from naysay.checks import check_number, public, raise_invalid
+from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked, query_anchors, query_rows, suspicion_of
 from naysay.detectors.evaluate import check_threshold
-from naysay.detectors.hold_out import one_of_each
+from naysay.detectors.rate import CONFIDENCE, check_confidence, exact_interval
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
-from naysay.positives import Positives
+from naysay.positives import POSITIVE, Positives
 from naysay.rng import key_from, rng_for
-from naysay.types import Array, Detector, Negatives, Query, anchor_ids, check_query, positive_ids
+from naysay.types import Array, Detector, Negatives, Query, check_query, positive_ids
 
 _ASSUMPTIONS = (
     "unlabelled positives are like the hidden ones: which pairs are known is random",
     "encoder and detector were fitted without the hidden pairs",
     "anchors are independent of each other",
 )
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Known pairs in two parts, with the same sizes and names. `split_known` makes it.
+
+    Args:
+        kept: The pairs that stay known, ignored pairs included: fit, train and exclude with these.
+        hidden: The positives to treat as unknown.
+    """
+
+    kept: Positives
+    hidden: Positives
+
+
+@public
+def split_known(positives: Positives, share: float = 0.1, *, rng: np.random.Generator) -> Split:
+    """Hide a share of the positives of each anchor that has several. Every anchor keeps at least one.
+
+    Of c positives floor(c share + u) are hidden, u uniform in [0, 1) for each anchor, at most c - 1: c share on
+    average, all equally likely. An anchor with one positive keeps it, so hidden positives represent anchors with
+    several. O(pairs log pairs).
+
+    Args:
+        positives: The known positives.
+        share: The share to hide, above 0 and below 1.
+        rng: The generator of the choice.
+
+    Returns:
+        The two parts.
+
+    Examples:
+        >>> known = Positives.from_pairs([0, 0, 0, 0, 1], [3, 5, 6, 8, 3])
+        >>> split = split_known(known, 0.5, rng=np.random.default_rng(0))
+        >>> len(split.kept), len(split.hidden), split.hidden.count().tolist()
+        (3, 2, [2, 0])
+    """
+    if not isinstance(positives, Positives):
+        raise_invalid("positives", "a Positives", type(positives).__name__)
+    part = check_number("share", share, above=0, below=1)
+    generator = rng_for(int(key_from(rng)))
+    counts = positives.count()
+    wanted = np.minimum(np.floor(counts * part + generator.random(len(counts))), np.maximum(counts - 1, 0))
+    order = generator.random(len(positives))
+    if positives.relation is not None:
+        order[positives.relation != POSITIVE] = 1.0  # above any random number: ignored pairs come last, and are kept
+    anchors = np.repeat(np.arange(positives.n_anchors), np.diff(positives.indptr))
+    ranked = np.lexsort((order, anchors))
+    hidden = np.zeros(len(positives), bool)
+    hidden[ranked] = np.arange(len(positives)) - positives.indptr[anchors] < wanted[anchors]
+    return Split(_part(positives, ~hidden, anchors), _part(positives, hidden, anchors))
 
 
 @public
@@ -68,9 +120,6 @@ def hidden_positives(
     Returns:
         The share of hidden positives that are flagged, with its interval.
 
-    Raises:
-        NaysayError: If no anchor has a hidden positive, or the detector needs scores or vectors that are not given.
-
     Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(n_anchors=300, n_items=200, noise=0.3)
@@ -88,10 +137,7 @@ def hidden_positives(
         raise_invalid("hidden", "a Positives", type(hidden).__name__, "Pass split_known(positives, rng=rng).hidden.")
     level, limit = check_confidence(confidence), check_threshold(threshold)
     _check_functions(query, negatives, score, embed)
-    anchors = anchor_ids(query)
-    if anchors.ndim != 1:
-        raise_invalid("query.anchors", "of shape (B,)", f"shape {anchors.shape}")
-    check_range("query.anchors", anchors, hidden.n_anchors, "anchors")
+    anchors = query_anchors(query, hidden.n_anchors)
     if query.positives is not None and hidden.contains(anchors, positive_ids(query)).any():
         n_hidden = int(hidden.contains(anchors, positive_ids(query)).sum())
         raise_invalid("query.positives", "pairs that are not hidden", f"{n_hidden} hidden", "Use those of Split.kept.")
@@ -158,3 +204,27 @@ def _candidates(
         got = f"shape {tuple(getattr(vectors, 'shape', ()))}"
         raise_invalid("embed", f"a function that returns shape {(*made.shape, 'd')}", got)
     return replace(made, vectors=vectors)
+
+
+def _part(positives: Positives, chosen: NDArray[np.bool_], anchors: NDArray[np.int64]) -> Positives:
+    """The chosen pairs, as `Positives` of the same sizes and names."""
+    relation = None if positives.relation is None else positives.relation[chosen]
+    mixed = relation is not None and bool((relation != POSITIVE).any())
+    return Positives(
+        offsets(np.bincount(anchors[chosen], minlength=positives.n_anchors)),
+        positives.indices[chosen],
+        positives.n_items,
+        relation=relation if mixed else None,
+        anchor_names=positives.anchor_names,
+        item_names=positives.item_names,
+    )
+
+
+def one_of_each(positives: Positives, anchors: NDArray[np.int64], generator: np.random.Generator) -> NDArray[Any]:
+    """(B,) one positive of each anchor, all equally likely. Every anchor must have one."""
+    items = positives.indices
+    starts, counts = positives.indptr[:-1], positives.count()
+    if positives.relation is not None:
+        items, starts = items[positives.relation == POSITIVE], offsets(counts)[:-1]
+    place = (generator.random(len(anchors)) * counts[anchors]).astype(np.int64)
+    return np.asarray(items[starts[anchors] + place])

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
-from naysay.checks import (
-    as_array,
-    check_number,
-    check_one_of,
-    check_range,
-    check_whole,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
-)
+from naysay.checks import check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
 from naysay.detectors import _clusters as kmeans
-from naysay.detectors._slots import as_suspicion, check_asked
-from naysay.detectors._states import check_state, whole_of_state
+from naysay.detectors._slots import as_suspicion, check_asked, query_anchors
+from naysay.detectors._states import Entry, described, read_state
 from naysay.detectors.acceptance import Accept, LinearAcceptance, accepted
 from naysay.rng import rng_for
-from naysay.types import Array, Negatives, Query, anchor_ids
-
-_NUMBERS = ("n_samples", "seed", "updates")
-_ARRAYS = ("clusters", "assigned", "confidence", "labels")
+from naysay.types import Array, Negatives, Query
 
 
 @final
@@ -73,9 +61,6 @@ class Incremental:
         restarts: Restarts of k-means from other random rows, of which the best is kept; PCL's code has 5.
         seed: The seed of k-means. Equal seeds and features give equal labels, for any number of threads.
 
-    Raises:
-        NaysayError: If a number is out of range, or k is larger than n_samples.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> features = np.array([[9, 1], [9, 2], [9, 9], [1, 9], [2, 9]], np.float32)
@@ -99,7 +84,6 @@ class Incremental:
         restarts: int = 1,
         seed: int = 0,
     ) -> None:
-        """Start without labels."""
         self.n_samples = check_whole("n_samples", n_samples, 1)
         self.clusters = _clusters(clusters, self.n_samples)
         self.temperature = check_number("temperature", temperature, above=0, finite=True)
@@ -112,25 +96,29 @@ class Incremental:
         self.restarts = check_whole("restarts", restarts, 1)
         self.seed = check_whole("seed", seed, 0)
         rng_for(self.seed)  # raises if it is too large
-        self.updates = 0
-        shape = (len(self.clusters), self.n_samples)
-        self._assigned, self._labels = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
-        self._confidence = np.zeros(shape)
+        none = np.full((len(self.clusters), self.n_samples), -1, np.int64)
+        self._found = _Found(0, none, np.zeros(none.shape), none)
+        self._lock = Lock()
+
+    @property
+    def updates(self) -> int:
+        """The number of updates so far."""
+        return self._found.updates
 
     @property
     def labels(self) -> NDArray[np.int64]:
         """(G, n_samples) the accepted pseudo-labels, -1 none; read-only."""
-        return frozen(self._labels)
+        return frozen(self._found.labels)
 
     @property
     def assigned(self) -> NDArray[np.int64]:
         """(G, n_samples) the cluster of every sample, accepted or not, -1 before the first update; read-only."""
-        return frozen(self._assigned)
+        return frozen(self._found.assigned)
 
     @property
     def confidence(self) -> NDArray[np.float64]:
         """(G, n_samples) in [0, 1], 0 before the first update; read-only."""
-        return frozen(self._confidence)
+        return frozen(self._found.confidence)
 
     def update(self, features: Any, progress: float, *, on_progress: Callable[[int], object] | None = None) -> None:
         """Cluster all samples again, and accept the share of labels for this progress.
@@ -142,9 +130,6 @@ class Incremental:
             progress: The share of training that is done, in [0, 1]: epoch / epochs.
             on_progress: Called with 1 as each of the G clusterings ends, in the caller's thread: the update of a
                 progress bar with total=G.
-
-        Raises:
-            NaysayError: If the features are not finite, have zero rows, or are all equal.
         """
         advice = "It is the share of training that is done."
         share = check_number("progress", progress, at_least=0, at_most=1, advice=advice)
@@ -152,10 +137,10 @@ class Incremental:
         rate = check_number("accept", rate, at_least=0, at_most=1)
         if on_progress is not None and not callable(on_progress):
             raise_invalid("on_progress", "a function, or left out", shown(on_progress))
-        vectors = kmeans.as_features(features, self.n_samples)
+        vectors, updates = kmeans.as_features(features, self.n_samples), self.updates
 
         def granularity(place: int, stopped: kmeans.Stopped) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-            draw = rng_for(self.seed, step=self.updates, worker=place).integers(1 << 31)
+            draw = rng_for(self.seed, step=updates, worker=place).integers(1 << 31)
             settings = {"iterations": self.iterations, "restarts": self.restarts, "seed": int(draw)}
             means = kmeans.centroids(vectors, self.clusters[place], **settings, stopped=stopped)
             assigned = kmeans.nearest(vectors, means)
@@ -166,70 +151,65 @@ class Incremental:
         results = kmeans.run_alone(granularity, self.clusters, on_progress)
         assigned, confidence = (np.stack(part) for part in zip(*results, strict=True))
         labels = np.where([accepted(row, rate) for row in confidence], assigned, -1)
-        self._assigned, self._confidence, self._labels = assigned, confidence, labels
-        self.updates += 1
+        with self._lock:
+            self._found = _Found(self.updates + 1, assigned, confidence, labels)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) the mean over granularities of [same label, not -1].
 
         A slot that holds the anchor itself is flagged like any other of its label; pools exclude it.
-
-        Raises:
-            NaysayError: If an anchor or id is not a sample.
         """
         check_asked(query, negatives)
-        anchors = anchor_ids(query)
-        if anchors.ndim != 1:
-            raise_invalid("query.anchors", "of shape (B,), ids of samples", "triples")
-        check_range("anchors", anchors, self.n_samples, "samples")
+        anchors = query_anchors(query, self.n_samples, "samples")
         ids = np.asarray(to_numpy(negatives.ids))
         check_range("negatives.ids", ids, self.n_samples, "samples", least=-1)
         agreed = np.zeros(ids.shape, np.int64)
-        for labels in self._labels:
+        granularities = self._found.labels
+        for labels in granularities:
             mine = labels[anchors][:, None]
             agreed += (labels[ids] == mine) & (mine >= 0)
-        return as_suspicion(agreed / len(self._labels), negatives)
+        return as_suspicion(agreed / len(granularities), negatives)
 
     def state(self) -> dict[str, Any]:
         """Return labels, clusters and confidence, and the settings that they must fit."""
-        numbers = {name: getattr(self, name) for name in _NUMBERS}
-        arrays = {name: getattr(self, f"_{name}").copy() for name in _ARRAYS[1:]}
+        found = self._found
+        arrays = {name: getattr(found, name).copy() for name in ("assigned", "confidence", "labels")}
+        numbers = {"n_samples": self.n_samples, "seed": self.seed, "updates": found.updates}
         return {**numbers, "clusters": np.array(self.clusters), **arrays}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned.
-
-        Raises:
-            NaysayError: If the state is of other samples, clusters or seed, or invalid; nothing changes then.
-        """
-        check_state(state, (*_NUMBERS, *_ARRAYS))
-        samples, seed, updates = (whole_of_state(name, state[name], 0) for name in _NUMBERS)
-        clusters = tuple(whole_numbers("clusters", to_numpy(state["clusters"])).tolist())
-        for name, own, given in (
-            ("n_samples", self.n_samples, samples),
-            ("clusters", self.clusters, clusters),
-            ("seed", self.seed, seed),
-        ):
-            if own != given:
-                raise_invalid("state", f"of {name} {own}", given, f"Create an Incremental with {name} {given} for it.")
-        shape = self._labels.shape
-        assigned, labels = (_ids(name, state[name], shape, self.clusters) for name in ("assigned", "labels"))
-        if ((labels != assigned) & (labels >= 0)).any() or ((assigned < 0).any() if updates else (assigned >= 0).any()):
+        """Restore what `state` returned. Nothing changes if it is of other samples, clusters or seed, or invalid."""
+        shape = self._found.labels.shape
+        numbers = {name: Entry((), whole=True, at_least=0) for name in ("n_samples", "seed", "updates")}
+        numbers["clusters"] = Entry(("G",), whole=True)
+        arrays = {name: Entry(shape, whole=True, at_least=-1) for name in ("assigned", "labels")}
+        arrays["confidence"] = Entry(shape, at_least=0, at_most=1)
+        given = {name: part.tolist() for name, part in read_state(state, numbers, arrays).items()}
+        for name, own in (("n_samples", self.n_samples), ("clusters", list(self.clusters)), ("seed", self.seed)):
+            if own != given[name]:
+                advice = f"Create an Incremental with {name} {given[name]} for it."
+                raise_invalid("state", f"of {name} {own}", given[name], advice)
+        assigned, labels, confidence = read_state(state, arrays, numbers).values()
+        for k, row in zip(self.clusters, assigned, strict=True):
+            check_range("assigned", row, k, "clusters", least=-1)
+        without = (assigned < 0).any() if given["updates"] else (assigned >= 0).any()
+        if without or ((labels != assigned) & (labels >= 0)).any():
             raise_invalid("state", "one whose labels match its clusters", "others", "It was changed.")
-        confidence = as_array("confidence", to_numpy(state["confidence"]))
-        if (
-            confidence.shape != shape
-            or confidence.dtype.kind != "f"
-            or not ((confidence >= 0) & (confidence <= 1)).all()
-        ):
-            raise_invalid("confidence", f"of shape {shape}, from 0 to 1", f"{confidence.dtype} {confidence.shape}")
-        self._assigned, self._labels, self.updates = assigned, labels, updates
-        self._confidence = confidence.astype(np.float64)
+        with self._lock:
+            self._found = _Found(given["updates"], assigned, confidence, labels)
 
     def __repr__(self) -> str:
-        """The settings and the number of labels."""
-        labels = f"{np.count_nonzero(self._labels >= 0, axis=1).tolist()} labels after {self.updates} updates"
-        return f"Incremental({self.n_samples:,} samples, clusters={self.clusters}, {labels}, accept={self.accept!r})"
+        counts = np.count_nonzero(self._found.labels >= 0, axis=1).tolist()
+        return described(self, f"{counts} labels after {self.updates} updates", confidence=self.measure)
+
+
+class _Found(NamedTuple):
+    """What an update found, replaced as a whole: a thread that asks never sees half of two updates."""
+
+    updates: int
+    assigned: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    labels: NDArray[np.int64]
 
 
 def _clusters(clusters: Any, n_samples: int) -> tuple[int, ...]:
@@ -240,14 +220,4 @@ def _clusters(clusters: Any, n_samples: int) -> tuple[int, ...]:
     found = tuple(check_whole("clusters", k, 1) for k in given)
     if max(found) > n_samples:
         raise_invalid("clusters", f"at most n_samples, {n_samples}", max(found), "A cluster needs a sample.")
-    return found
-
-
-def _ids(name: str, values: Any, shape: tuple[int, ...], clusters: tuple[int, ...]) -> NDArray[np.int64]:
-    """Check (G, n_samples) labels of a state, each -1 or below its number of clusters; returns a copy."""
-    found = whole_numbers(name, to_numpy(values), "(G, n)").astype(np.int64)
-    if found.shape != shape:
-        raise_invalid(name, f"of shape {shape}", f"shape {found.shape}")
-    for k, row in zip(clusters, found, strict=True):
-        check_range(name, row, k, "clusters", least=-1)
     return found

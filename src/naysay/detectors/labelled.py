@@ -10,17 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_bool, check_number, first_bad, public, raise_invalid, whole_numbers
+from naysay.checks import check_all, check_bool, check_number, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._grouped_logistic import GroupedLogistic, fit_grouped
 from naysay.detectors._pairs import OfPairs, check_each, numbers_of, pair_name, slot_pairs
-from naysay.detectors._slot_truth import Truth, slot_truth
-from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, on_its_side, slot_scores
-from naysay.detectors._states import check_state
+from naysay.detectors._slots import (
+    Truth,
+    as_suspicion,
+    check_asked,
+    filled_slots,
+    on_its_side,
+    slot_scores,
+    slot_truth,
+)
+from naysay.detectors._states import Entry, described, read_state
 from naysay.quantity.separation import Floats
 from naysay.types import Array, Negatives, Query, anchor_ids
 
 MIN_LABELS = 10  # of each kind
-_STATE = ("centre", "spread", "pooled", "groups", "apart", "labels")
+_STATE = {
+    "centre": Entry(("f",)),
+    "spread": Entry(("f",), above=0),
+    "pooled": Entry(("f + 1",)),
+    "groups": Entry(("G",), whole=True, at_least=0),
+    "apart": Entry(("G", "f + 1")),
+    "labels": Entry((2,), whole=True, at_least=1),
+}
 _MIN_L2 = 1e-6  # with less, collinear features have no unique weights
 
 
@@ -60,9 +74,6 @@ class Labelled:
         false_share: The share of false negatives among the candidates that will be judged, if the labelled sample
             was chosen to contain more of them. None: as in the labels.
 
-    Raises:
-        NaysayError: If an option is out of range, or there is neither a score nor a feature.
-
     Examples:
         >>> import naysay as ns
         >>> rng = ns.rng_for(0)
@@ -85,10 +96,9 @@ class Labelled:
         cost: float = 1.0,
         false_share: float | None = None,
     ) -> None:
-        """Store the settings."""
         self.groups = None if groups is None else whole_numbers("groups", to_numpy(groups)).astype(np.int64)
-        if self.groups is not None and (self.groups < -1).any():
-            raise_invalid("groups", "whole numbers from 0, or -1", first_bad(self.groups, self.groups < -1))
+        if self.groups is not None:
+            check_all("groups", self.groups, self.groups >= -1, "whole numbers from 0, or -1")
         if features is not None and not callable(features):
             raise_invalid("features", "a function features(anchors, ids)", type(features).__name__)
         self.features, self.scores = features, check_bool("scores", scores)
@@ -99,8 +109,9 @@ class Labelled:
         self.false_share = false_share
         if false_share is not None:
             self.false_share = check_number("false_share", false_share, above=0, below=1)
-        self._model: GroupedLogistic | None = None
-        self._labels = (0, 0)  # false negatives among the labels, and labels
+        # The weights, the false negatives among the labels, and the labels. Replaced as a whole, so that a thread that
+        # asks never sees half of two fits.
+        self._learnt: tuple[GroupedLogistic, int, int] | None = None
 
     def fit(self, query: Query, negatives: Negatives, truth: Truth) -> Labelled:
         """Fit the weights to labelled slots.
@@ -113,9 +124,6 @@ class Labelled:
 
         Returns:
             The detector itself.
-
-        Raises:
-            NaysayError: If there are fewer than 10 labels of either kind, or a feature is not finite.
         """
         check_asked(query, negatives)
         known = slot_truth(query, negatives, truth)
@@ -127,34 +135,30 @@ class Labelled:
                 got = f"{count} {name} among {len(labels)} labelled slots"
                 raise_invalid("truth", f"labels of at least {MIN_LABELS} slots of each kind", got, "Label more.")
         features = self._features(query, negatives, rows, slots)
-        self._model = fit_grouped(features, labels, self._groups(query, rows), self.l2)
-        self._labels = (counts["false negatives"], len(labels))
+        model = fit_grouped(features, labels, self._groups(query, rows), self.l2)
+        self._learnt = model, counts["false negatives"], len(labels)
         return self
 
     @property
     def n(self) -> int:
         """The number of labels, 0 before `fit`."""
-        return self._labels[1]
+        return 0 if self._learnt is None else self._learnt[2]
 
     @property
     def weights(self) -> Floats:
         """(f + 1,) the shared weights, of the constant first, then of each standardised feature."""
-        return self._fitted().pooled.copy()
+        return self._fitted()[0].pooled.copy()
 
     @property
     def group_weights(self) -> dict[int, Floats]:
         """{group: (f + 1,)} the weights of each group that has labels."""
-        model = self._fitted()
+        model = self._fitted()[0]
         return dict(zip(model.groups.tolist(), model.pooled + model.apart, strict=True))
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """Return (B, K): the probability of a false negative, shifted by `cost` and `false_share`.
-
-        Raises:
-            NaysayError: Before `fit`, or if the features are not those of `fit`.
-        """
+        """Return (B, K): the probability of a false negative, shifted by `cost` and `false_share`."""
         check_asked(query, negatives)
-        model = self._fitted()
+        model, false, labels = self._fitted()
         rows, slots = np.nonzero(filled_slots(negatives))
         suspicion = np.zeros(negatives.shape)
         if len(rows):
@@ -162,13 +166,12 @@ class Labelled:
             if features.shape[1] != len(model.centre):
                 rule = f"a function that returns {len(model.centre) - self.scores} numbers a pair, as in `fit`"
                 raise_invalid("features", rule, features.shape[1] - self.scores)
-            log_odds = model.log_odds(features, self._groups(query, rows)) + self._shift()
+            log_odds = model.log_odds(features, self._groups(query, rows)) + self._shift(false, labels)
             suspicion[rows, slots] = on_its_side(0.5 + 0.5 * np.tanh(0.5 * log_odds), log_odds >= 0)
         return as_suspicion(suspicion, negatives)
 
-    def _shift(self) -> float:
+    def _shift(self, false: int, labels: int) -> float:
         """What `cost` and `false_share` add to the log-odds."""
-        false, labels = self._labels
         shift = math.log(self.cost)
         if self.false_share is not None:
             shift += math.log(self.false_share / (1 - self.false_share)) - math.log(false / (labels - false))
@@ -193,54 +196,37 @@ class Labelled:
             return np.full(len(rows), -1)
         anchors = anchor_ids(query)
         keys = anchors if anchors.ndim == 1 else anchors[:, 1]
-        bad = (keys < 0) | (keys >= len(self.groups))
-        if bad.any():
-            what = "anchors" if anchors.ndim == 1 else "relations"
-            raise_invalid("query.anchors", f"among the {len(self.groups)} {what} of `groups`", first_bad(keys, bad))
+        what = "anchors" if anchors.ndim == 1 else "relations"
+        check_range("query.anchors", keys, len(self.groups), f"{what} of `groups`")
         return self.groups[keys][rows]
 
-    def _fitted(self) -> GroupedLogistic:
-        if self._model is None:
+    def _fitted(self) -> tuple[GroupedLogistic, int, int]:
+        if self._learnt is None:
             raise_invalid("truth", "fitted before", "no labels", "Call fit(query, negatives, truth).")
-        return self._model
+        return self._learnt
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the fitted weights; empty before `fit`. Settings, groups and features are not included."""
-        if self._model is None:
+        if (learnt := self._learnt) is None:
             return {}
-        fitted = {name: getattr(self._model, name).copy() for name in _STATE[:-1]}
-        return {**fitted, "labels": np.array(self._labels)}
+        fitted = {name: getattr(learnt[0], name).copy() for name in _STATE if name != "labels"}
+        return {**fitted, "labels": np.array(learnt[1:])}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned.
-
-        Raises:
-            NaysayError: If the state does not fit; nothing changes then.
-        """
+        """Restore what `state` returned. Nothing changes if it does not fit."""
         if isinstance(state, Mapping) and not state:
-            self._model, self._labels = None, (0, 0)
+            self._learnt = None
             return
-        check_state(state, _STATE)
-        parts = {name: as_array(name, to_numpy(state[name])) for name in _STATE}
-        width, n_groups = max(2, parts["pooled"].size), parts["groups"].size
-        sizes = {"centre": width - 1, "spread": width - 1, "pooled": width, "groups": n_groups, "labels": 2}
-        for name, shape in {**{name: (size,) for name, size in sizes.items()}, "apart": (n_groups, width)}.items():
-            kinds = "iu" if name in ("groups", "labels") else "iuf"
-            if parts[name].shape != shape or parts[name].dtype.kind not in kinds or not np.isfinite(parts[name]).all():
-                rule = f"{'whole' if kinds == 'iu' else 'finite'} numbers of shape {shape}"
-                raise_invalid(name, rule, f"{parts[name].dtype} of shape {parts[name].shape}")
-        false, labels = (int(count) for count in parts["labels"])
-        if not 0 < false < labels:
+        parts = read_state(state, _STATE)
+        if len(parts["pooled"]) != len(parts["centre"]) + 1:
+            raise_invalid("pooled", f"of shape ({len(parts['centre']) + 1},), like centre", parts["pooled"].shape)
+        if (np.diff(parts["groups"]) <= 0).any():
+            raise_invalid("groups", "ascending", parts["groups"].tolist())
+        false, labels = parts.pop("labels").tolist()
+        if false >= labels:
             raise_invalid("labels", "the number of false negatives and of all labels", (false, labels))
-        groups = parts["groups"].astype(np.int64)
-        if (np.diff(groups) <= 0).any() or not (parts["spread"] > 0).all():
-            raise_invalid("state", "what `state` returned", "groups out of order, or a standard deviation of 0")
-        centre, spread, pooled, apart = (
-            parts[name].astype(np.float64) for name in ("centre", "spread", "pooled", "apart")
-        )
-        self._model, self._labels = GroupedLogistic(centre, spread, pooled, groups, apart), (false, labels)
+        self._learnt = GroupedLogistic(**parts), false, labels
 
     def __repr__(self) -> str:
-        """The settings and the number of labels."""
-        labels = f"{self._labels[1]:,} labels, {self._labels[0]:,} false" if self.n else "not fitted"
-        return f"Labelled(l2={self.l2:g}, cost={self.cost:g}, false_share={self.false_share}; {labels})"
+        learnt = self._learnt
+        return described(self, "not fitted" if learnt is None else f"{learnt[2]:,} labels, {learnt[1]:,} false")

@@ -8,23 +8,22 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import to_numpy
-from naysay.checks import (
-    as_array,
-    check_number,
-    check_range,
-    check_whole,
-    first_bad,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
+from naysay._lock import Lock
+from naysay.checks import check_number, check_whole, public, raise_invalid, shown
+from naysay.detectors._slots import (
+    as_suspicion,
+    by_distance,
+    check_asked,
+    check_bounds,
+    check_slots,
+    filled_slots,
+    query_anchors,
+    slot_scores,
 )
-from naysay.detectors._slots import as_suspicion, by_distance, check_asked, filled_slots, slot_scores
+from naysay.detectors._states import Entry, described, read_state
 from naysay.quantity.separation import Floats
-from naysay.types import Array, Negatives, Query, anchor_ids, check_query
+from naysay.types import Array, Negatives, Query, check_query
 
-_PARTS = ("thresholds", "first", "second")
 _SLACK = 0.01  # of the width of the bounds: cosines of half precision are off by this much
 
 
@@ -87,12 +86,12 @@ class LearnedQuantile:
         self.n_anchors = check_whole("n_anchors", n_anchors, 1)
         self.alpha = check_number("alpha", alpha, above=0, below=1)
         self.rate = check_number("rate", rate, above=0, finite=True)
-        self.decay, self.bounds = _pair("decay", decay), _pair("bounds", bounds)
-        if not all(0 <= one < 1 for one in self.decay):
-            raise_invalid("decay", "two numbers of at least 0 and below 1", shown(decay))
-        if not (np.isfinite(self.bounds).all() and self.bounds[0] < self.bounds[1]):
-            raise_invalid("bounds", "finite, the lower first", shown(bounds))
+        if not isinstance(decay, tuple | list) or len(decay) != 2:
+            raise_invalid("decay", "two numbers", shown(decay))
+        self.decay = tuple(check_number("decay", one, at_least=0, below=1) for one in decay)
+        self.bounds = check_bounds(bounds)
         self.start = check_whole("start", start, 0)
+        self._lock = Lock()
         self._thresholds = np.full(self.n_anchors, self.bounds[1])
         self._first, self._second = np.zeros(self.n_anchors), np.zeros(self.n_anchors)
         self._seen = np.zeros(self.n_anchors, np.int64)
@@ -100,23 +99,29 @@ class LearnedQuantile:
     @property
     def thresholds(self) -> Floats:
         """(n_anchors,) the threshold of each anchor."""
-        return self._thresholds.copy()
+        with self._lock:
+            return self._thresholds.copy()
 
     @property
     def seen(self) -> NDArray[np.int64]:
         """(n_anchors,) the number of observations of each anchor."""
-        return self._seen.copy()
+        with self._lock:
+            return self._seen.copy()
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
         check_query(query)
-        return self._thresholds[self._anchors(query)]
+        anchors = self._anchors(query)
+        with self._lock:
+            return self._thresholds[anchors]
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above its anchor's threshold; 0 before `start`."""
         check_asked(query, negatives)
         anchors, scores = self._anchors(query), self._scores(negatives)
-        found = by_distance(scores, self._thresholds[anchors][:, None])
+        with self._lock:
+            thresholds = self._thresholds[anchors]
+        found = by_distance(scores, thresholds[:, None])
         return as_suspicion(found if query.step >= self.start else np.zeros(scores.shape), negatives)
 
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
@@ -127,9 +132,6 @@ class LearnedQuantile:
             negatives: What the sampler returned, with scores.
             positive_scores: Ignored. Every part that learns takes it.
             vectors: Ignored, likewise.
-
-        Raises:
-            NaysayError: If scores are missing or outside the bounds, or an anchor is out of range.
         """
         check_asked(query, negatives)
         anchors, scores = self._anchors(query), self._scores(negatives)
@@ -137,10 +139,11 @@ class LearnedQuantile:
             return
         filled = filled_slots(negatives)
         rows = filled.any(axis=1)
-        above = ((scores > self._thresholds[anchors][:, None]) & filled)[rows].sum(axis=1)
         who, place = np.unique(anchors[rows], return_inverse=True)
         slots = np.bincount(place, filled[rows].sum(axis=1), len(who))
-        self._step(who, self.alpha - np.bincount(place, above, len(who)) / slots)
+        with self._lock:
+            above = ((scores > self._thresholds[anchors][:, None]) & filled)[rows].sum(axis=1)
+            self._step(who, self.alpha - np.bincount(place, above, len(who)) / slots)
 
     def _step(self, who: NDArray[np.int64], slope: Floats) -> None:
         """One step of Adam for the thresholds of these anchors, each of them once."""
@@ -153,60 +156,35 @@ class LearnedQuantile:
         self._thresholds[who] = np.clip(self._thresholds[who] - self.rate * mean / (spread + 1e-8), *self.bounds)
 
     def _anchors(self, query: Query) -> NDArray[np.int64]:
-        anchors = anchor_ids(query)
-        if anchors.ndim != 1:
-            raise_invalid(
-                "query.anchors", "of shape (B,)", f"shape {anchors.shape}", "Number the triples, and pass that."
-            )
-        check_range("query.anchors", anchors, self.n_anchors, "anchors")
-        return anchors
+        return query_anchors(query, self.n_anchors, advice="Number the triples, and pass that.")
 
     def _scores(self, negatives: Negatives) -> Floats:
         """(B, K) scores clipped to the bounds, 0 where a slot is empty. More than rounding outside is an error."""
         low, high = self.bounds
         slack = _SLACK * (high - low)
         scores = slot_scores(negatives)
-        bad = ((scores < low - slack) | (scores > high + slack)) & filled_slots(negatives)
-        if bad.any():
-            worst = scores[np.arange(len(bad)), bad.argmax(axis=1)]
-            advice = "Pass `bounds`, (lowest, highest), for scores that are no cosines."
-            raise_invalid("negatives.scores", f"between {low:g} and {high:g}", first_bad(worst, bad), advice)
+        good = ((scores >= low - slack) & (scores <= high + slack)) | ~filled_slots(negatives)
+        advice = "Pass `bounds`, (lowest, highest), for scores that are no cosines."
+        check_slots("negatives.scores", scores, good, f"between {low:g} and {high:g}", advice)
         return np.clip(scores, low, high)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that was learnt. Settings are not in it."""
-        parts = (self._thresholds, self._first, self._second)
-        return {**{name: part.copy() for name, part in zip(_PARTS, parts, strict=True)}, "seen": self._seen.copy()}
+        with self._lock:
+            return {name: getattr(self, f"_{name}").copy() for name in ("thresholds", "first", "second", "seen")}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if it does not fit."""
-        if not isinstance(state, Mapping) or not {*_PARTS, "seen"} <= set(state):
-            raise_invalid("state", "what LearnedQuantile.state returned", shown(state))
-        parts = [as_array(name, to_numpy(state[name])) for name in _PARTS]
-        seen = whole_numbers("seen", to_numpy(state["seen"]))
-        for name, part in zip((*_PARTS, "seen"), (*parts, seen), strict=True):
-            if part.shape != (self.n_anchors,) or part.dtype.kind not in "iuf":
-                raise_invalid(name, f"numbers of shape ({self.n_anchors},)", f"{part.dtype} of shape {part.shape}")
-        low, high = self.bounds
-        for name, part, good, rule in (
-            ("thresholds", parts[0], (parts[0] >= low) & (parts[0] <= high), f"between {low:g} and {high:g}"),
-            ("first", parts[1], np.isfinite(parts[1]), "finite"),
-            ("second", parts[2], np.isfinite(parts[2]) & (parts[2] >= 0), "finite and at least 0"),
-            ("seen", seen, seen >= 0, "at least 0"),
-        ):
-            if not good.all():
-                raise_invalid(name, rule, first_bad(part, ~good))
-        self._thresholds, self._first, self._second = (part.astype(np.float64) for part in parts)
-        self._seen = seen.astype(np.int64)
+        shape, (low, high) = (self.n_anchors,), self.bounds
+        entries = {
+            "thresholds": Entry(shape, at_least=low, at_most=high),
+            "first": Entry(shape),
+            "second": Entry(shape, at_least=0),
+            "seen": Entry(shape, whole=True, at_least=0),
+        }
+        parts = read_state(state, entries).values()
+        with self._lock:
+            self._thresholds, self._first, self._second, self._seen = parts
 
     def __repr__(self) -> str:
-        seen = f"{np.count_nonzero(self._seen):,} of {self.n_anchors:,} anchors seen"
-        return f"LearnedQuantile({seen}, alpha={self.alpha:g}, rate={self.rate:g}, start={self.start})"
-
-
-def _pair(name: str, values: Any) -> tuple[float, float]:
-    """Two numbers."""
-    if not isinstance(values, tuple | list) or len(values) != 2:
-        raise_invalid(name, "two numbers", shown(values))
-    first, second = (check_number(name, value) for value in values)
-    return first, second
+        return described(self, f"{np.count_nonzero(self._seen):,} anchors seen")

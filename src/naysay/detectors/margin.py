@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
 
 from naysay.checks import check_number, public
 from naysay.detectors._slots import as_suspicion, by_distance, check_asked, slot_scores
+from naysay.detectors._states import described
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
 from naysay.quantity.separation import Floats
 from naysay.types import Array, Negatives, Query
@@ -53,12 +55,10 @@ class Margin:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above the row's threshold."""
-        check_asked(query, negatives)
-        scores = slot_scores(negatives)
-        return as_suspicion(by_distance(scores, self.threshold(query)[:, None]), negatives)
+        return _above(self.threshold, query, negatives)
 
     def __repr__(self) -> str:
-        return f"Margin(margin={self.margin:g})"
+        return described(self)
 
 
 @final
@@ -100,9 +100,13 @@ class ShareOfPositive:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above the row's threshold."""
-        check_asked(query, negatives)
-        scores = slot_scores(negatives)
-        return as_suspicion(by_distance(scores, self.threshold(query)[:, None]), negatives)
+        return _above(self.threshold, query, negatives)
 
     def __repr__(self) -> str:
-        return f"ShareOfPositive(share={self.share:g})"
+        return described(self)
+
+
+def _above(threshold: Callable[[Query], Floats], query: Query, negatives: Negatives) -> Array:
+    """Suspicion by the distance of each score from its row's threshold."""
+    check_asked(query, negatives)
+    return as_suspicion(by_distance(slot_scores(negatives), threshold(query)[:, None]), negatives)

@@ -6,23 +6,19 @@ from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import (
-    as_array,
-    check_bool,
-    check_number,
-    check_one_of,
-    check_whole,
-    first_bad,
-    is_number,
-    public,
-    raise_invalid,
-    shown,
+from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.detectors._slots import (
+    as_scores,
+    as_suspicion,
+    check_asked,
+    check_bounds,
+    check_slots,
+    like,
+    masked_scores,
+    slot_scores,
 )
-from naysay.detectors._score_blocks import first_slot
-from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
+from naysay.detectors._states import described
 from naysay.detectors.two_component_mixture import (
     FAMILIES,
     MIN_SCORES,
@@ -76,9 +72,6 @@ class Mixture:
         tolerance: The fit stops where an iteration changes the mean log-likelihood by at most this.
         monotone: Whether to keep suspicion from falling as the score rises. False: the plain posterior of the paper.
 
-    Raises:
-        NaysayError: If an option is out of range.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> rng = ns.rng_for(0)
@@ -102,14 +95,9 @@ class Mixture:
         tolerance: float = 1e-6,
         monotone: bool = True,
     ) -> None:
-        """Store the settings."""
         check_one_of("family", family, FAMILIES)
-        if bounds is not None:
-            pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(map(is_number, bounds))
-            if not pair or not -np.inf < bounds[0] < bounds[1] < np.inf:
-                raise_invalid("bounds", "finite numbers (low, high), low below high", shown(bounds))
         self.family, self.monotone = family, check_bool("monotone", monotone)
-        self.bounds = None if bounds is None else (float(bounds[0]), float(bounds[1]))
+        self.bounds = None if bounds is None else check_bounds(bounds)
         self.false_share = check_number("false_share", false_share, above=0, below=1)
         self.iterations = check_whole("iterations", iterations, 1)
         self.tolerance = check_number("tolerance", tolerance, above=0, finite=True)
@@ -119,16 +107,10 @@ class Mixture:
         """Fit both components.
 
         Args:
-            scores: Scores of candidates, of any shape, NumPy or torch.
+            scores: At least 10 scores of candidates, of any shape, NumPy or torch.
             mask: Which scores to use, of the same shape. None: all.
-
-        Raises:
-            NaysayError: If there are fewer than 10 scores, all are equal, some are outside the bounds, or a component
-                vanishes.
         """
-        given = _scores(scores)
-        counted = _mask(mask, given.shape)
-        _check_none("finite", given, ~np.isfinite(given) & counted)
+        given, counted = masked_scores("scores", scores, mask)
         values = given[counted]
         if len(values) < MIN_SCORES:
             raise_invalid("scores", f"at least {MIN_SCORES}", len(values), "Use those of more anchors.")
@@ -137,27 +119,22 @@ class Mixture:
             raise_invalid("scores", "of more than one value", f"{len(values)} of {smallest}")
         low, high = self.bounds or (smallest, largest)
         slack = _SLACK * (high - low)
-        outside = ((given < low - slack) | (given > high + slack)) & counted
-        _check_none(f"within the bounds ({low:g}, {high:g})", given, outside)
+        inside = ((given >= low - slack) & (given <= high + slack)) | ~counted
+        check_slots("scores", given, inside, f"within the bounds ({low:g}, {high:g})")
         self.components = fit_two_components(
             values, self.family, (low, high), self.false_share, self.iterations, self.tolerance
         )
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """Return (B, K) the posterior probability that each slot is a false negative.
-
-        Raises:
-            NaysayError: Before `update`, or if the negatives have no scores.
-        """
+        """Return (B, K) the posterior probability that each slot is a false negative."""
         check_asked(query, negatives)
         components = self._fitted()
         return as_suspicion(components.posterior(slot_scores(negatives), monotone=self.monotone), negatives)
 
     def posterior(self, scores: Any) -> Array:
         """Return the posterior probability of a false negative for scores of any shape, in their array type."""
-        components, values = self._fitted(), _scores(scores)
-        _check_none("finite", values, ~np.isfinite(values))
-        return _like(components.posterior(values, monotone=self.monotone), scores)
+        components, values = self._fitted(), np.atleast_1d(as_scores("scores", scores))
+        return like(components.posterior(values, monotone=self.monotone), scores)
 
     def weights(self, scores: Any, *, mask: Any = None) -> Array:
         """Return (B, K) ProGCL's weights of negatives: w = (1 - posterior) x, divided by the mean of its row.
@@ -167,32 +144,22 @@ class Mixture:
         Args:
             scores: (B, K) scores of the negatives.
             mask: (B, K) which slots count, e.g. `Negatives.mask`; the others get 0. None: all.
-
-        Raises:
-            NaysayError: Before `update`, or if a score that counts is not finite.
         """
-        components, values = self._fitted(), _scores(scores)
-        if values.ndim != 2:
-            raise_invalid("scores", "of shape (B, K)", f"shape {values.shape}")
-        counted = _mask(mask, values.shape)
-        _check_none("finite", values, ~np.isfinite(values) & counted)
+        components = self._fitted()
+        values, counted = masked_scores("scores", scores, mask, 2)
         values = np.where(counted, values, components.low)
         weights = np.clip(components.scaled(values), 0.0, 1.0)
         weights *= 1 - components.posterior(values, monotone=self.monotone)
         weights = np.where(counted, weights, 0.0)
         mean = weights.sum(axis=1, keepdims=True) / np.maximum(counted.sum(axis=1, keepdims=True), 1)
-        return _like(weights / np.where(mean > 0, mean, 1.0), scores)
+        return like(weights / np.where(mean > 0, mean, 1.0), scores)
 
     def state(self) -> dict[str, Any]:
         """Return the fitted numbers, the family as 0 for beta and 1 for normal; empty before `update`."""
         return as_state(self.components)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned.
-
-        Raises:
-            NaysayError: If the state is of another family or invalid; nothing changes then.
-        """
+        """Restore what `state` returned. Nothing changes if it is of another family or invalid."""
         self.components = from_state(state, self.family)
 
     def _fitted(self) -> TwoComponentMixture:
@@ -201,33 +168,4 @@ class Mixture:
         return self.components
 
     def __repr__(self) -> str:
-        """The family, and the share of the higher component."""
-        fitted = "not fitted" if self.components is None else f"share={self.components.share:.3g}"
-        return f"Mixture({self.family}, {fitted})"
-
-
-def _scores(scores: Any) -> NDArray[np.float64]:
-    values = as_array("scores", to_numpy(scores))
-    if values.dtype.kind not in "iuf":
-        raise_invalid("scores", "numbers", f"dtype {values.dtype}")
-    return np.atleast_1d(values.astype(np.float64))
-
-
-def _mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Which scores count."""
-    counted = np.ones(shape, np.bool_) if mask is None else as_array("mask", to_numpy(mask))
-    if counted.dtype != np.bool_ or counted.shape != shape:
-        raise_invalid("mask", f"True or False of shape {shape}", f"shape {counted.shape} {counted.dtype}")
-    return counted
-
-
-def _check_none(rule: str, values: NDArray[np.float64], bad: NDArray[np.bool_]) -> None:
-    """Raise if a score is bad, naming row and slot of (B, K) scores, or the position in others."""
-    if bad.any():
-        flat = values.ndim != 2
-        got = first_bad(values.ravel(), bad.ravel()) if flat else first_slot(values, bad)
-        raise_invalid("scores", rule, got)
-
-
-def _like(values: NDArray[np.float64], given: Any) -> Array:
-    return to_torch(values, given.device) if is_torch(given) else values
+        return described(self, "not fitted" if self.components is None else f"share={self.components.share:.3g}")

@@ -8,16 +8,16 @@ relation. `suspicion` of the copy is the largest that any policy was given for a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._slots import blanked, gather, of_kind
-from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import check_number, first_bad, public, raise_invalid, shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD, filled_slots
+from naysay._slots import PER_SLOT, blanked, gather, of_kind
+from naysay.arrays import is_torch, need_torch, to_numpy
+from naysay.checks import as_array, check_number, public, raise_invalid, shown
+from naysay.detectors._slots import SUSPICION_THRESHOLD, check_slots, filled_slots, like
 from naysay.types import Array, Negatives
 
 ATTRACT, IGNORE = 1, 2
@@ -45,12 +45,6 @@ def drop(
         name: The reason to count them under; with `blame`, one reason per detector.
         blame: (B, K) indices into the names, as in `Judgement.blame`. None: one name for all.
 
-    Returns:
-        The changed copy.
-
-    Raises:
-        NaysayError: If suspicion is not (B, K) numbers from 0 to 1, or names and blame do not fit.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> kept = drop(ns.Negatives(np.array([[4, 7, 2]])), [[0.1, 0.9, 0.4]], name="duplicates")
@@ -58,7 +52,7 @@ def drop(
         ([[4, -1, 2]], {'duplicates': 1})
     """
     recorded, flagged = _flagged(negatives, suspicion, threshold)
-    names = (name,) if isinstance(name, str) else tuple(name)
+    names = tuple(name) if isinstance(name, list | tuple) else (name,)
     if not names or not all(isinstance(one, str) for one in names) or (blame is None and len(names) > 1):
         raise_invalid("name", "one name, or several with `blame`", shown(name))
     lost = np.asarray(to_numpy(flagged))
@@ -81,12 +75,6 @@ def reweight(negatives: Negatives, suspicion: Any, *, threshold: float | None = 
         suspicion: (B, K) in [0, 1], from any detector.
         threshold: Reweight only slots of at least this suspicion. None: all slots.
 
-    Returns:
-        The changed copy.
-
-    Raises:
-        NaysayError: If suspicion is not (B, K) numbers from 0 to 1.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> reweight(ns.Negatives(np.array([[4, 7]])), [[0.25, 1.0]]).weights
@@ -105,18 +93,7 @@ def reweight(negatives: Negatives, suspicion: Any, *, threshold: float | None = 
 def attract(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICION_THRESHOLD) -> Negatives:
     """Set `relation` to 1 (attract) where suspicion is at least `threshold`: these slots count as positives.
 
-    Ids and log_q stay; `mask` excludes the slots.
-
-    Args:
-        negatives: The negatives that a sampler returned.
-        suspicion: (B, K) in [0, 1], from any detector.
-        threshold: Slots of at least this suspicion are changed.
-
-    Returns:
-        The changed copy.
-
-    Raises:
-        NaysayError: If suspicion is not (B, K) numbers from 0 to 1.
+    Ids and log_q stay; `mask` excludes the slots. For the arguments see `drop`.
 
     Examples:
         >>> import numpy as np, naysay as ns
@@ -130,18 +107,7 @@ def attract(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICIO
 def ignore(negatives: Negatives, suspicion: Any, *, threshold: float = SUSPICION_THRESHOLD) -> Negatives:
     """Set `relation` to 2 (ignore) where suspicion is at least `threshold`: neither positive nor negative.
 
-    Ids, scores and log_q stay; `mask` excludes the slots.
-
-    Args:
-        negatives: The negatives that a sampler returned.
-        suspicion: (B, K) in [0, 1], from any detector.
-        threshold: Slots of at least this suspicion are changed.
-
-    Returns:
-        The changed copy.
-
-    Raises:
-        NaysayError: If suspicion is not (B, K) numbers from 0 to 1.
+    Ids, scores and log_q stay; `mask` excludes the slots. For the arguments see `drop`.
 
     Examples:
         >>> import numpy as np, naysay as ns
@@ -162,11 +128,8 @@ def compact(negatives: Negatives) -> Negatives:
     """
     if not isinstance(negatives, Negatives):
         raise_invalid("negatives", "Negatives", type(negatives).__name__)
-    order: Any = np.argsort(~filled_slots(negatives), axis=1, kind="stable")
-    if is_torch(negatives.ids):
-        order = to_torch(order, negatives.ids.device)
-    names = (field.name for field in fields(Negatives) if field.name not in ("source_names", "dropped"))
-    values = {name: getattr(negatives, name) for name in names}
+    order = like(np.argsort(~filled_slots(negatives), axis=1, kind="stable"), negatives.ids)
+    values = {name: getattr(negatives, name) for name in PER_SLOT}
     return replace(negatives, **{name: gather(value, order) for name, value in values.items() if value is not None})
 
 
@@ -193,22 +156,19 @@ def _read(negatives: Negatives, suspicion: Any) -> Array:
     """Check suspicion, and return it in the array type of the negatives, with 0 in empty slots."""
     if not isinstance(negatives, Negatives):
         raise_invalid("negatives", "Negatives", type(negatives).__name__, "Pass what a sampler returned.")
-    given = np.asarray(to_numpy(suspicion))
+    given = as_array("suspicion", to_numpy(suspicion))
     if given.shape != negatives.shape:
         raise_invalid("suspicion", f"of shape {negatives.shape}, like the negatives", f"shape {given.shape}")
     if given.dtype.kind not in "iuf":
         raise_invalid("suspicion", "numbers from 0 to 1", f"dtype {given.dtype}")
-    bad = ~((given >= 0) & (given <= 1)) & filled_slots(negatives)
-    if bad.any():
-        worst = np.where(bad, given, 0)
-        raise_invalid("suspicion", "from 0 to 1", first_bad(worst[np.arange(len(bad)), bad.argmax(axis=1)], bad))
-    given = np.where(filled_slots(negatives), given, 0).astype(np.result_type(given.dtype, np.float32), copy=False)
-    return to_torch(given, negatives.ids.device) if is_torch(negatives.ids) else given
+    filled = filled_slots(negatives)
+    check_slots("suspicion", given, ((given >= 0) & (given <= 1)) | ~filled, "from 0 to 1")
+    return like(np.where(filled, given, 0).astype(np.result_type(given.dtype, np.float32), copy=False), negatives.ids)
 
 
 def _counts(names: tuple[str, ...], blame: Any, lost: NDArray[np.bool_]) -> dict[str, int]:
     """How many lost slots count under each name, without names that have none."""
-    indices = np.asarray(to_numpy(blame))
+    indices = as_array("blame", to_numpy(blame))
     if indices.shape != lost.shape or indices.dtype.kind not in "iu":
         rule = f"whole numbers of shape {lost.shape}, like the negatives"
         raise_invalid("blame", rule, f"shape {indices.shape} {indices.dtype}")

@@ -1,44 +1,31 @@
-"""Scores of positives as users pass them: all of them, or one for each anchor."""
+"""Scores of each anchor's positives, and the level of its scores, as users pass them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import (
     as_array,
+    check_all,
     check_lengths,
     check_range,
     check_whole,
-    first_bad,
     public,
     raise_invalid,
     whole_numbers,
 )
+from naysay.detectors._slots import finite_scores, query_anchors
 from naysay.quantity.separation import Floats
-from naysay.types import Query, anchor_ids, check_query
+from naysay.types import Query, check_query
 
 # The score of a row's positive: a function of the query -> (B,), or (n_anchors,) the lowest of each anchor, by id.
 PositiveScores = Callable[[Query], Any] | Floats
-
-
-def finite_scores(parameter: str, values: Any, shape: str = "(n,)") -> Floats:
-    """`values` as finite float64 with as many dimensions as `shape` names, and at least one row."""
-    array = as_array(parameter, to_numpy(values))
-    if array.ndim != shape.strip("(,)").count(",") + 1:
-        raise_invalid(parameter, f"of shape {shape}", f"shape {array.shape}")
-    if array.size and array.dtype.kind not in "iuf":
-        raise_invalid(parameter, "scores", f"dtype {array.dtype}")
-    if len(array) == 0:
-        raise_invalid(parameter, "at least one score", "none")
-    bad = ~np.isfinite(array.astype(np.float64))
-    if bad.any():
-        shown = array if array.ndim == 1 else array[np.arange(len(bad)), bad.argmax(axis=1)]
-        raise_invalid(parameter, "finite", first_bad(shown, bad))
-    return array.astype(np.float64)
 
 
 @public
@@ -54,9 +41,6 @@ def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Fl
 
     Returns:
         (n_anchors,) scores by anchor id, NaN for an anchor without positives.
-
-    Raises:
-        NaysayError: If scores are not finite, ids are out of range, or lengths differ.
 
     Examples:
         >>> lowest_scores([0, 0, 2], [0.9, 0.7, 0.4]).tolist()
@@ -80,9 +64,7 @@ def read_positive_scores(given: Any) -> PositiveScores:
     rule = "a function of the query, or a score for each anchor (n_anchors,)"
     if table.ndim != 1 or table.dtype.kind not in "iuf" or len(table) == 0:
         raise_invalid("positive_scores", rule, f"{table.dtype} of shape {table.shape}")
-    bad = np.isinf(table)
-    if bad.any():
-        raise_invalid("positive_scores", "finite, or NaN for an anchor without a positive", first_bad(table, bad))
+    check_all("positive_scores", table, ~np.isinf(table), "finite, or NaN for an anchor without a positive")
     return table.astype(np.float64)
 
 
@@ -92,25 +74,61 @@ def scores_of_positives(given: PositiveScores, query: Query) -> Floats:
     if len(query) == 0:
         return np.zeros(0)
     if not callable(given):
-        anchors = anchor_ids(query)
-        if anchors.ndim != 1:
-            advice = "Triples have no table: pass a function of the query as `positive_scores`."
-            raise_invalid("query.anchors", "of shape (B,)", f"shape {anchors.shape}", advice)
-        check_range("query.anchors", anchors, len(given), "anchors in positive_scores")
-        found = given[anchors]
-        if np.isnan(found).any():
-            advice = "An anchor without a labelled positive has no threshold; leave it out."
-            raise_invalid(
-                "positive_scores", "known for each anchor of the query", first_bad(found, np.isnan(found)), advice
-            )
+        advice = "Triples have no table: pass a function of the query as `positive_scores`."
+        found = given[query_anchors(query, len(given), "anchors in positive_scores", advice)]
+        advice = "An anchor without a labelled positive has no threshold; leave it out."
+        check_all("positive_scores", found, ~np.isnan(found), "known for each anchor of the query", advice)
         return found
     found = as_array("positive_scores", to_numpy(given(query)))
-    answers = "a function that returns"
-    if found.shape != (len(query),):
-        raise_invalid("positive_scores", f"{answers} shape ({len(query)},)", f"shape {found.shape}")
-    if found.dtype.kind not in "iuf":
-        raise_invalid("positive_scores", f"{answers} numbers", f"dtype {found.dtype}")
-    bad = ~np.isfinite(found)
-    if bad.any():
-        raise_invalid("positive_scores", f"{answers} finite numbers", first_bad(found, bad))
+    if found.shape != (len(query),) or found.dtype.kind not in "iuf":
+        rule = f"a function that returns numbers of shape ({len(query)},)"
+        raise_invalid("positive_scores", rule, f"{found.dtype} of shape {found.shape}")
+    check_all("positive_scores", found, np.isfinite(found), "a function that returns finite numbers")
     return found.astype(np.float64)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Background:
+    """The level of each anchor's scores, by its id: mean and deviation (n_anchors,) over random candidates."""
+
+    mean: Floats
+    deviation: Floats
+
+    def standardised(self, scores: Floats, anchors: NDArray[np.int64]) -> Floats:
+        """(s - mean) / deviation of each score, for anchors (B,) and scores (B,) or (B, K)."""
+        mean, deviation = self.of(anchors)
+        shape = (len(anchors),) + (1,) * (scores.ndim - 1)
+        return np.asarray((scores - mean.reshape(shape)) / deviation.reshape(shape))
+
+    def of(self, anchors: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Mean and deviation of these anchors, (B,) each. An anchor without a background is an error."""
+        check_range("anchors", anchors, len(self.mean), "anchors with a background")
+        return self.mean[anchors], self.deviation[anchors]
+
+
+def read_background(given: Any, *, standardise: bool) -> Background:
+    """A table by anchor id, of scores (n_anchors, m) of random candidates, or a tuple (mean, deviation).
+
+    It must be given if and only if scores are standardised. The deviation of m scores divides by m - 1.
+    """
+    if (given is None) == standardise:
+        rule = "given for standardise=True" if standardise else "left out without standardise=True"
+        advice = "" if standardise else "Make it Calibrated(alpha, standardise=True) to use it."
+        raise_invalid("background", rule, None if given is None else type(given).__name__, advice)
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            raise_invalid("background", "a pair (mean, deviation)", f"a tuple of {len(given)}")
+        mean, deviation = (finite_scores("background", part) for part in given)
+        if len(mean) != len(deviation):
+            got = f"{len(mean)} and {len(deviation)}"
+            raise_invalid("background", "a mean and a deviation for each anchor", got)
+    else:
+        scores = finite_scores("background", given, 2)
+        if scores.shape[1] < 2:
+            raise_invalid("background", "at least 2 scores for each anchor", scores.shape[1], "Score some hundred.")
+        mean, deviation = scores.mean(axis=1), scores.std(axis=1, ddof=1)
+        flat = scores.max(axis=1) == scores.min(axis=1)
+        deviation = np.where(flat, 0.0, deviation)  # equal numbers may leave a rounding error
+    check_all("background", deviation, deviation > 0, "of a deviation above 0")
+    return Background(mean, deviation)

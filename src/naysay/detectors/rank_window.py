@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_whole, public
 from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
+from naysay.detectors._states import described
 from naysay.types import Array, Negatives, Query
 
 
@@ -51,7 +52,7 @@ class RankWindow:
         return as_suspicion(self.skip / np.maximum(self.skip + ranks, 1), negatives)
 
     def __repr__(self) -> str:
-        return f"RankWindow(skip={self.skip})"
+        return described(self)
 
 
 def _ranks(negatives: Negatives) -> NDArray[np.int64]:

@@ -1,22 +1,36 @@
-"""Bound the share of false negatives from above by the scores of known positives, without labels of negatives."""
+"""Bound the share of false negatives from above by the scores of known positives, without labels of negatives.
+
+With pi the share of unlabelled positives among the candidates, their scores follow pi F_pos + (1 - pi) F_neg. For any
+set S of scores P_cand(S) >= pi P_pos(S), so pi <= P_cand(S) / P_pos(S). True negatives are fewest at the top of the
+scores, so the sets that are tried are tails S = {score >= t}.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_number, public, raise_invalid, shown
-from naysay.detectors._intervals import CONFIDENCE, check_confidence, check_representative, most_share
-from naysay.detectors._tails import Scores, Tail, flags, lowest_bound, read_scores
+from naysay.checks import as_array, check_bool, check_number, public, raise_invalid, shown
+from naysay.detectors._slots import as_flags, finite_scores, masked_scores
 from naysay.detectors.share import Share
+from naysay.quantity.separation import Floats
 
+CONFIDENCE = 0.95
 _ASSUMPTIONS = (
     "unlabelled positives score like the positives given: which pairs are known does not depend on the score",
     "the encoder was not trained on the positives given, and each belongs to another anchor",
     "anchors are independent of each other",
+)
+# Tails by the share of the positives that they hold. They are fixed beforehand, and the error is divided among them:
+# the lowest of many noisy bounds would be too low.
+_TAILS = (0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02)
+_INCONCLUSIVE = (
+    "inconclusive: the positives are too few, or score too little above the candidates, to show that fewer than half "
+    "of the candidates are positives"
 )
 _REPRESENTATIVE = "these anchors are representative: they differ as much as all anchors do"
 
@@ -57,9 +71,6 @@ def unlabelled_share(
     Returns:
         The share, of which only `high` is claimed.
 
-    Raises:
-        NaysayError: If scores are not finite, empty, or all equal.
-
     Examples:
         >>> rng = np.random.default_rng(0)
         >>> candidates = rng.normal(0, 1, (500, 100))
@@ -68,12 +79,9 @@ def unlabelled_share(
         >>> round(share.estimate, 3), round(share.high, 3)
         (0.021, 0.023)
     """
-    scores, level = read_scores(candidates, positives, mask), check_confidence(confidence)
-    best = lowest_bound(scores, 1 - level, representative_anchors=check_representative(representative_anchors))
-    what, n = "unlabelled positives among the candidates", len(scores.positives)
-    return _at_most(
-        what, best.value, best.most, level, n, _notes(best, best.most), representative_anchors=representative_anchors
-    )
+    scores = _read_scores(candidates, positives, mask, confidence, representative_anchors)
+    best = _lowest_bound(scores, 1 - scores.confidence)
+    return _at_most("unlabelled positives among the candidates", scores, best, best.value, best.most)
 
 
 @public
@@ -108,9 +116,6 @@ def false_negative_rate(
     Returns:
         The share, of which only `high` is claimed.
 
-    Raises:
-        NaysayError: If nothing is kept, or scores are not finite, empty, or all equal.
-
     Examples:
         >>> rng = np.random.default_rng(0)
         >>> candidates = rng.normal(0, 1, (500, 100))
@@ -121,44 +126,82 @@ def false_negative_rate(
         >>> round(float(low[:, :2].sum() / low.sum()), 4), round(rate.estimate, 4), round(rate.high, 4)
         (0.0031, 0.0035, 0.0061)
     """
-    scores, level = read_scores(candidates, positives, mask), check_confidence(confidence)
+    scores = _read_scores(candidates, positives, mask, confidence, representative_anchors)
     chosen, passed = _kept(scores, kept, kept_positives)
-    error = (1 - level) / 3
+    error = (1 - scores.confidence) / 3
     n, hits = len(scores.positives), int(passed.sum())
-    best = lowest_bound(scores, 2 * error, representative_anchors=check_representative(representative_anchors))
-    per_kept = scores.size / int(chosen.sum())
+    best = _lowest_bound(scores, 2 * error)
+    per_kept = int(scores.filled.sum()) / int(chosen.sum())
     high = best.most * most_share(hits, n, error) * per_kept
-    estimate = best.value * hits / n * per_kept
-    return _at_most(
-        "false negatives among the kept",
-        estimate,
-        high,
-        level,
-        n,
-        _notes(best, high),
-        representative_anchors=representative_anchors,
-    )
+    return _at_most("false negatives among the kept", scores, best, best.value * hits / n * per_kept, high)
 
 
-def _at_most(
-    what: str,
-    estimate: float,
-    high: float,
-    level: float,
-    n: int,
-    notes: tuple[str, ...],
-    *,
-    representative_anchors: bool,
-) -> Share:
-    """A share with an upper bound only."""
-    assumed = (*_ASSUMPTIONS, _REPRESENTATIVE) if representative_anchors else _ASSUMPTIONS
-    return Share(what, min(estimate, 1.0), 0.0, min(high, 1.0), level, n, assumed, notes, bound=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scores:
+    """Scores of candidates (B, n), (m, 1) if given as (m,), which slots are filled, and positives (m,)."""
+
+    candidates: Floats
+    filled: NDArray[np.bool_]
+    positives: Floats
+    shape: tuple[int, ...]  # of the candidates as they were given
+    confidence: float
+    representative: bool
 
 
-def _kept(scores: Scores, kept: Any, kept_positives: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+class _Tail(NamedTuple):
+    """The bound on pi by one tail: the upper confidence limit `most`, and the estimate `value`."""
+
+    most: float
+    value: float
+
+
+def _read_scores(candidates: Any, positives: Any, mask: Any, confidence: Any, representative_anchors: Any) -> _Scores:
+    """Both kinds of scores, which must be finite and not all equal, and the options."""
+    table, filled = masked_scores("candidates", candidates, mask, 1, 2)
+    if not filled.any():
+        raise_invalid("candidates", "at least one score", "none")
+    known = finite_scores("positives", positives)
+    if np.ptp(np.concatenate([table[filled], known])) == 0:
+        raise_invalid("candidates", "scores that differ", f"{known[0]:g} everywhere", "Is the encoder trained?")
+    level, representative = check_confidence(confidence), check_bool("representative_anchors", representative_anchors)
+    rows = (len(table), -1)
+    return _Scores(table.reshape(rows), filled.reshape(rows), known, table.shape, level, representative)
+
+
+def _lowest_bound(scores: _Scores, error: float) -> _Tail:
+    """The tail with the lowest bound on pi. All bounds hold at once with probability 1 - error at least."""
+    n = len(scores.positives)
+    ordered = np.sort(scores.positives)[::-1]
+    counts = sorted({round(share * n) for share in _TAILS} - {0})
+    each = error / (2 * len(counts))
+    whole = scores.filled.sum(axis=1)
+    tails = []
+    for count in counts:
+        part = ((scores.candidates >= ordered[count - 1]) & scores.filled).sum(axis=1)
+        sums = moments(part, whole)
+        share = float(sums[2] / sums[1])
+        size = effective_size(sums, int(whole.sum()), each, representative_anchors=scores.representative)
+        most = most_share(share * size, size, each) if size else 1.0
+        tails.append(_Tail(most / least_share(count, n, each), share * n / count))
+    return min(tails, key=lambda tail: tail.most)
+
+
+def _at_most(what: str, scores: _Scores, best: _Tail, estimate: float, high: float) -> Share:
+    """A share with an upper bound only, and why the bound may be useless."""
+    assumed = (*_ASSUMPTIONS, _REPRESENTATIVE) if scores.representative else _ASSUMPTIONS
+    notes: tuple[str, ...] = ()
+    if best.most >= 0.5:
+        notes = (_INCONCLUSIVE,)
+    elif high >= 1:
+        notes = ("inconclusive: true negatives may score as high as positives; label some with spot_check",)
+    n = len(scores.positives)
+    return Share(what, min(estimate, 1.0), 0.0, min(high, 1.0), scores.confidence, n, assumed, notes, bound=True)
+
+
+def _kept(scores: _Scores, kept: Any, kept_positives: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which candidates became negatives (B, n), and which positives would have (m,)."""
     if as_array("kept", to_numpy(kept)).ndim:
-        chosen = flags("kept", kept, scores.shape).reshape(scores.candidates.shape) & scores.filled
+        chosen = as_flags("kept", kept, scores.shape).reshape(scores.candidates.shape) & scores.filled
     else:
         threshold = check_number("kept", kept)
         chosen = (scores.candidates < threshold) & scores.filled
@@ -169,17 +212,76 @@ def _kept(scores: Scores, kept: Any, kept_positives: Any) -> tuple[NDArray[np.bo
         raise_invalid("kept", "at least one candidate", "none")
     if kept_positives is None:
         return chosen, scores.positives <= scores.candidates[chosen].max()
-    return chosen, flags("kept_positives", kept_positives, scores.positives.shape)
+    return chosen, as_flags("kept_positives", kept_positives, scores.positives.shape)
 
 
-def _notes(best: Tail, high: float) -> tuple[str, ...]:
-    """Why the bound may be useless."""
-    notes = []
-    if best.most >= 0.5:
-        notes.append(
-            "inconclusive: the positives are too few, or score too little above the candidates, to show that fewer "
-            "than half of the candidates are positives"
-        )
-    elif high >= 1:
-        notes.append("inconclusive: true negatives may score as high as positives; label some with spot_check")
-    return tuple(notes)
+# ---- intervals of shares ----------------------------------------------------------------------------------
+
+
+def check_confidence(confidence: Any) -> float:
+    """A number between 0 and 1, both excluded."""
+    return check_number("confidence", confidence, above=0, below=1)
+
+
+def least_share(hits: float, n: float, error: float) -> float:
+    """The lower bound of Clopper and Pearson: above the true share with probability `error` at most."""
+    from scipy.special import betaincinv
+
+    return float(betaincinv(hits, n - hits + 1, error)) if hits > 0 else 0.0
+
+
+def most_share(hits: float, n: float, error: float) -> float:
+    """The upper bound of Clopper and Pearson: below the true share with probability `error` at most."""
+    from scipy.special import betaincinv
+
+    return float(betaincinv(hits + 1, n - hits, 1 - error)) if hits < n else 1.0
+
+
+def exact_interval(hits: float, n: float, confidence: float) -> tuple[float, float]:
+    """(low, high) of a share by `hits` of n independent trials. Coverage is at least `confidence` for every n.
+
+    Clopper and Pearson. The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial. 1934.
+    """
+    error = (1 - confidence) / 2
+    return least_share(hits, n, error), most_share(hits, n, error)
+
+
+def moments(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
+    """(..., 6) sums over anchors, of which `part` of `whole` (..., B) slots are hits. Sums of batches add up.
+
+    They are the number of rows with slots, then the sums of whole, part, whole^2, whole part and part^2.
+    """
+    p, w = part.astype(np.float64), whole.astype(np.float64)
+    return np.stack([(w > 0).sum(-1), w.sum(-1), p.sum(-1), (w * w).sum(-1), (w * p).sum(-1), (p * p).sum(-1)], axis=-1)
+
+
+def effective_size(sums: Floats, slots: float, error: float, *, representative_anchors: bool = True) -> float:
+    """The number of independent observations that the share sum(part) / sum(whole) of these `moments` is worth.
+
+    Slots of one anchor tend to be hit or missed together, so B anchors with K slots are worth less than B K
+    observations. The linearised variance of the share R over n anchors is
+    n / (n - 1) sum (part - R whole)^2 / (sum whole)^2. The size is R (1 - R) over it, at most one observation for each
+    of the `slots`, and at least (sum whole)^2 / sum whole^2, where all slots of an anchor agree. Few anchors estimate
+    their variance badly, so the size is multiplied by (z / t)^2, the quantiles of Normal and Student at a tail of
+    `error`. One anchor is worth 0.
+
+    This takes the spread of the anchors at hand for the spread of all. If one anchor in a hundred is unlike the
+    others, a hundred anchors may hold none of its kind, and the interval is too short. representative_anchors=False
+    treats each anchor as one observation (conservative), (sum whole)^2 / sum whole^2 in all: no distribution of shares
+    from 0 to 1 spreads more than hit or miss. That holds for anchors of one weight; where weights differ, a heavy one
+    may be missing too.
+
+    Korn and Graubard. Confidence Intervals for Proportions with Small Expected Number of Positive Counts. 1998.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    rows, whole, part, squares, products, parts = sums.tolist()
+    if not representative_anchors:
+        return whole * whole / squares if rows else 0.0
+    if rows < 2:
+        return 0.0
+    share = part / whole
+    spread = max(parts - 2 * share * products + share * share * squares, 0.0) * rows / (rows - 1)
+    fewest = whole * whole / squares
+    size = share * (1 - share) * whole * whole / spread if spread > 0 else slots if 0 < share < 1 else fewest
+    return float(np.clip(size, fewest, max(slots, fewest)) * (ndtri(error) / stdtrit(rows - 1, error)) ** 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from copy import copy
 from dataclasses import dataclass
 from math import inf
 from typing import Any, final
@@ -10,9 +11,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay.checks import check_whole, public, raise_invalid
-from naysay.detectors._score_blocks import Scores, rounded
-from naysay.detectors._score_inputs import open_scores
+from naysay.detectors._scores import Scores, open_scores, rounded
+from naysay.detectors._states import described
 
 SIZE = 1 << 19
 
@@ -75,6 +77,7 @@ class ScoreSketch:
     def __init__(self, *, size: int = SIZE) -> None:
         self.size = check_whole("size", size, 1)
         self.n = self.over = self.under = 0
+        self._lock = Lock()
         self._dtype: np.dtype[Any] | None = None
         self._ends = (inf, -inf)
         self._buffer: Scores = np.empty(0)  # unsorted, the first `_filled` are in use
@@ -104,56 +107,48 @@ class ScoreSketch:
         return self._ends[1]
 
     def update(self, scores: Any) -> None:
-        """Add scores.
+        """Add an array, a file or a stream of scores, as for `choose_thresholds`, of the dtype of those before.
 
-        Args:
-            scores: An array, a file or a stream, as for `choose_thresholds`.
-
-        Raises:
-            NaysayError: If `scores` cannot be used, or are of another dtype than those before. Nothing is added then,
-                but of a stream what came before the bad block.
+        After an error nothing is added, but of a stream what came before the bad block.
         """
         blocks = open_scores(scores)
         if blocks.rereadable:
             for array in blocks.arrays():
                 self._check_dtype(array.dtype)
         for block in blocks.flat():
-            self._check_dtype(block.dtype)
             self.add(block)
 
     def add(self, block: NDArray[Any]) -> None:
-        """Add a block (n,) of finite floats, all blocks of one dtype, without checks."""
+        """Add a block (n,) of finite floats, all blocks of one dtype."""
         if not len(block):
             return
         scores = block + block.dtype.type(0)  # -0 + 0 is 0
-        self._start(block.dtype, float(scores.min()), float(scores.max()))
-        self.n += len(scores)
-        self._fill(scores)
+        smallest, largest = float(scores.min()), float(scores.max())
+        with self._lock:
+            self._start(block.dtype, smallest, largest)
+            self.n += len(scores)
+            self._fill(scores)
 
     def merge(self, other: ScoreSketch) -> None:
-        """Add all scores of another sketch, which is left as it is.
-
-        Args:
-            other: A sketch of the same size and dtype.
-
-        Raises:
-            NaysayError: If `other` is this sketch itself, no sketch, or of another size or dtype.
-        """
+        """Add all scores of another sketch of the same size and dtype, which is left as it is."""
         if not isinstance(other, ScoreSketch) or other is self:
             got = "itself" if other is self else f"a {type(other).__name__}"
             raise_invalid("other", "another ScoreSketch", got)
         if other.size != self.size:
             raise_invalid("other", f"of size {self.size}", f"size {other.size}")
-        if not other.n:
+        with other._lock:  # never both locks at once
+            given = copy(other)
+            given._buffer, given._levels = other._buffer[: other._filled].copy(), list(other._levels)
+        if not given.n:
             return
-        self._check_dtype(other.dtype)
-        self._start(other.dtype, *other._ends)
-        self.n += other.n
-        self.over, self.under = self.over + other.over, self.under + other.under
-        for level, scores in enumerate(other._levels):
-            if scores is not None:
-                self._carry(scores, level)
-        self._fill(other._buffer[: other._filled])
+        with self._lock:
+            self._start(given.dtype, *given._ends)
+            self.n += given.n
+            self.over, self.under = self.over + given.over, self.under + given.under
+            for level, scores in enumerate(given._levels):
+                if scores is not None:
+                    self._carry(scores, level)
+            self._fill(given._buffer)
 
     def at_least(self, values: Any) -> NDArray[np.int64]:
         """Count the scores at or above each of the values, which are rounded to the scores' precision first."""
@@ -161,8 +156,9 @@ class ScoreSketch:
 
     def runs(self) -> Runs:
         """All scores that are kept."""
-        merged = [(scores, 1 << level) for level, scores in enumerate(self._levels) if scores is not None]
-        return Runs([(_sorted(self._buffer[: self._filled]), 1), *merged])
+        with self._lock:
+            merged = [(scores, 1 << level) for level, scores in enumerate(self._levels) if scores is not None]
+            return Runs([(_sorted(self._buffer[: self._filled]), 1), *merged])
 
     def _known_dtype(self) -> np.dtype[Any]:
         if self._dtype is None:
@@ -174,7 +170,8 @@ class ScoreSketch:
             raise_invalid("scores", f"of dtype {self._dtype}, like those before", str(dtype), "Convert to one dtype.")
 
     def _start(self, dtype: np.dtype[Any], smallest: float, largest: float) -> None:
-        """Make the buffer when the first scores come, and widen the range."""
+        """Make the buffer when the first scores come, or check that they have its dtype, and widen the range."""
+        self._check_dtype(dtype)
         if self._dtype is None:
             self._dtype, self._buffer = dtype, np.empty(self.size, dtype)
         self._ends = (min(self._ends[0], smallest), max(self._ends[1], largest))
@@ -203,6 +200,9 @@ class ScoreSketch:
             scores, level = merged[int(upper) :: 2].copy(), level + 1
         self._levels += [None] * (level + 1 - len(self._levels))
         self._levels[level] = scores
+
+    def __repr__(self) -> str:
+        return described(self, f"{self.n:,} scores")
 
 
 def _sorted(scores: Scores) -> Scores:

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_generator, check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.checks import check_generator, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.detectors._clusters import spread_centroids
-from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked
-from naysay.detectors._states import check_state
-from naysay.detectors._vectors import (
+from naysay.detectors._pairs import (
     Embed,
     as_vectors,
     best_products,
@@ -22,6 +20,8 @@ from naysay.detectors._vectors import (
     embedded,
     slot_vectors,
 )
+from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked
+from naysay.detectors._states import Entry, described, read_state
 from naysay.rng import key_from
 from naysay.types import Array, Negatives, Query
 
@@ -72,9 +72,6 @@ class SoftClusters:
         iterations: Iterations of k-means.
         restarts: Restarts of k-means, of which the best is kept.
 
-    Raises:
-        NaysayError: If an option is out of range, or `confidence` is given with "probability".
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> nodes = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.1, 5.0]])
@@ -97,7 +94,6 @@ class SoftClusters:
         iterations: int = 25,
         restarts: int = 3,
     ) -> None:
-        """Start without centres."""
         self.n_clusters = check_whole("n_clusters", n_clusters, 2)
         check_function("embed", embed)
         check_function("embed_anchors", embed_anchors)
@@ -134,21 +130,18 @@ class SoftClusters:
     def assign(self, vectors: Any) -> NDArray[np.float64]:
         """Return (n, n_clusters) q, the probability of each cluster, for (n, d) vectors."""
         given = np.asarray(to_numpy(vectors))
-        return self._assigned("vectors", as_vectors("vectors", given, (len(np.atleast_1d(given)), "d")))
+        points = as_vectors("vectors", given, (len(np.atleast_1d(given)), "d"))
+        return self._assigned("vectors", points, self._fitted())
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """Return (B, K) in [0, 1], by the rule.
-
-        Raises:
-            NaysayError: Before `update`, or if vectors are missing or of another dimension.
-        """
+        """Return (B, K) in [0, 1], by the rule."""
         check_asked(query, negatives)
-        self._fitted()
+        centres = self._fitted()  # one set for the whole answer, whatever another thread updates
         vectors, places = slot_vectors(negatives, self.embed)
         if not len(vectors):
             return as_suspicion(np.zeros(negatives.shape), negatives)
-        slots = self._assigned("negatives.vectors" if self.embed is None else "embed", vectors)
-        anchors = self._assigned("query.vectors", self._anchors(query))
+        slots = self._assigned("negatives.vectors" if self.embed is None else "embed", vectors, centres)
+        anchors = self._assigned("query.vectors", self._anchors(query), centres)
         together = np.clip(best_products(anchors[:, None], slots, places), 0.0, 1.0)
         if self.rule == "probability":
             return as_suspicion(together, negatives)
@@ -161,17 +154,14 @@ class SoftClusters:
         return {} if self.centres is None else {"centres": self.centres.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned, or centres from elsewhere.
-
-        Raises:
-            NaysayError: If the centres do not fit; nothing changes then.
-        """
+        """Restore what `state` returned, or centres from elsewhere. Nothing changes if they do not fit."""
         if isinstance(state, Mapping) and not state:
             self.centres = None
             return
-        check_state(state, ["centres"])
-        centres = as_array("centres", to_numpy(state["centres"]))
-        self.centres = as_vectors("centres", centres, (self.n_clusters, "d")).astype(np.float32)
+        centres = read_state(state, {"centres": Entry((self.n_clusters, "d"))})["centres"]
+        with np.errstate(over="ignore"):
+            narrow = centres.astype(np.float32)
+        self.centres = as_vectors("centres", narrow, (self.n_clusters, "d"))
 
     def _fitted(self) -> NDArray[np.float32]:
         if self.centres is None:
@@ -187,9 +177,9 @@ class SoftClusters:
             raise_invalid("query.vectors", "given", None, advice)
         return as_vectors("embed_anchors", embedded(self.embed_anchors, query.anchors), (len(query), "d"))
 
-    def _assigned(self, parameter: str, vectors: NDArray[Any]) -> NDArray[np.float64]:
+    def _assigned(self, parameter: str, vectors: NDArray[Any], found: NDArray[np.float32]) -> NDArray[np.float64]:
         """(n, n_clusters) q, in blocks of points."""
-        centres = self._fitted().astype(np.float64)
+        centres = found.astype(np.float64)
         check_width(parameter, vectors, centres.shape[1], "the centres'")
         chances = np.empty((len(vectors), self.n_clusters))
         size = max(1, _BLOCK // centres.size)
@@ -202,6 +192,4 @@ class SoftClusters:
         return chances
 
     def __repr__(self) -> str:
-        """The clusters and the rule."""
-        known = "no centres" if self.centres is None else f"{self.centres.shape[1]} dimensions"
-        return f"SoftClusters({self.n_clusters} clusters, {known}, {self.rule})"
+        return described(self, "no centres" if self.centres is None else f"{self.centres.shape[1]} dimensions")

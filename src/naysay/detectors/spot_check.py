@@ -10,11 +10,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, to_numpy, to_torch
+from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_whole, public, raise_invalid
-from naysay.detectors._intervals import CONFIDENCE, check_confidence, exact_interval
 from naysay.detectors._pairs import OfPairs, slot_pairs
-from naysay.detectors._slots import check_asked, query_rows
+from naysay.detectors._slots import check_asked, like, query_rows
+from naysay.detectors.rate import CONFIDENCE, check_confidence, exact_interval
 from naysay.detectors.share import Share
 from naysay.rng import key_from, rng_for
 from naysay.types import Negatives, Query
@@ -35,11 +35,6 @@ class PairLabels:
         negatives: (B, K) their slots; slots without a label are empty.
         truth: (B, K) bool: whether a slot holds a false negative.
         n: The number of labels.
-
-    Examples:
-        >>> import naysay as ns
-        >>> labels = PairLabels(ns.Query([0]), ns.Negatives(np.array([[3, 7]])), np.array([[True, False]]), 2)
-        >>> query, negatives, truth = labels
     """
 
     query: Query
@@ -72,9 +67,6 @@ def judge_some(
 
     Returns:
         The labelled slots.
-
-    Raises:
-        NaysayError: If there are no negatives, or the judge does not return m bools.
 
     Examples:
         >>> import naysay as ns
@@ -116,9 +108,6 @@ def spot_check(
     Returns:
         The share and its interval.
 
-    Raises:
-        NaysayError: If there are no negatives, or the judge does not return m bools.
-
     Examples:
         >>> import naysay as ns
         >>> world = ns.planted_world(n_anchors=200, n_items=100)
@@ -159,6 +148,5 @@ def _label(query: Query, negatives: Negatives, judge: Judge, m: Any, rng: np.ran
     truth[place, slots], labelled[place, slots] = labels, True
     values = {part.name: getattr(negatives, part.name) for part in fields(negatives)}
     taken = {name: value[kept] for name, value in values.items() if hasattr(value, "dtype")}
-    ids = np.where(labelled, to_numpy(taken.pop("ids")), -1)
-    ids = to_torch(ids, negatives.ids.device) if is_torch(negatives.ids) else ids
+    ids = like(np.where(labelled, to_numpy(taken.pop("ids")), -1), negatives.ids)
     return PairLabels(query_rows(query, kept), replace(negatives, ids=ids, **taken, dropped={}), truth, n)

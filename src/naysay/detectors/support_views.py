@@ -7,10 +7,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import check_bool, check_number, check_one_of, check_range, check_whole, public, raise_invalid
-from naysay.detectors._slots import as_suspicion, check_asked, filled_slots
-from naysay.detectors._vectors import (
+from naysay.arrays import to_numpy
+from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.detectors._pairs import (
     Embed,
     as_vectors,
     best_products,
@@ -20,7 +19,9 @@ from naysay.detectors._vectors import (
     slot_vectors,
     unit,
 )
-from naysay.types import Array, Negatives, Query, anchor_ids
+from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, like, query_anchors
+from naysay.detectors._states import described
+from naysay.types import Array, Negatives, Query
 
 AGGREGATES = ("max", "mean")
 _OUTSIDE = 0.49  # the largest suspicion of a slot outside the row's top
@@ -59,9 +60,6 @@ class SupportViews:
         aggregate: "max" or "mean" over the views.
         with_anchor: Whether query.vectors (B, d) count as one more view.
 
-    Raises:
-        NaysayError: If an option is out of range, or views are not (n, S, d) finite numbers.
-
     Examples:
         >>> import numpy as np, naysay as ns
         >>> views = np.array([[[1.0, 0.0], [0.6, 0.8]]])                          # two views of anchor 0
@@ -83,7 +81,6 @@ class SupportViews:
         aggregate: str = "max",
         with_anchor: bool = False,
     ) -> None:
-        """Store the views and the settings."""
         check_function("embed", embed)
         check_one_of("aggregate", aggregate, AGGREGATES)
         self.threshold = check_number("threshold", threshold, at_least=-1, below=1, advice="It is a cosine.")
@@ -94,11 +91,7 @@ class SupportViews:
         self.aggregate, self.with_anchor = aggregate, check_bool("with_anchor", with_anchor)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
-        """Return (B, K) in [0, 1]: at least 1/2 where a slot is in its row's top and reaches the threshold.
-
-        Raises:
-            NaysayError: If vectors are missing, not finite, zero, or of another dimension than the views.
-        """
+        """Return (B, K) in [0, 1]: at least 1/2 where a slot is in its row's top and reaches the threshold."""
         scores, threshold = self._scores(query, negatives), self.threshold
         below = 0.5 * (scores + 1) / (threshold + 1) if threshold > -1 else np.zeros_like(scores)
         suspicion = np.where(scores < threshold, below, 0.5 + 0.5 * (scores - threshold) / (1 - threshold))
@@ -111,8 +104,7 @@ class SupportViews:
 
     def scores(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) the cosine of each slot with the anchor's views, from -1 to 1; 0 in empty slots."""
-        scores = self._scores(query, negatives)
-        return to_torch(scores, negatives.ids.device) if is_torch(negatives.ids) else scores
+        return like(self._scores(query, negatives), negatives.ids)
 
     def _scores(self, query: Query, negatives: Negatives) -> NDArray[np.float64]:
         check_asked(query, negatives)
@@ -133,11 +125,8 @@ class SupportViews:
         if callable(self.views):
             found = as_vectors("views", embedded(self.views, query.anchors), (len(query), "S", "d"))
         else:
-            anchors = anchor_ids(query)
-            if anchors.ndim != 1:
-                raise_invalid("anchors", "of shape (B,) where `views` is an array", f"shape {anchors.shape}")
-            check_range("anchors", anchors, len(self.views), "rows of views")
-            found = self.views[anchors]
+            advice = "For triples, pass a function as `views`."
+            found = self.views[query_anchors(query, len(self.views), "rows of views", advice)]
         if not self.with_anchor:
             return found
         if query.vectors is None:
@@ -147,6 +136,4 @@ class SupportViews:
         return np.concatenate([found, own[:, None]], axis=1)
 
     def __repr__(self) -> str:
-        """The settings."""
-        top = "any number" if self.top is None else f"top {self.top}"
-        return f"SupportViews({top}, threshold={self.threshold:g}, {self.aggregate})"
+        return described(self)

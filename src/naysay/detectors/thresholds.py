@@ -11,9 +11,8 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import as_floats, check_all, check_number, check_one_of, check_whole, public, raise_invalid, shown
-from naysay.detectors._choose import choose_by_anchor, choose_from_grid
-from naysay.detectors._choose_quantiles import choose_by_quantiles
-from naysay.detectors._score_inputs import open_scores
+from naysay.detectors._choose import choose_by_anchor, choose_by_quantiles, choose_from_grid
+from naysay.detectors._scores import open_scores
 from naysay.detectors._threshold_tables import KINDS, Rows, as_text
 from naysay.detectors.score_sketch import ScoreSketch
 from naysay.quantity.separation import Floats
@@ -41,11 +40,6 @@ class Thresholds:
         rank_error: 0.0 if all is exact. Otherwise thresholds and counts come from one pass over a stream, and every
             count may be wrong by this share of the scores.
         notes: A sentence for each thing that makes the choice less certain.
-
-    Examples:
-        >>> chosen = choose_thresholds([0.1, 0.2, 0.3, 0.9], false_share=0.25, hard_share=0.25)
-        >>> chosen.n_negatives, chosen.rank_error, chosen.table["high"]["false"].tolist()
-        (4, 0.0, [1])
     """
 
     low: Any
@@ -114,8 +108,7 @@ def choose_thresholds(
         The thresholds, with both tables and notes.
 
     Raises:
-        NaysayError: If scores are missing, not finite or all equal, a share is outside 0 to 1, or no value of the grid
-            fits the shares.
+        NaysayError: If all scores are equal, or no value of the grid fits the shares.
 
     Examples:
         >>> chosen = choose_thresholds([0.1, 0.2, 0.3, 0.9], false_share=0.25, hard_share=0.25)
@@ -133,7 +126,6 @@ def choose_thresholds(
     if isinstance(scores, ScoreSketch) and (values is not None or scope == "anchor"):
         rule = "an array, a file or a stream, for a grid or scope 'anchor'"
         raise_invalid("scores", rule, "a ScoreSketch", "A sketch serves quantiles of all scores.")
-    error = 0.0
     if scope == "anchor":
         choice = choose_by_anchor(open_scores(scores, column), n_positives, false, hard, start)
     elif values is not None:
@@ -141,7 +133,7 @@ def choose_thresholds(
         choice = choose_from_grid(open_scores(scores, column), values, positives, false, hard, start)
     else:
         positives = check_whole("n_positives", n_positives, 0)
-        choice, error = choose_by_quantiles(scores, column, positives, false, hard, start)
+        choice = choose_by_quantiles(scores, column, positives, false, hard, start)
     rows = choice.by_low if scope == "anchor" else choice.by_low[:1]
     return Thresholds(
         low=choice.low,
@@ -153,7 +145,7 @@ def choose_thresholds(
         hard_share=float(hard),
         start_low=start,
         scope=scope,
-        rank_error=error,
+        rank_error=choice.rank_error,
         notes=choice.notes,
     )
 

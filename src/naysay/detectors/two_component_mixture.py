@@ -10,15 +10,26 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import as_floats, check_bool, check_number, public, raise_invalid, shown
-from naysay.detectors._states import check_state, plain, whole_of_state
+from naysay.checks import public, raise_invalid
+from naysay.detectors._states import Entry, read_state
 
 Floats = NDArray[np.float64]
 FAMILIES = ("beta", "normal")
 MIN_SCORES = 10  # twice the five numbers that are fitted
-_NUMBERS = ("low", "high", "share", "log_likelihood", "gain")
-_STATE = ("family", "iterations", "converged", *_NUMBERS, "lower", "higher")
+_STATE = {
+    "family": Entry(whole=True),
+    "iterations": Entry(whole=True, at_least=1),
+    "converged": Entry(whole=True, at_least=0, at_most=1),
+    "low": Entry(),
+    "high": Entry(),
+    "share": Entry(above=0, below=1),
+    "log_likelihood": Entry(),
+    "gain": Entry(),
+    "lower": Entry((2,)),
+    "higher": Entry((2,)),
+}
 _POLES = 0.1  # a beta density with a smaller a + b has all its mass at 0 and 1
+_MAX_BETA = 1e12  # a component that narrow has the smallest variance that a fit can have
 _EDGE = 1e-6  # scaled scores keep this distance from 0 and 1, where a beta density may be 0 or infinite
 
 
@@ -40,11 +51,6 @@ class TwoComponentMixture:
             numbers. Below 0, the scores do not show two components.
         iterations: How many iterations were run.
         converged: Whether the last iteration changed the mean log-likelihood by at most the tolerance.
-
-    Examples:
-        >>> two = TwoComponentMixture("normal", 0.0, 1.0, 0.5, (0.2, 0.1), (0.8, 0.1), 0.3, 12.0, 10, True)
-        >>> two.posterior(np.array([0.1, 0.5, 0.9]), monotone=True).round(2).tolist()
-        [0.0, 0.5, 1.0]
     """
 
     family: str
@@ -178,38 +184,28 @@ def as_state(mixture: TwoComponentMixture | None) -> dict[str, Any]:
     """The numbers of a mixture, its family as an index of FAMILIES; empty for None."""
     if mixture is None:
         return {}
-    numbers = {name: getattr(mixture, name) for name in ("iterations", "converged", *_NUMBERS)}
-    parts = {"lower": np.array(mixture.lower), "higher": np.array(mixture.higher)}
-    return {"family": FAMILIES.index(mixture.family), **numbers, **parts}
+    state = {name: getattr(mixture, name) for name in _STATE}
+    parts = {name: np.array(state[name]) for name in ("lower", "higher")}
+    return {**state, **parts, "family": FAMILIES.index(mixture.family)}
 
 
 def from_state(state: Mapping[str, Any], family: str) -> TwoComponentMixture | None:
     """The mixture from its state. Raises if it is of another family, or invalid."""
     if isinstance(state, Mapping) and not state:
         return None
-    check_state(state, _STATE)
-    place = whole_of_state("family", state["family"], 0)
-    if place != FAMILIES.index(family):
+    given = {name: part.tolist() for name, part in read_state(state, _STATE).items()}
+    own = FAMILIES.index(family)
+    if given["family"] != own:
         advice = f"0 is {FAMILIES[0]} and 1 {FAMILIES[1]}: create a Mixture of that family."
-        raise_invalid("family", f"{FAMILIES.index(family)}, for {family}", place, advice)
-    iterations = whole_of_state("iterations", state["iterations"], 1)
-    converged = check_bool("converged", plain(state["converged"]))
-    high, likelihood, gain = (
-        check_number(name, state[name], finite=True) for name in ("high", "log_likelihood", "gain")
-    )
-    low = check_number("low", state["low"], below=high, finite=True)
-    share = check_number("share", state["share"], above=0, below=1)
-    lower, higher = (_component_of_state(name, state[name], family) for name in ("lower", "higher"))
-    if mean_of(family, lower) > mean_of(family, higher):
-        raise_invalid("lower", f"of a smaller mean than {higher}", lower)
-    return TwoComponentMixture(family, low, high, share, lower, higher, likelihood, gain, iterations, converged)
-
-
-def _component_of_state(name: str, value: Any, family: str) -> tuple[float, float]:
-    numbers = as_floats(name, value)
-    if numbers.shape != (2,) or not np.isfinite(numbers).all():
-        raise_invalid(name, "two finite numbers", shown(value))
-    first, second = numbers.tolist()
-    if second <= 0 or (family == "beta" and first <= 0):
-        raise_invalid(name, "a component of numbers above 0", (first, second))
-    return first, second
+        raise_invalid("family", f"{own}, for {family}", given["family"], advice)
+    if given["low"] >= given["high"]:
+        raise_invalid("low", f"below high, {given['high']:g}", given["low"])
+    for name in ("lower", "higher"):
+        first, second = given[name] = tuple(given[name])
+        if family == "beta" and not (0 < first <= _MAX_BETA and 0 < second <= _MAX_BETA):
+            raise_invalid(name, f"a component of numbers above 0 and at most {_MAX_BETA:g}", given[name])
+        if family == "normal" and not (abs(first) <= 2 and _EDGE <= second <= 2):
+            raise_invalid(name, f"a component of a mean from -2 to 2 and a deviation from {_EDGE:g} to 2", given[name])
+    if mean_of(family, given["lower"]) > mean_of(family, given["higher"]):
+        raise_invalid("lower", f"of a smaller mean than {given['higher']}", given["lower"])
+    return TwoComponentMixture(**given | {"family": family, "converged": bool(given["converged"])})

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, check_range, raise_invalid, shown, whole_numbers
+from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.duplicates import Duplicates
-from naysay.detectors.hold_out import one_per_anchor
 from naysay.mining._known import kinds_of, one_each, pairs_of, read_counts
 from naysay.mining._threshold import check_judge, is_detector, judge_of
 from naysay.mining.judge import check_detector

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_number, public, raise_invalid
-from naysay.detectors._intervals import CONFIDENCE, exact_interval
+from naysay.detectors.rate import CONFIDENCE, exact_interval
 
 
 @final
