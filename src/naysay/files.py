@@ -27,6 +27,13 @@ _BUFFER = 1 << 20
 _DRAFT = re.compile(r"\..+\.[0-9a-f]{16}(\.old|\.arrow)?")
 
 
+def as_path(parameter: str, path: object) -> Path:
+    """Return a path as `Path`; raise if it is not one."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise_invalid(parameter, "a path", shown(path))
+    return Path(path)
+
+
 def check_target(parameter: str, path: Path) -> None:
     """Raise unless a file can be written at `path`. Folders, devices and missing folders are invalid."""
     try:
@@ -222,7 +229,7 @@ def read_header(folder: Path, entries: Collection[str]) -> dict[str, Any] | None
     """
     try:
         header = json.loads((folder / HEADER).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return header if isinstance(header, dict) and header.keys() >= {*entries} else None
 

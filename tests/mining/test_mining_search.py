@@ -15,7 +15,7 @@ from naysay.mining._search import Demand, deepened
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import ask, score_thresholds
 from naysay.search.exact import search, search_below
-from naysay.search.found import Found
+from naysay.search.exact import Found
 from naysay.search.vectors import open_vectors
 from naysay.types import Query
 

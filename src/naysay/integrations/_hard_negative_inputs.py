@@ -18,7 +18,7 @@ from naysay.encode.texts import check_encoder
 from naysay.mining._threshold import ALPHA
 from naysay.mining.judge import combined
 from naysay.positives import Positives
-from naysay.search._pair_scores import METRICS
+from naysay.search._scores import METRICS
 
 Ids = NDArray[np.int64]
 STRATEGIES = ("top", "random", "softmax", "spread")

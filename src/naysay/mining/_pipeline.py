@@ -24,8 +24,8 @@ from naysay.mining.judge import SUSPICIOUS, judge, score_thresholds
 from naysay.mining.rescore import ScorePairs, answers_of, rescore
 from naysay.mining.select import select
 from naysay.rng import rng_for
-from naysay.search._pair_scores import lowest_of, pair_scores, taken
-from naysay.search.found import Found
+from naysay.search._scores import lowest_of, pair_scores, taken
+from naysay.search.exact import Found
 from naysay.search.vectors import Vectors
 from naysay.types import anchor_ids
 

@@ -18,11 +18,11 @@ from naysay.mining._threshold import Threshold
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import ask, score_thresholds
 from naysay.positives import Positives
-from naysay.search._pair_scores import METRICS
-from naysay.search._resources import thread_count
-from naysay.search._survey import survey_both
+from naysay.search._scores import METRICS
+from naysay.search._scores import thread_count
+from naysay.search._scores import survey_both
 from naysay.search.exact import search, search_below
-from naysay.search.found import Found
+from naysay.search.exact import Found
 from naysay.search.vectors import Vectors
 from naysay.types import Query
 

@@ -20,7 +20,7 @@ from naysay.mining.options import MiningOptions
 from naysay.mining.select import check_quotas
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import rng_for
-from naysay.search._survey import Survey
+from naysay.search._scores import Survey
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Query
 

@@ -21,7 +21,7 @@ from naysay.detectors.thresholds import choose_thresholds
 from naysay.errors import NaysayError
 from naysay.mining.judge import combined
 from naysay.positives import Positives
-from naysay.search._pair_scores import pair_scores
+from naysay.search._scores import pair_scores
 from naysay.search.vectors import Vectors
 
 ALPHA, FALSE_SHARE, HARD_SHARE = 0.05, 0.001, 0.05

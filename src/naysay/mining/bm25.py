@@ -18,7 +18,7 @@ from naysay.formats._labels import strings
 from naysay.kernels.postings import best_documents
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
-from naysay.search.found import Found
+from naysay.search.exact import Found
 
 Words = Callable[[list[str]], Sequence[Sequence[str]]]
 _WORD = re.compile(r"\b\w\w+\b")

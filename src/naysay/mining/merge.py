@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid, shown
-from naysay.search.found import Found
+from naysay.search.exact import Found
 
 Ids = NDArray[np.int64]
 _CELLS = 1 << 20  # candidates that are sorted at a time

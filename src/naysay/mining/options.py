@@ -19,7 +19,7 @@ from naysay.mining._threshold import check_judge_text
 from naysay.mining.backfill import ON_SHORT
 from naysay.mining.rescore import ScorePairs, check_score_pairs
 from naysay.mining.select import METHODS, check_method_options
-from naysay.search._pair_scores import METRICS
+from naysay.search._scores import METRICS
 
 INDEX_KINDS = ("auto", "ivf", "hnsw")
 

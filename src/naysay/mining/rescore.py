@@ -14,7 +14,7 @@ from naysay.checks import as_array, check_whole, public, raise_invalid, shown
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, canonical_order, check_candidates
 from naysay.positives import POSITIVE, Positives
-from naysay.search._pair_scores import lowest_of
+from naysay.search._scores import lowest_of
 
 # score_pairs(anchors (n,), ids (n,)) -> (n,), higher is closer
 ScorePairs = Callable[[NDArray[np.int64], NDArray[np.int64]], Any]
