@@ -165,7 +165,7 @@ def test_a_budget_too_small_raises_with_what_it_takes():
         Index.build(CORPUS, budget=least - 1)
     index = Index.build(CORPUS, budget=least)
     index.search(QUERIES, 5)
-    message = r"^Index\.search: `queries` must be few enough for the budget of \d+ bytes, got 80000\. Open the index with "
+    message = r"^Index\.search: `queries` must be few enough for the budget of \d+ bytes, got 80000\. Open the index "
     with pytest.raises(NaysayError, match=message):
         index.search(np.tile(QUERIES, (2000, 1)), 5)
     message = r"^Index\.search: `depth` must be at most 3000, the rows of the corpus, for the budget of \d+ bytes, got"

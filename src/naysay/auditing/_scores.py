@@ -15,8 +15,7 @@ from naysay.auditing._training_set import Ids, TrainingSet, read_names
 from naysay.checks import as_array, first_bad, raise_invalid, shown
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.kernels.threads import threads
-from naysay.search._scores import METRICS, pair_scores
-from naysay.search._scores import survey
+from naysay.search._scores import METRICS, pair_scores, survey
 from naysay.search.vectors import Vectors, as_vectors
 
 Scores = NDArray[np.float32]

@@ -15,8 +15,7 @@ from naysay.detectors._text_hash import folded_blocks, keys_of
 from naysay.detectors.calibrated import Calibrated, least_positives
 from naysay.encode._inputs import distinct, text_array
 from naysay.encode.texts import check_encoder
-from naysay.mining._threshold import ALPHA
-from naysay.mining.judge import combined
+from naysay.mining.judge import ALPHA, combined
 from naysay.positives import Positives
 from naysay.search._scores import METRICS
 

@@ -13,9 +13,9 @@ from naysay.checks import raise_invalid
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.kernels.threads import threads
-from naysay.mining._known import rows_of
-from naysay.mining._threshold import ALPHA, calibrated
+from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates
+from naysay.mining.judge import ALPHA, calibrated
 from naysay.mining.judge import judge as judged
 from naysay.mining.mined import slots_of
 from naysay.mining.rescore import ScorePairs, answers_of
@@ -23,8 +23,7 @@ from naysay.mining.select import NOT_SELECTED, select
 from naysay.positives import Positives
 from naysay.rng import rng_for
 from naysay.search._scores import lowest_of, pair_scores
-from naysay.search.exact import search_below
-from naysay.search.exact import Found
+from naysay.search.exact import Found, search_below
 from naysay.search.vectors import Vectors
 from naysay.types import Query
 

@@ -19,7 +19,7 @@ from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.integrations._hard_negative_tables import FORMATS, Rows, fingerprint, names_of, statistics
 from naysay.integrations._hard_negatives import Rules, pick
-from naysay.mining._known import pairs_of
+from naysay.mining._task import pairs_of
 from naysay.mining.rescore import ScorePairs
 from naysay.positives import IGNORE, Positives
 from naysay.search.vectors import Vectors, as_vectors

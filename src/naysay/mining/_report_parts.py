@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_lengths, raise_invalid
 from naysay.detectors.thresholds import choose_thresholds
-from naysay.mining._known import pairs_of
+from naysay.mining._task import pairs_of
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, public, raise_invalid, whole_numbers
+from naysay.checks import as_array, check_whole, first_bad, public, raise_invalid, shown, whole_numbers
 from naysay.types import Negatives
 
 Mask = NDArray[np.bool_]
@@ -198,6 +198,22 @@ def canonical_order(candidates: Candidates, mask: Mask) -> NDArray[np.int64]:
     by_id = np.argsort(candidates.ids, axis=1, kind="stable")
     falling = np.where(mask, -candidates.scores, np.float32(np.inf))
     return np.take_along_axis(by_id, np.argsort(np.take_along_axis(falling, by_id, 1), axis=1, kind="stable"), 1)
+
+
+def read_counts(k: Any, rows: int, *, auto: bool = False) -> NDArray[np.int64]:
+    """(rows,) from one number for all, or one for each; `auto`: whether the caller takes "auto", too."""
+    rule = f"a whole number, or one for each of the {rows} anchors" + ", or 'auto'" * auto
+    given = as_array("k", to_numpy(k))
+    if given.ndim == 0:
+        if given.dtype.kind not in "iu":
+            raise_invalid("k", rule, shown(k))
+        return np.full(rows, check_whole("k", given.item(), 0))
+    counts = whole_numbers("k", given).astype(np.int64)
+    if len(counts) != rows:
+        raise_invalid("k", f"one number, or one for each of the {rows} anchors", f"{len(counts)} numbers")
+    if counts.size and counts.min() < 0:
+        raise_invalid("k", "at least 0", first_bad(counts, counts < 0))
+    return counts
 
 
 @public

@@ -24,8 +24,7 @@ from naysay.checks import (
 )
 from naysay.kernels.relevance import marginal
 from naysay.kernels.threads import in_rows
-from naysay.mining._known import read_counts
-from naysay.mining.candidates import Candidates, Mask, canonical_order, check_candidates
+from naysay.mining.candidates import Candidates, Mask, canonical_order, check_candidates, read_counts
 from naysay.rng import key_from
 
 Ids = NDArray[np.int64]
