@@ -12,7 +12,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -181,7 +181,7 @@ def check_bool(parameter: str, value: object) -> bool:
 
 def check_one_of(parameter: str, value: object, options: Sequence[str]) -> None:
     """Raise if `value` is not one of `options`; the message suggests the nearest."""
-    if value in options:
+    if isinstance(value, Hashable) and value in options:  # an array is equal to many values, or to none
         return
     near = difflib.get_close_matches(str(value), options, n=1)
     advice = f"Did you mean {near[0]!r}?" if near else ""

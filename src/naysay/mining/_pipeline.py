@@ -30,7 +30,7 @@ from naysay.mining.judge import (
     lowest_score,
     score_thresholds,
 )
-from naysay.mining.rescore import ScorePairs, answers_of, rescore
+from naysay.mining.rescore import ScorePairs, answers_of, rescored
 from naysay.mining.select import select
 from naysay.rng import rng_for
 from naysay.search._scores import lowest_of, pair_scores, taken
@@ -108,13 +108,8 @@ def _rescored(
     """Rescore the candidates and one positive of each anchor, then decide by these what is suspected."""
     options, one = task.options, task.held_out()
     anchors, items = (part[one] for part in task.known.pairs())
-    candidates = rescore(
-        candidates,
-        score_pairs,
-        positives=(anchors, items),
-        budget=options.rescore_budget,
-        batch=options.rescore_batch,
-    )
+    limits = options.rescore_budget, options.rescore_batch
+    candidates = rescored(candidates, score_pairs, (anchors, items), *limits, "rescore")
     scores = candidates.positive_scores
     decided = decide(judge_of(options.judge, scores), scores[anchors], None)
     return candidates, Threshold(*decided, threshold.min_score)
@@ -145,7 +140,7 @@ def finish(candidates: Candidates, detector: Any, task: Task, rows: Rows) -> tup
 
     def score(anchors: Ids, ids: Ids) -> Floats32:
         if options.rescore is not None:
-            return answers_of(options.rescore, anchors, ids, options.rescore_batch)
+            return answers_of(options.rescore, anchors, ids, options.rescore_batch, "rescore")
         return pair_scores(rows.queries, task.corpus, anchors, ids, options.metric)
 
     rng = rng_for(options.seed, FILLED)

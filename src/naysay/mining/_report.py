@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._options import takes_options
-from naysay.checks import check_whole, public, raise_invalid
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_whole, public, raise_invalid, shown
 from naysay.detectors.share import Share
-from naysay.files import check_page
+from naysay.files import as_path, check_page
 from naysay.mining._report_parts import (
     Labels,
     charts_of,
@@ -84,31 +85,24 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
 
     With more than 4,194,304 candidates, distributions and examples are of a sample of anchors, as a note
     says. Counts are of all.
-
-    Args:
-        mined: A `Mined`.
-        path: The file, which ends in .html.
-        options: What the report shows beside them.
-
-    Returns:
-        The path.
-
-    Raises:
-        NaysayError: If the file cannot be written, or an argument does not fit `mined`.
-        TypeError: If a keyword is unknown.
     """
     if not isinstance(mined, MinedArrays):
         raise_invalid("mined", "a Mined", type(mined).__name__)
-    check_page("path", Path(path))
+    check_page("path", as_path("path", path))
     if not isinstance(options.run, Estimate | None):
         raise_invalid("run", "an Estimate, of quantity.estimate, or None", type(options.run).__name__)
+    for name in ("numbers", "provenance"):
+        if not isinstance(getattr(options, name), Mapping | None):
+            raise_invalid(name, "a dictionary, or None", shown(getattr(options, name)))
     n, depth = mined.candidates.ids.shape
     total = n if options.of_anchors is None else check_whole("of_anchors", options.of_anchors, n)
     queries = Labels("query", options.query_texts, options.query_ids, n)
     corpus = Labels("corpus", options.corpus_texts, options.corpus_ids, mined.known.n_items)
     rng = rng_for(options.seed)  # step 0, which chose the positives of the judge for the same seed
-    given_positives = options.one_positive
-    positives = one_positive_each(mined, rng) if given_positives is None else np.asarray(given_positives, np.float32)
+    if options.one_positive is None:
+        positives = one_positive_each(mined, rng)
+    else:
+        positives = _floats("one_positive", options.one_positive).astype(np.float32)
     if positives.shape != (n,):
         raise_invalid("one_positive", f"of shape ({n},), one for each anchor", f"shape {positives.shape}")
     rows = np.sort(rng.permutation(n)[: max(1, _SLOTS // max(1, depth))])
@@ -116,15 +110,16 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
     sample, rate, notes = _sample(mined, part, rows, positives, total, rng_for(options.seed, 1))
     if len(rows) < n:
         notes += (f"Distributions, difficulty and examples are of {len(rows):,} random anchors.",)
-    background = options.background
-    random_scores = None if background is None else np.asarray(getattr(background, "scores", background), np.float64)
+    random_scores = None
+    if options.background is not None:
+        random_scores = _floats("background", getattr(options.background, "scores", options.background))
     charts, chart_notes = charts_of(mined, part, positives, random_scores, options.run)
     given = {str(name): str(value) for name, value in (options.numbers or {}).items()}
     own = _numbers(mined, rate, total, given)
     if total > n:
         notes = (f"This page shows {n:,} of {total:,} anchors; the counts of outcomes are of these.", *notes)
     contents = Contents(
-        title=options.title or "Mined negatives",
+        title=str(options.title) or "Mined negatives",
         advice=_advice(mined, rate, given.get("negatives", "") if total > n else f"{int(mined.mask.sum()):,}"),
         numbers=given | {name: text for name, text in own.items() if name not in given} if total > n else own | given,
         scores=_scores(mined, part, sample),
@@ -135,6 +130,14 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
         notes=(*mined.notes, *notes, *chart_notes),
     )
     return write_report(path, contents)
+
+
+def _floats(parameter: str, values: Any) -> NDArray[np.float64]:
+    """(n,) numbers, NaN among them."""
+    array = as_array(parameter, to_numpy(values))
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise_invalid(parameter, "(n,) numbers", f"shape {array.shape} {array.dtype}")
+    return array.astype(np.float64)
 
 
 def _rows(candidates: Candidates, rows: NDArray[np.int64]) -> Candidates:
@@ -232,11 +235,7 @@ def _scores(mined: MinedArrays, part: Candidates, sample: Sample | None) -> Scor
 
 
 def _advice(mined: MinedArrays, rate: Share | None, count: str) -> tuple[str, ...]:
-    """What to do first, by how many of the negatives may be false; then why.
-
-    Args:
-        count: How many negatives there are in all, or nothing where that is not known.
-    """
+    """What to do first, by how many of the negatives may be false; then why. `count`: of all negatives, if known."""
     these = f"these {count} negatives" if count else "these negatives"
     if not mined.mask.any():
         first = "There is nothing to train on: no negatives were found. The counts below show why."

@@ -130,7 +130,7 @@ class Labels:
         for name, given in ((f"{side}_texts", texts), (f"{side}_ids", ids)):
             if given is None:
                 continue
-            if not (hasattr(given, "__getitem__") and hasattr(given, "__len__")):
+            if not (hasattr(given, "__getitem__") and hasattr(given, "__len__")) or getattr(given, "shape", None) == ():
                 raise_invalid(name, "a sequence, or None", type(given).__name__)
             check_lengths(**{name: len(given), "rows": n})
         self.texts, self.ids = texts, ids
@@ -149,41 +149,23 @@ class Labels:
 def examples_of(
     mined: MinedArrays, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, rng: np.random.Generator
 ) -> tuple[Examples, ...]:
-    """The hardest negatives, the most suspect candidates, and some of what was dropped for each reason.
-
-    Args:
-        mined: All that was mined.
-        part: The candidates of `rows`.
-        rows: (r,) which anchors.
-        queries: Labels of the queries.
-        corpus: Labels of the corpus.
-        rng: For the dropped ones.
-    """
+    """The hardest negatives, the most suspect candidates, and some of what was dropped for each reason."""
     taken = part.kept & (part.kept_by >= 0)
     by_score = np.where(taken, part.scores, -np.inf)
     judged = part.filled & (part.suspicion > 0)
+    suspicion = np.where(judged, part.suspicion, -np.inf)
+    most = "With the highest suspicion, kept or dropped; one for each anchor."
+    best = "Kept, with the highest scores; one for each anchor."
     groups = [
-        (
-            "The hardest negatives",
-            "hardest",
-            _one_each(by_score, taken),
-            "Kept, with the highest scores; one for each anchor.",
-        ),
-        (
-            "The most suspect candidates",
-            "suspect",
-            _one_each(np.where(judged, part.suspicion, -np.inf), judged),
-            "With the highest suspicion, kept or dropped; one for each anchor.",
-        ),
+        ("The hardest negatives", "hardest", _one_each(by_score, taken), best),
+        ("The most suspect candidates", "suspect", _one_each(suspicion, judged), most),
         ("Dropped candidates", "dropped", _dropped(part, rng), "Random, as many for each reason."),
     ]
-    return tuple(
-        Examples(
-            title, kind, tuple(_example(mined, part, rows, queries, corpus, row, slot) for row, slot in places), note
-        )
-        for title, kind, places, note in groups
-        if places
-    )
+    found = []
+    for title, kind, places, note in groups:
+        rows_shown = tuple(_example(mined, part, rows, queries, corpus, row, slot) for row, slot in places)
+        found += [Examples(title, kind, rows_shown, note)] if places else []
+    return tuple(found)
 
 
 def _one_each(values: NDArray[Any], mask: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -183,7 +183,7 @@ def _duplicates(given: Any, known: Positives, *, same_ids: bool) -> Any:
     texts, others = given, None
     if isinstance(given, tuple) and len(given) == 2 and not any(isinstance(part, str | bytes) for part in given):
         texts, others = given
-    if isinstance(texts, str | bytes) or not hasattr(texts, "__len__") or np.ndim(texts) == 0:
+    if isinstance(texts, str | bytes) or not hasattr(texts, "__len__") or getattr(texts, "shape", None) == ():
         rule = "a detector, the texts of the corpus, or (corpus texts, query texts)"
         raise_invalid("duplicates", rule, shown(given))
     for what, part, size in (("corpus", texts, known.n_items), ("query", others, known.n_anchors)):

@@ -186,11 +186,11 @@ def _named(names: tuple[str, ...], name: str) -> tuple[tuple[str, ...], int]:
     return names, names.index(name)
 
 
-def check_candidates(candidates: object) -> None:
+def check_candidates(candidates: object, parameter: str = "candidates") -> None:
     """Raise unless this is a Candidates."""
     if not isinstance(candidates, Candidates):
         advice = "Write Candidates.of(found)."
-        raise_invalid("candidates", "a Candidates", type(candidates).__name__, advice)
+        raise_invalid(parameter, "a Candidates", type(candidates).__name__, advice)
 
 
 def canonical_order(candidates: Candidates, mask: Mask) -> NDArray[np.int64]:
@@ -244,7 +244,7 @@ def join(*parts: Candidates) -> Candidates:
     if not parts:
         raise_invalid("parts", "at least one Candidates", "none")
     for part in parts:
-        check_candidates(part)
+        check_candidates(part, "parts")
         if len(part) != len(parts[0]):
             raise_invalid("parts", f"of {len(parts[0])} anchors, like the first", len(part))
         if (part.why != 0).any() or (part.kept_by >= 0).any():

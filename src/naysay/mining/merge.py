@@ -86,7 +86,7 @@ def merge(
     """
     check_one_of("rule", rule, ("rrf", "best", "quota"))
     names, n = _check_sources(sources)
-    check_number("constant", constant, at_least=0)
+    constant = check_number("constant", constant, at_least=0)
     places = _check_quotas(rule, quotas, names)
     if rule == "quota":
         wanted = sum(places)
@@ -94,9 +94,10 @@ def merge(
             raise_invalid("depth", f"{wanted}, the sum of quotas, or left out", depth)
     else:
         wanted = check_whole("depth", depth, 1)
+    empty = Found.empty(n, wanted)
     merged = Merged(
-        ids=np.full((n, wanted), -1, np.int64),
-        scores=np.full((n, wanted), -np.inf, np.float32),
+        ids=empty.ids,
+        scores=empty.scores,
         source=np.full((n, wanted), -1, np.int8),
         ranks=np.zeros((n, wanted, len(names)), np.int32),
         source_names=names,

@@ -195,7 +195,7 @@ def about(path: Path, corpus: Vectors) -> About:
     if header is None:
         raise_invalid("path", "an index that naysay wrote", repr(str(path)))
     found = _about(header)
-    if found is None or header["format"] != _FORMAT:
+    if found is None or str(header["format"]) != str(_FORMAT):
         raise_invalid("path", f"an index with a sound header of format {_FORMAT}", repr(str(path / HEADER)))
     if (corpus.n, corpus.width) != (found.n, found.width):
         got = f"{corpus.n} x {corpus.width}"

@@ -206,9 +206,7 @@ class Index:
         faiss_side.in_threads(self.threads, fill, range(0, len(rows), size))
 
     def measure(self, queries: Any, depth: int, *, sample: int = 500, seed: int = 0) -> Recall:
-        """Measure recall@depth on a sample of the queries, against the exact `search`.
-
-        Cost: an exact search of `sample` queries.
+        """Measure recall@depth on `sample` of the queries, against an exact `search` of these.
 
         Args:
             queries: (n, d) `Vectors` or anything that `open_vectors` takes.
@@ -289,6 +287,8 @@ class Index:
         about = faiss_side.about(folder, vectors)
         rules.memory_for(about.kind, vectors, vectors.width + (about.metric == "dot"), budget, building=False)
         norms = survey("corpus", vectors, METRICS[about.metric], count)
+        if norms.largest != about.largest:
+            raise_invalid("path", f"an index of norms up to {norms.largest}, like the corpus", about.largest)
         return cls(faiss_side.read(folder, about, vectors), vectors, about, norms, budget, count)
 
 
