@@ -133,9 +133,6 @@ def mine_hard_negatives(
     Returns:
         The negatives, in the columns of `output_format`.
 
-    Raises:
-        NaysayError: If an argument is invalid; before any text is encoded.
-
     Examples:
         >>> from types import SimpleNamespace
         >>> places = {"cat": 0, "a cat": 10, "a dog": 30, "a car": 80, "dog": 35}

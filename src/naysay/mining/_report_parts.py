@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_lengths, raise_invalid
+from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.mining._task import pairs_of
 from naysay.mining.candidates import Candidates
@@ -236,25 +237,19 @@ def one_positive_each(mined: MinedArrays, rng: np.random.Generator) -> NDArray[n
 
     Where positives were scored by pairs, as after `rescore`, the one that was is taken.
     """
-    n = len(mined.ids)
     if mined.known_scores is None:
         return np.asarray(mined.positive_scores, np.float32)
-    found = np.full(n, np.nan, np.float32)
+    found = np.full(len(mined.ids), np.nan, np.float32)
     anchors, _ = pairs_of(mined.known, POSITIVE)
-    if not len(anchors):
-        return found
-    scores = positive_scores(mined)
-    order = rng.permutation(len(anchors))
-    owners, first = np.unique(anchors[order], return_index=True)
-    found[owners] = scores[order[first]]
+    if len(anchors):
+        one = one_per_anchor(anchors, rng=rng)
+        found[anchors[one]] = positive_scores(mined)[one]
     return found
 
 
 def positive_scores(mined: MinedArrays) -> NDArray[np.float32]:
     """(p,) the scores of all known positives, or of one of each anchor where only these are known."""
-    if mined.known_scores is None:
-        some = np.asarray(mined.positive_scores, np.float32)
-        return some[~np.isnan(some)]
-    relation = mined.known.relation
-    scores = np.asarray(mined.known_scores, np.float32)
+    relation, scores = mined.known.relation, mined.known_scores
+    if scores is None:
+        return mined.positive_scores[~np.isnan(mined.positive_scores)]
     return scores if relation is None else scores[relation == POSITIVE]

@@ -28,7 +28,6 @@ _MEASURED = 500  # queries on which the recall of an index is measured
 _TUNED_RECALL = 0.95  # the recall that an index is tuned for, on other queries
 
 Ids = NDArray[np.int64]
-# search(queries, depth, exclude) -> Found
 Search = Callable[[Any, int, Positives], Found]
 # below(queries, depth, highest scores, exclude) -> (Found, how many score higher)
 Below = Callable[[Any, int, NDArray[np.float32], Positives], tuple[Found, Ids]]

@@ -75,12 +75,6 @@ class Candidates:
         Args:
             found: A `Found`, or another object with ids (n, m), -1 where empty, and scores (n, m), by rank.
             name: The name of the source.
-
-        Returns:
-            The candidates, none of them dropped.
-
-        Raises:
-            NaysayError: If ids and scores have different shapes, or a score is not finite.
         """
         for part in ("ids", "scores"):
             if not hasattr(found, part):
@@ -229,9 +223,6 @@ def join(*parts: Candidates) -> Candidates:
 
     Returns:
         All candidates. Of a repeated id, the first is kept.
-
-    Raises:
-        NaysayError: If parts have different anchors, equal source names, or dropped candidates.
 
     Examples:
         >>> from types import SimpleNamespace

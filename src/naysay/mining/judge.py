@@ -60,12 +60,6 @@ def judge(
         threshold: Candidates with this suspicion or more are dropped.
         query: What the detector is given; by default the row numbers, 0 to n - 1.
 
-    Returns:
-        The candidates with suspicion.
-
-    Raises:
-        NaysayError: If the detector cannot be asked.
-
     Examples:
         >>> from types import SimpleNamespace
         >>> from naysay.detectors import Absolute

@@ -94,12 +94,6 @@ class Mined(MinedArrays):
 
         Args:
             anchor: The number of a query.
-
-        Returns:
-            An `Explanation`, which prints as a table.
-
-        Raises:
-            NaysayError: If there is no such anchor.
         """
         row = check_whole("anchor", anchor, 0)
         if row >= len(self.ids):
@@ -118,12 +112,6 @@ class Mined(MinedArrays):
             alpha: Another share of unlabelled positives that may be missed, if the judge is `Calibrated`.
             judge: Another detector, or a text such as "share:0.95". It is given all candidates that were not dropped
                 for other reasons.
-
-        Returns:
-            Another `Mined`.
-
-        Raises:
-            NaysayError: If not exactly one of them is given, or it does not fit the judge.
         """
         values = {"threshold": threshold, "alpha": alpha, "judge": judge}
         given = [name for name, value in values.items() if value is not None]
@@ -189,12 +177,6 @@ class Mined(MinedArrays):
             format: Its format, such as "triplet", "n-tuple", "ids" or "flagembedding".
             **options: Keywords of `formats.write_negatives`: query_ids, corpus_ids, query_texts, corpus_texts,
                 corpus_titles, with_scores, short, corpus_path, tag.
-
-        Returns:
-            What was written.
-
-        Raises:
-            NaysayError: If the format needs what is not given, or the file cannot be written.
         """
         options |= {"ids": self.ids, "scores": self.scores, "positives": self.known}
         return write_negatives(path, format, positive_scores=self.known_scores, **options)
@@ -207,12 +189,6 @@ class Mined(MinedArrays):
             background: (s,) scores of random pairs. By default they are scored here, unless pairs were rescored.
             **options: Keywords of `report_mined`: title, numbers, query_texts, corpus_texts, query_ids, corpus_ids,
                 provenance, run, one_positive, of_anchors, seed.
-
-        Returns:
-            The path.
-
-        Raises:
-            NaysayError: If the file cannot be written, or a keyword does not fit.
         """
         from naysay.mining._report import report_mined
 

@@ -44,9 +44,6 @@ def rescore(
             compared. None: all.
         batch: Number of pairs in a call.
 
-    Returns:
-        The candidates with new scores.
-
     Raises:
         NaysayError: If score_pairs fails or returns anything but finite numbers, with the pairs.
 

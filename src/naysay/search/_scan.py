@@ -106,21 +106,15 @@ class _Block:
             columns = column_sides(task.engine, task.units, block)
             row_norms = norms_of(rows) if not task.engine.rounds else np.empty(0)
 
-            def work(
-                worker: int,
-                first: int = first,
-                rows: Any = rows,
-                block: Rounded = block,
-                columns: Any = columns,
-                row_norms: Any = row_norms,
-            ) -> None:
+            def work(worker: int, first: int = first, rows: Any = rows, norms: Any = row_norms, block: Any = block,
+                     columns: Any = columns) -> None:  # fmt: skip
                 for start in strips[worker::count]:
                     stop = min(start + task.plan.strip, size)
                     if task.engine.rounds:
                         products = self.products[worker](self.rounded.codes[start:stop], block.codes)
                     else:
                         products = self.products[worker][: stop - start, : len(rows)]
-                        arguments = (self.queries[start:stop], self.norms[start:stop], rows, row_norms, products)
+                        arguments = (self.queries[start:stop], self.norms[start:stop], rows, norms, products)
                         dots.all_scores(0, stop - start, task.units.metric, *arguments)
                     self._absorb(start, stop, first, products, tuple(side[start:stop] for side in sides), columns)
 

@@ -31,9 +31,6 @@ class Found:
         ids: (n, m) int64; -1 is an empty slot, at the end of a row.
         scores: (n, m) float32; -inf where the slot is empty.
 
-    Raises:
-        NaysayError: If the arrays have other types or different shapes. The order is not checked.
-
     Examples:
         >>> found = Found(np.array([[2, 0, -1]]), np.array([[0.5, 0.5, -np.inf]], np.float32))
         >>> len(found), found.filled.tolist()
@@ -141,23 +138,11 @@ def search_below(
     The rank of a row among all is the count plus its place in the result. One pass is enough, however many rows score
     higher: they are counted by their bounds, and scored only where a bound cannot decide.
 
-    Args:
-        queries: As for `search`.
-        corpus: As for `search`.
-        depth: As for `search`.
-        below: (n,) float32, the highest score that is returned for each query; None for no limit.
-        metric: As for `search`.
-        exclude: As for `search`.
-        engine: As for `search`.
-        budget: As for `search`.
-        threads: As for `search`.
-        on_progress: As for `search`.
+    `below` is (n,) float32, the highest score that is returned for each query; None for no limit. All other arguments
+    are those of `search`.
 
     Returns:
         The rows found, and (n,) how many corpus rows score higher than `below`.
-
-    Raises:
-        NaysayError: As for `search`, and if `below` is not one number for each query.
 
     Examples:
         >>> import numpy as np

@@ -208,11 +208,7 @@ class Index:
     def measure(self, queries: Any, depth: int, *, sample: int = 500, seed: int = 0) -> Recall:
         """Measure recall@depth on `sample` of the queries, against an exact `search` of these.
 
-        Args:
-            queries: (n, d) `Vectors` or anything that `open_vectors` takes.
-            depth: How many corpus rows are needed for each query.
-            sample: How many of the queries to use.
-            seed: Of the sample.
+        `sample` of the queries are drawn by the seed.
         """
         some, exact = self._sampled(queries, depth, sample, seed)
         return recall_of(self.search(some, depth), exact, self.setting)
@@ -223,13 +219,6 @@ class Index:
         Values double: nprobe from 8 to a 32nd of the lists, efSearch from 32 to n / 512. Beyond the last one a search
         costs as much as an exact one. If that is not enough, `effort` is the last value and `Recall.note` explains it.
         No time is measured, so the choice is the same on a busy machine.
-
-        Args:
-            queries: As for `measure`.
-            depth: As for `measure`.
-            min_recall: The target, above 0 and at most 1.
-            sample: As for `measure`.
-            seed: As for `measure`.
 
         Returns:
             The recall with the chosen effort.
@@ -270,12 +259,6 @@ class Index:
     @classmethod
     def open(cls, path: str | Path, corpus: Any, *, budget: int | None = None, threads: int | None = None) -> Self:
         """Open an index that `save` wrote, with the corpus that it was built of. Reads the corpus once.
-
-        Args:
-            path: The folder.
-            corpus: The same corpus as for `build`.
-            budget: As for `build`.
-            threads: As for `build`.
 
         Raises:
             NaysayError: If the folder is damaged, or if the corpus has another shape, another dtype, or other values in

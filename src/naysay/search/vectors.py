@@ -66,12 +66,6 @@ def open_vectors(vectors: Any, column: str | None = None) -> Vectors:
         column: The column of a table, or the tensor of a .safetensors file. Needed if there are several of the right
             type.
 
-    Returns:
-        The vectors.
-
-    Raises:
-        NaysayError: If the source cannot be read, is not (n, d), or does not hold floats.
-
     Examples:
         >>> open_vectors([[1.0, 0.0], [0.5, 0.5]]).n
         2
@@ -95,7 +89,8 @@ def as_vectors(parameter: str, given: Any, column: str | None = None) -> Vectors
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(given, arrow.Table | arrow.Array | arrow.ChunkedArray):
         return _of_array(vector_files.arrow(parameter, given, column))
-    vector_files.check_no_column(column)
+    if column is not None:
+        vector_files.check_no_column(column)
     if is_torch(given):
         return _of_tensor(parameter, given)
     array = as_array(parameter, given)
