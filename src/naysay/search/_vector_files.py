@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 import weakref
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, final
@@ -236,4 +237,8 @@ def _matrix(parameter: str, column: Any, start: int, width: int) -> NDArray[Any]
     return array.reshape(len(column), expected)
 
 
-READERS = {".npy": npy, ".safetensors": safetensors, ".parquet": parquet}
+READERS: dict[str, Callable[[str, Path, str | None], RawFile]] = {
+    ".npy": npy,
+    ".safetensors": safetensors,
+    ".parquet": parquet,
+}
