@@ -91,9 +91,10 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
     check_page("path", as_path("path", path))
     if not isinstance(options.run, Estimate | None):
         raise_invalid("run", "an Estimate, of quantity.estimate, or None", type(options.run).__name__)
-    for name in ("numbers", "provenance"):
-        if not isinstance(getattr(options, name), Mapping | None):
-            raise_invalid(name, "a dictionary, or None", shown(getattr(options, name)))
+    kinds = {"title": (str, "a text"), "numbers": (Mapping, "a dictionary"), "provenance": (Mapping, "a dictionary")}
+    for name, (kind, rule) in kinds.items():
+        if getattr(options, name) is not None and not isinstance(getattr(options, name), kind):
+            raise_invalid(name, rule, shown(getattr(options, name)))
     n, depth = mined.candidates.ids.shape
     total = n if options.of_anchors is None else check_whole("of_anchors", options.of_anchors, n)
     queries = Labels("query", options.query_texts, options.query_ids, n)
@@ -119,7 +120,7 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
     if total > n:
         notes = (f"This page shows {n:,} of {total:,} anchors; the counts of outcomes are of these.", *notes)
     contents = Contents(
-        title=str(options.title) or "Mined negatives",
+        title=options.title or "Mined negatives",
         advice=_advice(mined, rate, given.get("negatives", "") if total > n else f"{int(mined.mask.sum()):,}"),
         numbers=given | {name: text for name, text in own.items() if name not in given} if total > n else own | given,
         scores=_scores(mined, part, sample),
@@ -204,10 +205,8 @@ def _threshold(mined: MinedArrays, part: Candidates, decided: NDArray[np.bool_])
     """The score at or above which candidates were suspected; infinity if none was, None if there is no such score."""
     if mined.judge is None:
         return float(np.inf)
-    scores, flagged = (
-        part.scores[decided].astype(np.float64),
-        part.suspicion[decided] >= np.float32(mined.suspicion_threshold),
-    )
+    scores = part.scores[decided].astype(np.float64)
+    flagged = part.suspicion[decided] >= np.float32(mined.suspicion_threshold)
     thresholds = mined.thresholds
     if len(thresholds) and np.isfinite(thresholds).all() and np.ptp(thresholds) == 0:
         near = np.float32(thresholds[0])  # judges differ in their precision, and in what they do at the threshold

@@ -237,8 +237,5 @@ def _matrix(parameter: str, column: Any, start: int, width: int) -> NDArray[Any]
     return array.reshape(len(column), expected)
 
 
-READERS: dict[str, Callable[[str, Path, str | None], RawFile]] = {
-    ".npy": npy,
-    ".safetensors": safetensors,
-    ".parquet": parquet,
-}
+Reader = Callable[[str, Path, str | None], RawFile]
+READERS: dict[str, Reader] = {".npy": npy, ".safetensors": safetensors, ".parquet": parquet}
