@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._options import takes_options
-from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, public, raise_invalid, shown
+from naysay.checks import check_whole, public, raise_invalid, shown
 from naysay.detectors.share import Share
 from naysay.files import as_path, check_page
 from naysay.mining._report_parts import (
     Labels,
     charts_of,
     examples_of,
+    floats_of,
     one_positive_each,
     outcomes,
     positive_scores,
@@ -85,6 +85,14 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
 
     With more than 4,194,304 candidates, distributions and examples are of a sample of anchors, as a note
     says. Counts are of all.
+
+    Args:
+        mined: A `Mined`.
+        path: The file, which ends in .html.
+        options: What the report shows beside them.
+
+    Returns:
+        The path.
     """
     if not isinstance(mined, MinedArrays):
         raise_invalid("mined", "a Mined", type(mined).__name__)
@@ -103,7 +111,7 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
     if options.one_positive is None:
         positives = one_positive_each(mined, rng)
     else:
-        positives = _floats("one_positive", options.one_positive).astype(np.float32)
+        positives = floats_of("one_positive", options.one_positive).astype(np.float32)
     if positives.shape != (n,):
         raise_invalid("one_positive", f"of shape ({n},), one for each anchor", f"shape {positives.shape}")
     rows = np.sort(rng.permutation(n)[: max(1, _SLOTS // max(1, depth))])
@@ -113,7 +121,7 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
         notes += (f"Distributions, difficulty and examples are of {len(rows):,} random anchors.",)
     random_scores = None
     if options.background is not None:
-        random_scores = _floats("background", getattr(options.background, "scores", options.background))
+        random_scores = floats_of("background", getattr(options.background, "scores", options.background))
     charts, chart_notes = charts_of(mined, part, positives, random_scores, options.run)
     given = {str(name): str(value) for name, value in (options.numbers or {}).items()}
     own = _numbers(mined, rate, total, given)
@@ -131,14 +139,6 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
         notes=(*mined.notes, *notes, *chart_notes),
     )
     return write_report(path, contents)
-
-
-def _floats(parameter: str, values: Any) -> NDArray[np.float64]:
-    """(n,) numbers, NaN among them."""
-    array = as_array(parameter, to_numpy(values))
-    if array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise_invalid(parameter, "(n,) numbers", f"shape {array.shape} {array.dtype}")
-    return array.astype(np.float64)
 
 
 def _rows(candidates: Candidates, rows: NDArray[np.int64]) -> Candidates:

@@ -7,7 +7,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_lengths, raise_invalid
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_lengths, raise_invalid
 from naysay.detectors.hold_out import one_per_anchor
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.mining._task import pairs_of
@@ -253,3 +254,11 @@ def positive_scores(mined: MinedArrays) -> NDArray[np.float32]:
     if scores is None:
         return mined.positive_scores[~np.isnan(mined.positive_scores)]
     return scores if relation is None else scores[relation == POSITIVE]
+
+
+def floats_of(parameter: str, values: Any) -> NDArray[np.float64]:
+    """(n,) numbers, NaN among them."""
+    array = as_array(parameter, to_numpy(values))
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise_invalid(parameter, "(n,) numbers", f"shape {array.shape} {array.dtype}")
+    return array.astype(np.float64)
