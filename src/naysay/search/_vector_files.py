@@ -7,9 +7,9 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable
-from itertools import pairwise
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,32 +47,41 @@ class RawFile:
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Read the rows from start to stop."""
+        rows = np.empty((max(0, min(stop, self.n) - start), self.width), self.stored)
         with self.path.open("rb", buffering=0) as file:
-            return self._floats(self._rows(file, start, min(stop, self.n)))
+            self._fill(file, start, rows)
+        return self._floats(rows)
 
     def take(self, ids: NDArray[np.int64]) -> NDArray[Any]:
         """Read the rows of ascending ids; those near each other at once, with the rows between them."""
-        size = self.width * self.stored.itemsize
-        ends = (np.diff(ids) > _GAP // size) | (np.diff(ids // max(1, WINDOW // size)) > 0)
-        edges = [0, *(np.flatnonzero(ends) + 1).tolist(), len(ids)] if len(ids) else []
+        size, steps = self.width * self.stored.itemsize, np.diff(ids)
+        ends = (steps > 1 + _GAP // size) | (np.diff(ids // max(1, WINDOW // size)) > 0)
+        edges = np.unique([0, *(np.flatnonzero(ends) + 1), len(ids)])
+        firsts, lasts = ids[edges[:-1]], ids[edges[1:] - 1]
+        gaps = np.cumsum(np.concatenate([[0], steps != 1]))
+        whole = gaps[edges[1:] - 1] == gaps[edges[:-1]]  # whether a run has all rows from its first to its last
         out = np.empty((len(ids), self.width), self.stored)
+        runs = zip(*(part.tolist() for part in (edges[:-1], edges[1:], firsts, lasts, whole)), strict=True)
         with self.path.open("rb", buffering=0) as file:
-            for start, stop in pairwise(edges):
-                first, last = int(ids[start]), int(ids[stop - 1])
-                out[start:stop] = self._rows(file, first, last + 1)[ids[start:stop] - first]
+            for start, stop, first, last, all_rows in runs:
+                if all_rows:
+                    self._fill(file, first, out[start:stop])
+                else:
+                    rows = np.empty((last - first + 1, self.width), self.stored)
+                    self._fill(file, first, rows)
+                    out[start:stop] = rows[ids[start:stop] - first]
         return self._floats(out)
 
-    def _rows(self, file: BinaryIO, start: int, stop: int) -> NDArray[Any]:
-        """The rows from start to stop, as stored. A file that was cut off raises; a map of it would end the process."""
-        array = np.empty((max(0, stop - start), self.width), self.stored)
+    def _fill(self, file: FileIO, start: int, rows: NDArray[Any]) -> None:
+        """Read the rows from `start` on. A file that was cut off raises; a map of it would end the process."""
         file.seek(self.offset + start * self.width * self.stored.itemsize)
-        view, done = array.reshape(-1).view(np.uint8).data, 0
-        while done < array.nbytes:
-            got = file.readinto(view[done:])  # type: ignore[attr-defined]
+        view = rows.view(np.uint8).reshape(-1).data
+        done = file.readinto(view)
+        while done < rows.nbytes:
+            got = file.readinto(view[done:])
             if not got:
                 raise_invalid(self.parameter, "a file that does not change while it is read", repr(str(self.path)))
             done += got
-        return array
 
     def _floats(self, array: NDArray[Any]) -> NDArray[Any]:
         return (array.astype(np.uint32) << np.uint32(16)).view(np.float32) if self.half else array
