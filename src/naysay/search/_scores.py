@@ -241,8 +241,8 @@ def plan(queries: Vectors, corpus: Vectors, depth: int, engine: Any, threads: in
         """Bytes beside the rows of a block."""
         beside = 8 * corpus.n if corpus.whole is not None else threads * WINDOW  # norms, or a part of the file
         block = columns * (corpus.width * (corpus.dtype.itemsize + wide + code) + 64)
-        strips: int = threads * strip * (columns * engine.bytes + 64)
-        return queries.n * depth * 12 + beside + _LIBRARIES + fetched + block + strips
+        strips = threads * strip * (columns * engine.bytes + 64)
+        return int(queries.n * depth * 12 + beside + _LIBRARIES + fetched + block + strips)
 
     strip, columns = _STRIP, _COLUMNS
     while True:
