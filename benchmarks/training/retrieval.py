@@ -33,7 +33,7 @@ from benchmarks.training.seed_summaries import spread
 from naysay.detectors import Calibrated, ShareOfPositive
 from naysay.mining import mine
 from naysay.search import search
-from naysay.search._pair_scores import lowest_of
+from naysay.search._scores import lowest_of
 
 K, BATCH, TEMPERATURE, EPOCHS = 10, 64, 0.05, 20
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)

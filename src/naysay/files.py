@@ -229,7 +229,7 @@ def read_header(folder: Path, entries: Collection[str]) -> dict[str, Any] | None
     """
     try:
         header = json.loads((folder / HEADER).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return header if isinstance(header, dict) and header.keys() >= {*entries} else None
 

@@ -102,3 +102,6 @@ def test_names(tmp_path):
     ):
         with pytest.raises(ns.NaysayError, match=f"`--query-ids` must be {message}"):
             read_names("--query-ids", path)
+    (tmp_path / "damaged.jsonl").write_text("{")
+    with pytest.raises(ns.NaysayError, match="`--query-ids` must be a file of one JSON value a line"):
+        read_names("--query-ids", tmp_path / "damaged.jsonl")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
 from naysay.formats.runs import read_run, write_run
-from naysay.search.found import Found
+from naysay.search.exact import Found
 from naysay.vocabulary import Vocabulary
 
 _ODD = st.lists(st.sampled_from('aB1-_/"\\\u00a0\u2028\u200f\x85\udcff'), max_size=5).map("".join)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from plain_mining import cosine, plain_negatives, plain_table
 from stand_in_models import Encoder, Scorer, on_a_circle, random_table
 
-from naysay.detectors import Absolute
+from naysay.detectors import Absolute, ShareOfPositive
 from naysay.integrations import _hard_negative_tables as hard_negative_tables
 from naysay.integrations import _hard_negatives as hard_negatives
 from naysay.integrations.sentence_transformers import mine_hard_negatives
-from naysay.search import _engines as engines
-from naysay.search._resources import plan
+from naysay.search import _products as engines
+from naysay.search._scores import plan
 from naysay.search.vectors import Vectors
 
 FORMATS = ["triplet", "n-tuple", "labeled-pair", "labeled-list"]
@@ -239,6 +239,23 @@ def test_a_judge():
     line = float(np.cos(np.deg2rad(30)))
     found = mined([("q", "p")], table, ["a", "b", "c"], judge=Absolute(line))
     assert found["negative"] == ["b", "c"]
+
+
+def test_a_judge_as_text_means_the_same_as_for_mine():
+    rng = np.random.default_rng(4)
+    rows = [(f"q{row}", f"p{row}") for row in range(30)]
+    table = random_table([text for row in rows for text in row], rng)
+    plain = mined(rows, table, num_negatives=2)
+    assert mined(rows, table, num_negatives=2, judge="none") == plain
+    by_object = mined(rows, table, num_negatives=2, judge=Absolute(0.3))
+    assert by_object != plain
+    assert mined(rows, table, num_negatives=2, judge="absolute:0.3") == by_object
+    assert mined(rows, table, num_negatives=2, judge="calibrated:0.05") == mined(
+        rows, table, num_negatives=2, judge="auto"
+    )
+    lowest = [cosine(table[anchor], table[positive]) for anchor, positive in rows]
+    share = ShareOfPositive(np.array(lowest, np.float32), 0.9)
+    assert mined(rows, table, num_negatives=2, judge="share:0.9") == mined(rows, table, num_negatives=2, judge=share)
 
 
 def test_a_judge_that_needs_no_number():

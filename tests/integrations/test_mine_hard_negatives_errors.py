@@ -44,11 +44,11 @@ ROWS = {"q": ["q"], "d": ["d"]}
             {"sampling_strategy": "softmax", "temperature": 0},
             r"`temperature` must be a finite number above 0, got 0\.$",
         ),
-        ({"judge": "auto"}, r"`judge` must be left out, or a detector, for fewer than 19 anchors, got 'auto'\.$"),
-        ({"judge": "atuo"}, r"`judge` must be one of 'auto', got 'atuo'\. Did you mean 'auto'\?$"),
+        ({"judge": "auto"}, r"`judge` must be fitted, or 19 anchors must have a positive, got 1 that have\.$"),
+        ({"judge": "atuo"}, r"`judge` must be one of 'auto', 'none', .*, got 'atuo'\. Did you mean 'auto'\?$"),
         (
             {"judge": Calibrated(0.05)},
-            r"`judge` must be fitted, got a Calibrated that is not\. judge='auto' fits one\.$",
+            r"`judge` must be fitted, or 19 anchors must have a positive, got 1 that have\.$",
         ),
         ({"judge": RankWindow(3)}, r"`judge` must be a detector that does not rank"),
         ({"judge": 3}, r"`judge` must be a detector with a method suspicion\(query, negatives\), got int"),
@@ -128,7 +128,7 @@ def test_a_name_is_no_model():
 def test_equal_scores_hold_no_bound():
     names = [f"q{i}" for i in range(19)]
     table = dict.fromkeys([*names, "d", "e"], (1.0, 0.0))
-    message = r"`judge` must be left out, or a detector, where all positives score the same, got .auto. with 19 equal"
+    message = r"`judge` must be another, where all positives score the same, got 19 equal scores"
     with pytest.raises(NaysayError, match=message):
         mine_hard_negatives({"q": names, "d": ["d"] * 19}, Encoder(table), corpus=["e"], judge="auto", verbose=False)
 

@@ -7,7 +7,7 @@ from job_world import World, in_parts
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Margin, ShareOfPositive
 from naysay.mining import bm25, mine
-from naysay.search._pair_scores import lowest_of
+from naysay.search._scores import lowest_of
 
 
 @pytest.fixture(scope="module")

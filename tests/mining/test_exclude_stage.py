@@ -10,7 +10,8 @@ from plain_search import candidates_from, check_counts, kept_ids
 import naysay as ns
 from naysay.detectors import Duplicates, RankWindow
 from naysay.errors import NaysayError
-from naysay.mining._known import kinds_of, known_of, one_each, read_known, rows_of
+from naysay.mining._task import kinds_of, known_of, one_each, read_known
+from naysay.mining.backfill import rows_of
 from naysay.mining.exclude import exclude
 
 N, ITEMS = 4, 7

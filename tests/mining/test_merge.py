@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
 from naysay.mining.merge import merge
-from naysay.search.found import Found
+from naysay.search.exact import Found
 
 
 @st.composite

@@ -1,7 +1,6 @@
 """mine: from vectors to negatives, against plain loops; the rule it takes by itself; explained, and drawn anew."""
 
 from dataclasses import fields
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ from plain_search import check_counts, plain_scores, vectors
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Duplicates, Guide, Margin
 from naysay.kernels.threads import set_threads
+from naysay.mining import _pipeline as auto
 from naysay.mining import _search as deepen
 from naysay.mining import _task as tasks
-from naysay.mining import _threshold as auto
 from naysay.mining.mine import mine
 
 METRICS = ("cosine", "dot", "l2")
@@ -380,7 +379,7 @@ def test_another_line_without_another_search(monkeypatch):
     expected = mine(
         QUERIES, CORPUS, WORLD.known, 5, depth=150, select="random", on_short="relax", judge=Calibrated(0.2)
     )
-    monkeypatch.setattr(import_module("naysay.mining._search"), "search", None)
+    monkeypatch.setattr("naysay.mining._search.SearchOptions", None)
     assert same(mined.rethreshold(alpha=0.2), expected)
     assert mined.rethreshold(alpha=0.2).rule == expected.rule
     assert same(mined.rethreshold(alpha=0.2).rethreshold(alpha=0.05), mined)

@@ -1,7 +1,5 @@
 """What mine refuses, before it searches."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 
@@ -48,8 +46,16 @@ def fast(anchors, ids):
             r"^mine: `same_ids` must be left out unless queries are the 8 corpus rows, got 4 queries\.",
         ),
         (refused(k=-1), r"^mine: `k` must be at least 0, got -1\.$"),
-        (refused(k=1.5), r"^mine: `k` must be a whole number, got 1\.5\.$"),
-        (refused(k="aut"), r"^mine: `k` must be one of 'auto', got 'aut'\. Did you mean 'auto'\?$"),
+        (
+            refused(k=1.5),
+            r"^mine: `k` must be a whole number, or one .* 4 anchors, or 'auto', got 1\.5\.$",
+        ),
+        (
+            refused(k="aut"),
+            r"^mine: `k` must be a whole number, or one .* 4 anchors, or 'auto', got 'aut'\.$",
+        ),
+        (refused(k="8"), r"^mine: `k` must be a whole number, or one .* 4 anchors, or 'auto', got '8'\.$"),
+        (refused(k=[[1], [1, 2]]), r"^mine: `k` must be rows of one length, got rows of different lengths\.$"),
         (
             refused(k="auto"),
             r"^mine: `k` must be a number without a judge, got 'auto'\. Only a judge sets the highest",
@@ -179,7 +185,7 @@ JUDGED = mine(QUERIES, CORPUS, ONE, 2, judge=Absolute(0.5))
         ),
         (
             lambda: JUDGED.rethreshold(judge="auto"),
-            r"^judge: `detector` must be a detector with a method .* got 'auto'",
+            r"^Mined\.rethreshold: `judge` must be one that is not fitted to the data, such as .*, got 'auto'",
         ),
     ],
 )
@@ -192,7 +198,7 @@ def test_nothing_is_searched_before_a_error(monkeypatch):
     def searched(*parts, **given):
         raise AssertionError
 
-    monkeypatch.setattr(import_module("naysay.mining._search"), "search", searched)
+    monkeypatch.setattr("naysay.mining._search.SearchOptions", searched)
     for given in (
         {"on_short": "fill"},
         {"select": "softmax"},

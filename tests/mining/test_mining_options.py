@@ -11,7 +11,7 @@ from naysay._options import from_command
 from naysay.detectors import Absolute, Bands, Calibrated, Margin, ShareOfPositive
 from naysay.errors import NaysayError
 from naysay.mining.options import MiningOptions, read_quotas, read_rank_range
-from naysay.search._pair_scores import lowest_of
+from naysay.search._scores import lowest_of
 
 WORLD = ns.planted_world(40, 120, per_anchor=4, noise=0.2, seed=2)
 

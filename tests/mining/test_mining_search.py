@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Combined, Margin, ShareOfPositive
 from naysay.mining import _search as deepen
-from naysay.mining._known import rows_of
 from naysay.mining._search import Demand, deepened
+from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import ask, score_thresholds
-from naysay.search.exact import search, search_below
-from naysay.search.found import Found
+from naysay.search.exact import Found, search, search_below
 from naysay.search.vectors import open_vectors
 from naysay.types import Query
 

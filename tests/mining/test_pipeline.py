@@ -8,10 +8,10 @@ from plain_search import plain_scores, plain_search, vectors
 
 import naysay as ns
 from naysay.kernels.threads import set_threads
-from naysay.mining._known import kinds_of, known_of
 from naysay.mining._pipeline import same_vectors, with_left_out
+from naysay.mining._task import kinds_of, known_of
 from naysay.mining.candidates import Candidates
-from naysay.search._pair_scores import lowest_of, pair_scores
+from naysay.search._scores import lowest_of, pair_scores
 from naysay.search.vectors import open_vectors
 
 METRICS = ("cosine", "dot", "l2")
@@ -31,7 +31,7 @@ def test_a_pair_scores_what_the_contract_says(metric, kind, monkeypatch):
     found = pair_scores(*opened(queries, corpus), anchors, items, metric)
     assert found.dtype == np.float32
     assert (found == expected).all()
-    monkeypatch.setattr("naysay.search._pair_scores._NUMBERS", 50)
+    monkeypatch.setattr("naysay.search._scores._NUMBERS", 50)
     set_threads(2)
     assert (pair_scores(*opened(queries, corpus), anchors, items, metric) == expected).all()
     assert len(pair_scores(*opened(queries, corpus), anchors[:0], items[:0], metric)) == 0

@@ -10,8 +10,7 @@ from plain_search import candidates_from
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.mining._known import rows_of
-from naysay.mining.backfill import backfill, distinct
+from naysay.mining.backfill import backfill, distinct, rows_of
 from naysay.mining.select import select, uniform
 
 N, M, ITEMS = 9, 6, 20

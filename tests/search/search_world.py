@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import naysay as ns
-from naysay.search.found import Found
+from naysay.search.exact import Found
 
 
 def plain_score(metric, query, row):

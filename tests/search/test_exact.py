@@ -13,11 +13,10 @@ from search_world import plain, positives, world
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.search import _engines as engines
-from naysay.search import _resources as plan
+from naysay.search import _products as engines
 from naysay.search import _scan as scan
-from naysay.search.exact import search
-from naysay.search.found import Found
+from naysay.search import _scores as plan
+from naysay.search.exact import Found, search
 
 METRICS = ("dot", "cosine", "l2")
 FAST = ("int8", "bfloat16", "float32")

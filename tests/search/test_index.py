@@ -8,12 +8,12 @@ from plain_search import plain_score, plain_search
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.search import _index_build as building
+from naysay.search import _index_faiss as building
 from naysay.search import _index_rules as rules
-from naysay.search._index_build import in_threads
-from naysay.search.exact import search
-from naysay.search.found import Found, recall_of
+from naysay.search._index_faiss import in_threads
+from naysay.search.exact import Found, search
 from naysay.search.index import Index
+from naysay.search.recall import recall_of
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -165,9 +165,15 @@ def test_a_budget_too_small_raises_with_what_it_takes():
         Index.build(CORPUS, budget=least - 1)
     index = Index.build(CORPUS, budget=least)
     index.search(QUERIES, 5)
-    message = r"^Index\.search: `queries` must be few enough for the budget of \d+ bytes, got 40\. Open the index with "
+    message = r"^Index\.search: `queries` must be few enough for the budget of \d+ bytes, got 80000\. Open the index "
     with pytest.raises(NaysayError, match=message):
-        index.search(QUERIES, 2_000_000)
+        index.search(np.tile(QUERIES, (2000, 1)), 5)
+    message = r"^Index\.search: `depth` must be at most 3000, the rows of the corpus, for the budget of \d+ bytes, got"
+    for depth in (2_000_000, 10**20):
+        with pytest.raises(NaysayError, match=message):
+            index.search(QUERIES, depth)
+    with pytest.raises(NaysayError, match=r"`threads` must be at most \d+ for a memory of \d+ bytes, got 1000000\."):
+        Index.build(CORPUS, budget=least, threads=10**6)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from plain_search import plain_score
 import naysay as ns
 from naysay.kernels.dots import COSINE, DOT, L2
 from naysay.search import _index_rules as rules
-from naysay.search._index_build import centres
+from naysay.search._index_faiss import centres
 from naysay.search._index_rules import Euclid
 from naysay.search.index import Index
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.errors import NaysayError
-from naysay.search import _engines as engines
-from naysay.search import _pair_scores as pair_scores
-from naysay.search import _resources as plan
+from naysay.search import _products as engines
+from naysay.search import _scores as pair_scores
+from naysay.search import _scores as plan
 from naysay.search.exact import search, search_below
 
 METRICS = ("dot", "cosine", "l2")

@@ -6,8 +6,8 @@ from search_world import world
 
 from naysay.kernels.dots import COSINE
 from naysay.search import open_vectors
-from naysay.search._survey import survey, survey_both
-from naysay.search.exact import search
+from naysay.search._scores import survey, survey_both
+from naysay.search.exact import SearchOptions, search
 
 
 def test_norms_are_kept_for_vectors_in_memory_only(tmp_path):
@@ -23,4 +23,4 @@ def test_norms_are_kept_for_vectors_in_memory_only(tmp_path):
 def test_a_search_takes_an_earlier_survey_of_more_queries():
     queries, corpus = world(5, 9, 80, 6)
     surveys = survey_both(open_vectors(queries), open_vectors(corpus), COSINE, 1)
-    same(search(queries[2:5], corpus, 4, surveys=surveys), search(queries[2:5], corpus, 4))
+    same(SearchOptions(surveys=surveys).run(queries[2:5], corpus, 4)[0], search(queries[2:5], corpus, 4))

@@ -12,6 +12,7 @@ import torch
 
 from naysay.errors import NaysayError
 from naysay.search import _vector_files as vector_files
+from naysay.search.exact import search
 from naysay.search.vectors import open_vectors
 
 ROWS = np.random.default_rng(0).normal(size=(11, 4))
@@ -210,3 +211,29 @@ def test_columns_that_do_not_fit(tmp_path):
     raises("must be a readable .parquet file", tmp_path / "v.parquet")
     pq.write_table(table, tmp_path / "t.parquet")
     raises("`column` must be one of 'v', 'n', got 'w'", tmp_path / "t.parquet", "w")
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_rows_near_each_other_and_far_apart(tmp_path, monkeypatch, kind):
+    array = np.random.default_rng(0).normal(size=(500, 3)).astype(kind)
+    np.save(tmp_path / "v.npy", array)
+    vectors = open_vectors(tmp_path / "v.npy")
+    ids = np.array([0, 1, 2, 7, 8, 60, 61, 61, 63, 200, 498, 499])
+    for gap in (0, 20, 1 << 20):
+        for window in (1, 40, 1 << 20):
+            monkeypatch.setattr(vector_files, "_GAP", gap)
+            monkeypatch.setattr(vector_files, "WINDOW", window)
+            assert (vectors.take(ids) == array[ids]).all()
+    assert vectors.take(ids[:0]).shape == (0, 3)
+
+
+def test_a_file_that_shrinks_meanwhile_raises(tmp_path):
+    np.save(tmp_path / "v.npy", np.ones((100, 4), np.float32))
+    vectors = open_vectors(tmp_path / "v.npy")
+    with (tmp_path / "v.npy").open("r+b") as file:
+        file.truncate(600)
+    for read in (lambda: vectors.take(np.array([1, 90])), lambda: vectors.rows(80, 100)):
+        with pytest.raises(NaysayError, match="`vectors` must be a file that does not change while it is read"):
+            read()
+    with pytest.raises(NaysayError, match="a file that does not change while it is read"):
+        search(np.ones((2, 4)), vectors, 3)

@@ -15,7 +15,7 @@ from naysay.detectors.share import Share
 from naysay.kernels import dots
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
-from naysay.search._pair_scores import METRICS, taken
+from naysay.search._scores import METRICS, taken
 from naysay.search.vectors import Vectors
 
 CONFIDENCE = 0.95

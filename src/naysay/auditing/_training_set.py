@@ -22,8 +22,7 @@ from naysay.formats.training_file import Collector, TrainingFile
 from naysay.kernels.threads import threads
 from naysay.mining.mined import Mined
 from naysay.positives import POSITIVE, Positives
-from naysay.search._pair_scores import METRICS, pair_scores
-from naysay.search._survey import survey
+from naysay.search._scores import METRICS, pair_scores, survey
 from naysay.search.vectors import Vectors, as_vectors
 
 Ids = NDArray[np.int64]

@@ -28,9 +28,9 @@ from naysay.auditing.suspects import (
     worst_rows,
 )
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
-from naysay.mining._known import read_known
+from naysay.mining._task import read_known
 from naysay.rng import rng_for
-from naysay.search._pair_scores import METRICS
+from naysay.search._scores import METRICS
 
 _TRAINED_ON = (
     "Threshold and share rest on the set's own positives. If the model was trained on them, they score higher than "

@@ -37,7 +37,7 @@ def text_array(parameter: str, texts: Any) -> Any:
 def _of_list(parameter: str, texts: Any) -> Any:
     import pyarrow as pa
 
-    if isinstance(texts, str | bytes) or not hasattr(texts, "__len__"):
+    if isinstance(texts, str | bytes) or not hasattr(texts, "__len__") or getattr(texts, "shape", None) == ():
         raise_invalid(parameter, "a sequence of strings", shown(texts))
     listed = texts.tolist() if isinstance(texts, np.ndarray) else list(texts)
     if not {*map(type, listed)} <= {str, type(None)}:

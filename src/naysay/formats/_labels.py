@@ -73,7 +73,7 @@ class Labels:
 
 def sized(parameter: str, values: Any) -> int:
     """Return the number of strings; raise for a single string."""
-    if isinstance(values, str) or not hasattr(values, "__len__"):
+    if isinstance(values, str) or not hasattr(values, "__len__") or getattr(values, "shape", None) == ():
         raise_invalid(parameter, "a sequence of strings", shown(values))
     return len(values)
 

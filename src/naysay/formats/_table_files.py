@@ -144,7 +144,7 @@ def column_names(parameter: str, path: Path) -> list[str]:
     """Return the columns of a file; those of the first line for JSON lines."""
     kind = _kind(parameter, path)
     if kind == ".jsonl":
-        for _, rows in json_blocks(path):
+        for _, rows in json_blocks(path, parameter):
             if not isinstance(rows[0], dict):
                 raise_invalid(parameter, "a file with a JSON object in each line", shown(rows[0]))
             return list(rows[0])
@@ -178,7 +178,7 @@ def batches(parameter: str, path: Path, columns: list[str]) -> Iterator[list[lis
 
 
 def _json_columns(parameter: str, path: Path, columns: list[str]) -> Iterator[list[list[Any]]]:
-    for numbers, rows in json_blocks(path):
+    for numbers, rows in json_blocks(path, parameter):
         if not {*map(type, rows)} <= {dict}:
             place = next(place for place, row in enumerate(rows) if not isinstance(row, dict))
             got = f"{shown(rows[place])} in line {numbers[place]}"

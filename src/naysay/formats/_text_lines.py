@@ -22,26 +22,26 @@ _MARK = b"\xef\xbb\xbf"  # a byte order mark, which some editors put before the 
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path, parameter: str = "path") -> Iterator[BinaryIO]:
     """Open a file as bytes, through .gz or .xz; raise if it is missing or damaged."""
     ways: dict[str, Any] = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
     try:
         stream: BinaryIO = ways.get(path.suffix, open)(path, "rb")
     except FileNotFoundError:
-        raise_invalid("path", "an existing file", repr(str(path)))
+        raise_invalid(parameter, "an existing file", repr(str(path)))
     except OSError as error:
-        raise_invalid("path", "a file that can be read", f"{shown(str(path))} ({error.strerror})")
+        raise_invalid(parameter, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
     with stream:
         try:
             yield stream
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-            raise_unreadable("path", "a whole file", path, error)
+            raise_unreadable(parameter, "a whole file", path, error)
 
 
-def line_blocks(path: Path) -> Iterator[tuple[list[int], list[bytes]]]:
+def line_blocks(path: Path, parameter: str = "path") -> Iterator[tuple[list[int], list[bytes]]]:
     """Yield blocks of (numbers, lines), counted from 1, without blank lines."""
     count = 0
-    with opened(path) as stream:
+    with opened(path, parameter) as stream:
         while lines := stream.readlines(_BYTES):
             if count == 0:
                 lines[0] = lines[0].removeprefix(_MARK)
@@ -52,17 +52,17 @@ def line_blocks(path: Path) -> Iterator[tuple[list[int], list[bytes]]]:
                 yield list(numbers), list(texts)
 
 
-def json_blocks(path: Path) -> Iterator[tuple[list[int], list[Any]]]:
+def json_blocks(path: Path, parameter: str = "path") -> Iterator[tuple[list[int], list[Any]]]:
     """Yield blocks of (numbers, values), one JSON value per line."""
-    for numbers, lines in line_blocks(path):
+    for numbers, lines in line_blocks(path, parameter):
         texts = [decoded(line) for line in lines]
         try:
             yield numbers, list(map(json.loads, texts))
         except ValueError:
-            _raise_first(path, numbers, texts)
+            _raise_first(parameter, path, numbers, texts)
 
 
-def _raise_first(path: Path, numbers: list[int], texts: list[str]) -> None:
+def _raise_first(parameter: str, path: Path, numbers: list[int], texts: list[str]) -> None:
     """Raise for the first line that is not JSON."""
     for number, text in zip(numbers, texts, strict=True):
         try:
@@ -70,7 +70,9 @@ def _raise_first(path: Path, numbers: list[int], texts: list[str]) -> None:
         except ValueError as error:
             what = getattr(error, "msg", str(error))
             where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
-            raise_invalid("path", "a file of one JSON value a line", f"{what}{where} in line {number} of {path.name}")
+            raise_invalid(
+                parameter, "a file of one JSON value a line", f"{what}{where} in line {number} of {path.name}"
+            )
 
 
 def decoded(line: bytes) -> str:

@@ -17,7 +17,7 @@ from naysay.files import draft_of
 from naysay.formats._labels import Labels, check_distinct, strings
 from naysay.formats._text_lines import decoded, encoded, line_blocks
 from naysay.formats._whole_files import check_place
-from naysay.search.found import Found
+from naysay.search.exact import Found
 from naysay.vocabulary import Vocabulary
 
 Ids = NDArray[np.int64]

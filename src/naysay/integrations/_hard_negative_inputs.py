@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import offsets
-from naysay.checks import check_number, check_one_of, check_whole, raise_invalid, shown
+from naysay.checks import check_bool, check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.detectors._text_hash import folded_blocks, keys_of
-from naysay.detectors.calibrated import Calibrated, least_positives
+from naysay.detectors.calibrated import Calibrated
 from naysay.encode._inputs import distinct, text_array
 from naysay.encode.texts import check_encoder
-from naysay.mining._threshold import ALPHA
-from naysay.mining.judge import combined
+from naysay.mining.judge import ALPHA, check_judge, check_judge_text, judge_of
 from naysay.positives import Positives
-from naysay.search._pair_scores import METRICS
+from naysay.search._scores import METRICS
 
 Ids = NDArray[np.int64]
 STRATEGIES = ("top", "random", "softmax", "spread")
@@ -30,13 +29,7 @@ _BLOCK = 4096  # texts that are Python strings at a time
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """The two columns of a data set.
-
-    Args:
-        names: The names of the columns: [anchor, positive].
-        anchors: Arrow array, a text for each row.
-        positives: Arrow array, a text for each row.
-    """
+    """The two columns of a data set: [anchor, positive], and an Arrow array of the texts of each."""
 
     names: list[str]
     anchors: Any
@@ -80,23 +73,14 @@ def read_columns(dataset: Any, anchor: str | None, positive: str | None) -> Colu
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TextPairs:
-    """Distinct texts and pairs.
+    """Distinct texts, as Arrow arrays, and pairs."""
 
-    Args:
-        queries: Arrow array, (n,) the distinct anchors, in order of first occurrence.
-        corpus: Arrow array, (m,) the distinct documents: the corpus that was given, then the positives.
-        anchors: (p,) the anchors of the distinct pairs, sorted; pairs of an anchor in order of first occurrence.
-        items: (p,) the documents of the distinct pairs.
-        rows: How many rows the data set has.
-        largest: The most rows of one anchor.
-    """
-
-    queries: Any
-    corpus: Any
-    anchors: Ids
-    items: Ids
-    rows: int
-    largest: int
+    queries: Any  # (n,) the distinct anchors, in order of first occurrence
+    corpus: Any  # (m,) the distinct documents: the corpus that was given, then the positives
+    anchors: Ids  # (p,) of the distinct pairs, sorted; pairs of an anchor in order of first occurrence
+    items: Ids  # (p,) of the distinct pairs
+    rows: int  # of the data set
+    largest: int  # the most rows of one anchor
 
     @property
     def indptr(self) -> Ids:
@@ -163,22 +147,23 @@ def _keys(texts: Any) -> NDArray[np.uint64]:
     return keys
 
 
+def check_switches(switches: Mapping[str, Any], processes: Any, model: Any) -> None:
+    """Raise for what is not True or False, and for processes that the model cannot have."""
+    for name, value in switches.items():
+        check_bool(name, value)
+    names = isinstance(processes, list) and all(isinstance(name, str) for name in processes)
+    if not names and not isinstance(processes, bool):
+        raise_invalid("use_multi_process", "True, False or a list of devices", shown(processes))
+    if processes and not hasattr(model, "start_multi_process_pool"):
+        rule = "False where the model has no method start_multi_process_pool"
+        raise_invalid("use_multi_process", rule, shown(processes))
+
+
 def check_bounds(bounds: Mapping[str, Any]) -> None:
     """Raise for a margin or a bound that is not a finite number."""
     for name, value in bounds.items():
         if value is not None:
             check_number(name, value, finite=True)
-
-
-def check_strategy(strategy: Any, temperature: Any) -> None:
-    """Raise for an unknown strategy, and for a temperature that is missing or has no effect."""
-    check_one_of("sampling_strategy", strategy, STRATEGIES)
-    if strategy != "softmax" and temperature is not None:
-        raise_invalid("temperature", f"left out for {strategy!r}", shown(temperature), "It is for 'softmax'.")
-    if strategy == "softmax":
-        if temperature is None:
-            raise_invalid("temperature", "given for 'softmax'", None)
-        check_number("temperature", temperature, above=0, finite=True)
 
 
 def check_model(model: Any, cross_encoder: Any) -> None:
@@ -188,37 +173,27 @@ def check_model(model: Any, cross_encoder: Any) -> None:
         raise_invalid("cross_encoder", "an object with a method predict(pairs)", type(cross_encoder).__name__)
 
 
-def check_judge(judge: Any, n_anchors: int) -> None:
-    """Raise for a judge that is not a fitted detector, and for "auto" with too few anchors for its bound."""
-    if judge is None:
-        return
+def read_judge(judge: Any, n_anchors: int) -> Any:
+    """Return a judge as `mine` takes it: None, a text that needs scores, or a detector; "auto" is to be calibrated."""
     if isinstance(judge, str):
-        check_one_of("judge", judge, ("auto",))
-        if n_anchors < least_positives(ALPHA):
-            raise_invalid(
-                "judge", f"left out, or a detector, for fewer than {least_positives(ALPHA)} anchors", "'auto'"
-            )
-        return
-    combined(judge, "judge")
-    if isinstance(judge, Calibrated) and judge.n == 0:
-        raise_invalid("judge", "fitted", "a Calibrated that is not", "judge='auto' fits one.")
+        check_judge_text("judge", judge)
+    tried = judge_of(judge, np.ones(n_anchors, np.float32))
+    if isinstance(tried, str):
+        judge = tried = Calibrated(ALPHA)
+    check_judge(tried, n_anchors, auto_k=False, duplicates=None, rescored=False)
+    return None if tried is None else judge
 
 
 def window(range_min: Any, range_max: Any, num_negatives: Any, largest: int, *, more: bool) -> tuple[int, int]:
     """Return (range_min, range_max): ranks from range_min + 1 to range_max.
 
-    Without range_max it is the sum of range_min, of the candidates needed, and of a margin for positives. The search
-    excludes positives, so one anchor with thousands of them need not widen the window of all: the margin is at most ten
-    for each negative.
-
-    Args:
-        range_min: As given.
-        range_max: As given.
-        num_negatives: As given.
-        largest: The most rows of one anchor.
-        more: Whether candidates may be dropped, or chosen from, so that more than `num_negatives` are needed.
+    Without range_max it is the sum of range_min, of the candidates needed (`more`: some may be dropped, or chosen
+    from), and of a margin for positives. The search excludes positives, so one anchor with thousands of them need not
+    widen the window of all: the margin is at most ten for each negative.
     """
     count = check_whole("num_negatives", num_negatives, 1)
+    if count >= 1 << 31:
+        raise_invalid("num_negatives", "below 2^31", count)
     first = check_whole("range_min", range_min, 0)
     if range_max is None:
         return first, first + (MORE if more else 1) * count + min(largest, MORE * count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, final
@@ -24,13 +25,7 @@ _ROW = 8  # bytes that a row counts for, besides its text
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The contents of a result.
-
-    Args:
-        names: The names of the columns: [anchor, positive].
-        pairs: The texts and the pairs.
-        picked: The negatives.
-    """
+    """The contents of a result: the names of its columns, [anchor, positive], the pairs, and their negatives."""
 
     names: list[str]
     pairs: TextPairs
@@ -149,31 +144,33 @@ def text_lists(array: Any, ids: Ids, counts: Ids) -> Any:
     """Return lists of texts, `counts` of them in each row."""
     import pyarrow as pa
 
-    starts = offsets(counts)
-    whole = np.add.reduceat(_weights(array, ids), starts[:-1]) if len(counts) else np.empty(0, np.int64)
-    chunks = [
-        pa.ListArray.from_arrays(
-            pa.array((starts[first : last + 1] - starts[first]).astype(np.int32)),
-            _taken(array, ids[starts[first] : starts[last]]),
-        )
-        for first, last in pairwise(_edges(whole))
-    ]
-    return pa.chunked_array(chunks, pa.list_(pa.string()))
+    starts = offsets(counts)[:-1]
+    weights = np.add.reduceat(_weights(array, ids), starts) if len(counts) else np.empty(0, np.int64)
+    return _lists(lambda part: _taken(array, ids[part]), counts, weights, pa.string())
 
 
 def lists_of(values: NDArray[Any], counts: Ids) -> Any:
     """Return lists of numbers, `counts` of them in each row."""
     import pyarrow as pa
 
+    return _lists(
+        lambda part: pa.array(values[part]), counts, counts * values.itemsize, pa.from_numpy_dtype(values.dtype)
+    )
+
+
+def _lists(values: Callable[[slice], Any], counts: Ids, weights: Ids, kind: Any) -> Any:
+    """A column of lists, `counts` of values in each row, in chunks by the weights of rows."""
+    import pyarrow as pa
+
     starts = offsets(counts)
     chunks = [
         pa.ListArray.from_arrays(
             pa.array((starts[first : last + 1] - starts[first]).astype(np.int32)),
-            pa.array(values[starts[first] : starts[last]]),
+            values(slice(starts[first], starts[last])),
         )
-        for first, last in pairwise(_edges(counts * values.itemsize))
+        for first, last in pairwise(_edges(weights))
     ]
-    return pa.chunked_array(chunks, pa.list_(pa.from_numpy_dtype(values.dtype)))
+    return pa.chunked_array(chunks, pa.list_(kind))
 
 
 def number_lists(rows: NDArray[np.float32]) -> Any:
@@ -207,16 +204,8 @@ def measured(scores: NDArray[np.float32]) -> dict[str, float]:
         return {}
     wide = scores.astype(np.float64)
     lowest, quarter, median, three, highest = np.quantile(wide, [0, 0.25, 0.5, 0.75, 1]).tolist()
-    mean, deviation = float(wide.mean()), float(wide.std())
-    return {
-        "Mean": mean,
-        "Std": deviation,
-        "Min": lowest,
-        "25%": quarter,
-        "Median": median,
-        "75%": three,
-        "Max": highest,
-    }
+    values = {"Mean": float(wide.mean()), "Std": float(wide.std()), "Min": lowest, "25%": quarter}
+    return values | {"Median": median, "75%": three, "Max": highest}
 
 
 def statistics(rows: Rows, values: dict[str, Any], wanted: int) -> str:
@@ -224,12 +213,7 @@ def statistics(rows: Rows, values: dict[str, Any], wanted: int) -> str:
 
     "Negative" is over (anchor, positive, negative), so an anchor with two positives has each of its negatives twice, as
     in a file of triplets. A candidate is counted for one rule, the first that it broke. Shares are of all candidates
-    within the ranks.
-
-    Args:
-        rows: The result.
-        values: {parameter: value}, for the rules that dropped something.
-        wanted: How many negatives an anchor should have.
+    within the ranks. `values` are {parameter: value}, for the rules that dropped something; `wanted` is k.
     """
     picked, pairs = rows.picked, rows.pairs
     places, owners, columns = rows.triples()

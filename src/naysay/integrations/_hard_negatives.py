@@ -9,22 +9,20 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.kernels.threads import threads
-from naysay.mining._known import rows_of
-from naysay.mining._threshold import ALPHA, calibrated
+from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates
+from naysay.mining.judge import decide, judge_of
 from naysay.mining.judge import judge as judged
 from naysay.mining.mined import slots_of
 from naysay.mining.rescore import ScorePairs, answers_of
 from naysay.mining.select import NOT_SELECTED, select
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.search._pair_scores import lowest_of, pair_scores
-from naysay.search.exact import search_below
-from naysay.search.found import Found
+from naysay.search._scores import lowest_of, pair_scores
+from naysay.search.exact import Found, search_below
 from naysay.search.vectors import Vectors
 from naysay.types import Query
 
@@ -41,37 +39,23 @@ _SKIPPED, _CONSIDERED = "range_min", "considered"
 @final
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which candidates may be negatives, and which of them are selected.
+    """Which candidates may be negatives, and which of them are selected. s+: the lowest score of the positives."""
 
-    Args:
-        first: The first rank, from 1, among all that are not excluded, before anything is dropped.
-        last: The last rank.
-        absolute_margin: Drop s + margin > s+, s+ the lowest score of the anchor's positives.
-        relative_margin: Drop s > s+ - |s+| margin.
-        max_score: Drop s > max_score.
-        min_score: Drop s < min_score.
-        count: How many negatives to select.
-        how: "top", "random", "softmax" or "spread".
-        temperature: Of "softmax".
-        seed: Of "random" and "softmax".
-    """
-
-    first: int
-    last: int
-    absolute_margin: float | None
-    relative_margin: float | None
-    max_score: float | None
-    min_score: float | None
-    count: int
-    how: str
+    first: int  # the first rank, from 1, among all that are not excluded, before anything is dropped
+    last: int  # the last rank
+    absolute_margin: float | None  # drop s + margin > s+
+    relative_margin: float | None  # drop s > s+ - |s+| margin
+    max_score: float | None  # drop s > max_score
+    min_score: float | None  # drop s < min_score
+    count: int  # how many to select
+    how: str  # "top", "random", "softmax" or "spread"
     temperature: float | None
     seed: int
 
     def enough(self, *, choosy: bool) -> int:
-        """Return the depth at which a search is most likely enough; the last rank unless the best are selected.
+        """The depth at which a search is most likely enough: the last rank, unless the best are selected.
 
-        Args:
-            choosy: Whether something other than these rules may drop candidates.
+        `choosy`: whether something other than these rules may drop candidates.
         """
         if self.how != "top":
             return self.last
@@ -110,23 +94,14 @@ class Rules:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Picked:
-    """Negatives, and counts of the other candidates.
+    """Negatives, and counts of the other candidates."""
 
-    Args:
-        ids: (n, k), the best first; -1 where there are no more.
-        scores: (n, k); -inf where there are no more.
-        positive_scores: (p,) of the pairs, in their order.
-        considered: How many candidates are within the ranks.
-        dropped: {rule: how many of them broke it}, each counted once.
-        cut: Whether an anchor with too few negatives has candidates beyond the last rank.
-    """
-
-    ids: Ids
-    scores: Scores
-    positive_scores: Scores
-    considered: int
-    dropped: dict[str, int]
-    cut: bool
+    ids: Ids  # (n, k), the best first; -1 where there are no more
+    scores: Scores  # (n, k); -inf where there are no more
+    positive_scores: Scores  # (p,) of the pairs, in their order
+    considered: int  # how many candidates are within the ranks
+    dropped: dict[str, int]  # {rule: how many of them broke it}, each counted once
+    cut: bool  # whether an anchor with too few negatives has candidates beyond the last rank
 
 
 def pick(
@@ -145,24 +120,15 @@ def pick(
     Where the rules are one threshold per anchor, the search finds what scores below it. Else a first search finds the
     best, and only anchors that lose too many to the rules are searched to the last rank. The result is the same.
     Memory: two million candidates, a block of query vectors and the budget of a search, whatever n is, and the result.
-
-    Args:
-        queries: Vectors of the queries.
-        corpus: Vectors of the documents.
-        pairs: The positives of each query.
-        excluded: Pairs that have no rank and are never negatives.
-        metric: "cosine", "dot" or "l2".
-        rules: Which candidates are dropped and selected.
-        rescore: Scores of pairs that replace those of the search, or None.
-        judge: A detector, "auto", or None.
     """
     anchors, items = pairs.anchors, pairs.items
     if rescore is None:
         positive_scores = pair_scores(queries, corpus, anchors, items, metric)
     else:
-        positive_scores = answers_of(rescore, anchors, items, _PAIRS)
-    judge = _fitted(judge, pairs, positive_scores, rules.seed)
+        positive_scores = answers_of(rescore, anchors, items, _PAIRS, "cross_encoder")
     lowest = lowest_of(anchors, positive_scores, queries.n)
+    one = one_per_anchor(anchors, rng=rng_for(rules.seed, _ONE_OF_EACH))
+    judge, _ = decide(judge_of(judge, lowest), positive_scores[one], None)
     bound = rules.upper_bound() if rescore is None and judge is None else None
     search = _Search(queries, corpus, pairs, excluded, metric, rules, rescore, judge, lowest, bound)
     deep = min(rules.last, corpus.n)
@@ -190,18 +156,6 @@ def pick(
             if not len(rows):
                 break
     return Picked(ids, scores, positive_scores, counts.pop(_CONSIDERED, 0), dict(counts), cut)
-
-
-def _fitted(judge: Any, pairs: TextPairs, scores: Scores, seed: int) -> Any:
-    """Return the judge; "auto" is calibrated on the score of one positive of each anchor."""
-    if not isinstance(judge, str):
-        return judge
-    one = one_per_anchor(pairs.anchors, rng=rng_for(seed, _ONE_OF_EACH))
-    fitted = calibrated(ALPHA, scores[one])
-    if fitted is None:
-        rule = "left out, or a detector, where all positives score the same"
-        raise_invalid("judge", rule, f"'auto' with {len(one)} equal scores")
-    return fitted
 
 
 @final
@@ -250,8 +204,8 @@ def _within(found: Found, above: Ids, last: int) -> Candidates:
 def budget_of(depth: int, corpus: Vectors, count: int) -> int:
     """Return the bytes for a search of that depth by `count` threads: enough for any corpus, and no more.
 
-    A search scores six times `depth` pairs of a query exactly, keeps a norm of each document, and reads a part of the
-    file in each thread.
+    It scores six times `depth` pairs of a query exactly, keeps a norm of each document, and each thread reads a part
+    of the file.
     """
     rows = min(corpus.n, 6 * depth + 256)
     return _BUDGET + 16 * corpus.n + 32 * rows * (corpus.width + 1) + (count << 24)
@@ -271,5 +225,5 @@ def _rescored(candidates: Candidates, rescore: ScorePairs, anchors: Ids) -> Cand
     """Replace the scores of candidates that are left by those of a better model, many anchors at a time."""
     rows, slots = np.nonzero(candidates.kept)
     scores = candidates.scores.copy()
-    scores[rows, slots] = answers_of(rescore, anchors[rows], candidates.ids[rows, slots], _PAIRS)
+    scores[rows, slots] = answers_of(rescore, anchors[rows], candidates.ids[rows, slots], _PAIRS, "cross_encoder")
     return replace(candidates, scores=scores)

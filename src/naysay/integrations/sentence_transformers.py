@@ -7,20 +7,23 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, check_whole, public
+from naysay.checks import check_number, check_one_of, check_whole, public
 from naysay.encode.texts import encode_texts, pool_of
+from naysay.files import as_path
 from naysay.formats._whole_files import need_datasets
 from naysay.integrations import _hard_negative_inputs as inputs
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.integrations._hard_negative_tables import FORMATS, Rows, fingerprint, names_of, statistics
 from naysay.integrations._hard_negatives import Rules, pick
-from naysay.mining._known import pairs_of
+from naysay.mining._task import pairs_of
 from naysay.mining.rescore import ScorePairs
+from naysay.mining.select import check_method_options
 from naysay.positives import IGNORE, Positives
 from naysay.search.vectors import Vectors, as_vectors
 
@@ -122,16 +125,13 @@ def mine_hard_negatives(
         metric: "cosine", "dot" or "l2"; the model's own by default.
         duplicates: Whether to exclude documents that equal the anchor or a positive up to case, spaces and punctuation
             ("Paris." and "paris").
-        judge: A detector that drops likely false negatives; "auto" is `Calibrated(0.05)` on the positives, so that no
-            margin has to be guessed.
+        judge: A detector that drops likely false negatives, or a text as for `mine` ("share:0.95"); "auto" is
+            `Calibrated(0.05)` on the positives, so that no margin has to be guessed.
         temperature: Of "softmax".
         seed: Of "random" and "softmax".
 
     Returns:
         The negatives, in the columns of `output_format`.
-
-    Raises:
-        NaysayError: If an argument is invalid; before any text is encoded.
 
     Examples:
         >>> from types import SimpleNamespace
@@ -144,9 +144,13 @@ def mine_hard_negatives(
         >>> mined.column_names, mined["negative"].to_pylist()
         (['query', 'answer', 'negative'], ['a dog', 'a cat', 'a cat'])
     """
+    switches = {"include_positives": include_positives, "output_scores": output_scores, "use_faiss": use_faiss}
+    switches |= {"verbose": verbose, "duplicates": duplicates}
+    switches |= {} if as_triplets is None else {"as_triplets": as_triplets}
+    inputs.check_switches(switches, use_multi_process, model)
     output_format, output_scores = _current_format(output_format, as_triplets, output_scores)
     if margin is not None:
-        absolute_margin = margin
+        absolute_margin = check_number("margin", margin, finite=True)
         warnings.warn("margin is deprecated: pass absolute_margin.", DeprecationWarning, stacklevel=3)
     check_one_of("output_format", output_format, FORMATS)
     for name, value, lowest in (
@@ -162,14 +166,15 @@ def mine_hard_negatives(
         "min_score": min_score,
     }
     inputs.check_bounds(bounds)
-    inputs.check_strategy(sampling_strategy, temperature)
+    check_one_of("sampling_strategy", sampling_strategy, inputs.STRATEGIES)
+    check_method_options(sampling_strategy, {"temperature": temperature})
     inputs.check_model(model, cross_encoder)
     search_metric = inputs.metric_of(model, metric)
     columns = inputs.read_columns(dataset, anchor_column_name, positive_column_name)
     plain = isinstance(dataset, Mapping) or not hasattr(dataset, "select_columns")
     package = None if plain else need_datasets()
     pairs = inputs.pair_up(columns, corpus)
-    inputs.check_judge(judge, len(pairs.queries))
+    judge = inputs.read_judge(judge, len(pairs.queries))
     # What scores below min_score is not replaced by deeper candidates, so it alone does not need more of them.
     reasons = (absolute_margin, relative_margin, max_score, cross_encoder, judge)
     more = any(value is not None for value in reasons) or sampling_strategy in ("softmax", "spread")
@@ -183,9 +188,10 @@ def mine_hard_negatives(
     rules = Rules(first + 1, last, absolute_margin, relative_margin, max_score, min_score, *selection)
     excluded = _excluded(pairs, duplicates=duplicates, include_positives=include_positives)
     with ExitStack() as stack:
-        folder = cache_folder
-        if folder is None:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="naysay-"))
+        if cache_folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="naysay-")))
+        else:
+            folder = as_path("cache_folder", cache_folder)
         options: dict[str, Any] = {"folder": folder, "batch_size": batch_size, "processes": use_multi_process}
         options |= {"cache": cache_folder is not None, "show": verbose}
         corpus_prompts, query_prompts = (corpus_prompt, corpus_prompt_name), (query_prompt, query_prompt_name)
@@ -209,7 +215,7 @@ def _current_format(output_format: str, as_triplets: bool | None, output_scores:
     if as_triplets is not None:
         output_format = "triplet" if as_triplets else "n-tuple"
         text = f"as_triplets is deprecated: pass output_format={output_format!r}."
-    if output_format == "n-tuple-scores":
+    if isinstance(output_format, str) and output_format == "n-tuple-scores":
         text = "output_format='n-tuple-scores' is deprecated: pass 'n-tuple' and output_scores=True."
         output_format, output_scores = "n-tuple", True
     if text:

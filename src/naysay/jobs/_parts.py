@@ -22,9 +22,9 @@ from naysay.jobs._folder import job_file, stopped_short
 from naysay.jobs._prepare import Ready
 from naysay.mining._pipeline import mine_rows
 from naysay.mining._task import SEARCH, Task
+from naysay.mining.backfill import tally_of
 from naysay.mining.candidates import Candidates
 from naysay.mining.exclude import EXCLUDED
-from naysay.mining.explain import tally_of
 from naysay.mining.judge import SUSPICIOUS
 from naysay.mining.mined import slots_of
 from naysay.mining.select import NOT_SELECTED

@@ -18,12 +18,11 @@ from naysay.checks import raise_invalid, shown
 from naysay.jobs._folder import VECTORS, begun, digest, disk_errors, read_json, stored_array, write_array, write_json
 from naysay.jobs._inputs import Side, open_side, read_pairs, rows_in, strings_of, write_distinct, write_side
 from naysay.jobs.options import JobOptions
-from naysay.mining._known import known_of
 from naysay.mining._pipeline import sample_of, score_known, threshold_of
 from naysay.mining._search import surveyed, with_index
-from naysay.mining._task import LEAST_DEPTH, Task, task_of
-from naysay.mining._threshold import Background, Threshold
+from naysay.mining._task import LEAST_DEPTH, Task, known_of, task_of
 from naysay.mining.bm25 import bm25
+from naysay.mining.judge import Background, Threshold
 from naysay.mining.options import MiningOptions
 from naysay.positives import Positives
 from naysay.search._vector_files import WINDOW

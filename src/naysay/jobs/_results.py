@@ -20,9 +20,9 @@ from naysay.jobs._folder import array_file
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
 from naysay.mining._task import Task
+from naysay.mining.backfill import added
 from naysay.mining.candidates import Candidates
 from naysay.mining.exclude import EXCLUDED
-from naysay.mining.explain import added
 from naysay.mining.judge import SUSPICIOUS, score_thresholds
 from naysay.mining.mined import Mined, slots_of
 from naysay.positives import Positives

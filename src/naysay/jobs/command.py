@@ -29,10 +29,9 @@ from naysay.jobs._parts import mine_parts
 from naysay.jobs._prepare import Ready, check_size, prepare, read_tables
 from naysay.jobs._results import MinedFile, Whole, as_numbers, next_step, rate_of, sampled, together
 from naysay.jobs.options import JobOptions, recorded
-from naysay.mining._known import pairs_of
-from naysay.mining._task import Task
-from naysay.mining._threshold import is_detector
-from naysay.mining.explain import deeper, notes_of
+from naysay.mining._task import Task, pairs_of
+from naysay.mining.backfill import deeper, notes_of
+from naysay.mining.judge import is_detector
 from naysay.mining.mined import Mined
 from naysay.mining.options import MiningOptions
 from naysay.positives import POSITIVE

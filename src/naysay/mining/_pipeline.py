@@ -16,40 +16,43 @@ from numpy.typing import NDArray
 
 from naysay.mining._search import found_of
 from naysay.mining._task import FILLED, SAMPLED, SELECTED, Rows, Task
-from naysay.mining._threshold import Background, Threshold, background, decide, is_fitted_here, judge_of, lowest_score
 from naysay.mining.backfill import backfill
 from naysay.mining.candidates import Candidates, Mask, canonical_order, join
 from naysay.mining.exclude import drop_below, exclude, window
-from naysay.mining.judge import SUSPICIOUS, judge, score_thresholds
-from naysay.mining.rescore import ScorePairs, answers_of, rescore
+from naysay.mining.judge import (
+    SUSPICIOUS,
+    Background,
+    Threshold,
+    decide,
+    is_fitted_here,
+    judge,
+    judge_of,
+    lowest_score,
+    score_thresholds,
+)
+from naysay.mining.rescore import ScorePairs, answers_of, rescored
 from naysay.mining.select import select
 from naysay.rng import rng_for
-from naysay.search._pair_scores import lowest_of, pair_scores, taken
-from naysay.search.found import Found
+from naysay.search._scores import lowest_of, pair_scores, taken
+from naysay.search.exact import Found
 from naysay.search.vectors import Vectors
 from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
+SAMPLE = 1 << 18  # pairs in the background sample
 _NUMBERS = 1 << 22  # of vectors that are compared at a time
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class MinedRows:
-    """What the pipeline made of some anchors.
+    """What the pipeline made of some anchors."""
 
-    Args:
-        judged: All candidates, as judged.
-        candidates: The same with the negatives marked.
-        counts: (n,) k of each anchor.
-        threshold: The judge, which rescored pairs may have decided.
-    """
-
-    judged: Candidates
-    candidates: Candidates
-    counts: Ids
-    threshold: Threshold
+    judged: Candidates  # all, as judged
+    candidates: Candidates  # the same with the negatives marked
+    counts: Ids  # (n,) k of each anchor
+    threshold: Threshold  # the judge, which rescored pairs may have decided
 
 
 def score_known(task: Task) -> Floats32:
@@ -58,18 +61,21 @@ def score_known(task: Task) -> Floats32:
 
 
 def sample_of(task: Task) -> Background:
-    """The scores of random pairs, drawn by the seed."""
-    rng = rng_for(task.options.seed, SAMPLED)
-    return background(task.queries, task.corpus, task.known, task.options.metric, rng)
+    """Score 2^18 random pairs, drawn by the seed, or all pairs if there are no more."""
+    n, known = task.corpus.n, task.known
+    total = task.queries.n * n
+    whole = total <= SAMPLE
+    drawn = np.arange(total) if whole else rng_for(task.options.seed, SAMPLED).integers(0, total, SAMPLE)
+    anchors, items = drawn // max(1, n), drawn % max(1, n)
+    free = ~known.contains(anchors, items, relation="any")
+    scores = pair_scores(task.queries, task.corpus, anchors[free], items[free], task.options.metric)
+    return Background(scores, int(np.count_nonzero(known.contains(anchors, items))), whole)
 
 
 def threshold_of(task: Task, known_scores: Floats32, sample: Callable[[], Background]) -> Threshold:
     """Decide what is suspected and what is too easy, before anything is searched.
 
-    Args:
-        task: The job.
-        known_scores: As `score_known` returns them.
-        sample: Returns the scores of random pairs; called only if they are needed.
+    `sample` returns the scores of random pairs; it is called only if they are needed.
     """
     options, positive, sample = task.options, task.kinds["positive"], cache(sample)
     lowest = lowest_of(task.known.pairs()[0][positive], known_scores[positive], task.queries.n)
@@ -102,13 +108,8 @@ def _rescored(
     """Rescore the candidates and one positive of each anchor, then decide by these what is suspected."""
     options, one = task.options, task.held_out()
     anchors, items = (part[one] for part in task.known.pairs())
-    candidates = rescore(
-        candidates,
-        score_pairs,
-        positives=(anchors, items),
-        budget=options.rescore_budget,
-        batch=options.rescore_batch,
-    )
+    limits = options.rescore_budget, options.rescore_batch
+    candidates = rescored(candidates, score_pairs, (anchors, items), *limits, "rescore")
     scores = candidates.positive_scores
     decided = decide(judge_of(options.judge, scores), scores[anchors], None)
     return candidates, Threshold(*decided, threshold.min_score)
@@ -139,7 +140,7 @@ def finish(candidates: Candidates, detector: Any, task: Task, rows: Rows) -> tup
 
     def score(anchors: Ids, ids: Ids) -> Floats32:
         if options.rescore is not None:
-            return answers_of(options.rescore, anchors, ids, options.rescore_batch)
+            return answers_of(options.rescore, anchors, ids, options.rescore_batch, "rescore")
         return pair_scores(rows.queries, task.corpus, anchors, ids, options.metric)
 
     rng = rng_for(options.seed, FILLED)
@@ -160,11 +161,7 @@ def _vectors_of(task: Task, ids: Ids) -> NDArray[Any]:
 def collect(task: Task, rows: Rows, found: Found, skipped: Ids | None) -> Candidates:
     """Join what all sources found, with ranks and scores, and drop what can never be a negative.
 
-    Args:
-        task: The job.
-        rows: The anchors.
-        found: What the search found for them, without known pairs.
-        skipped: (n,) how many suspected candidates the search skipped, or None.
+    `found` is without known pairs; `skipped` is (n,) how many suspected candidates the search skipped, or None.
     """
     (anchors, items), scores, kinds = rows.known.pairs(), rows.known_scores, rows.kinds
     searched = with_left_out(Candidates.of(found), anchors, items, scores, kinds, skipped)
@@ -211,14 +208,8 @@ def with_left_out(
     A search that leaves pairs out finds as many candidates for an anchor with a thousand positives as for one with
     one, and need not be widened for all anchors by the largest. A binary search for each pair.
 
-    Args:
-        candidates: What the search found.
-        anchors: (p,) the anchors of the pairs that it left out.
-        items: (p,) their items.
-        scores: (p,) their scores.
-        kinds: {reason: (p,) which of them}: counted in `outside` where they would have been listed: ahead of the
-            last candidate, or anywhere if the row has empty slots.
-        skipped: (n,) how many suspected candidates the search skipped before the first, or None.
+    `kinds` are {reason: (p,) which of the pairs}: counted in `outside` where they would have been listed: ahead of the
+    last candidate, or anywhere if the row has empty slots.
     """
     n, m = candidates.ids.shape
     place = places(candidates, anchors, items, scores)
@@ -254,14 +245,8 @@ def same_vectors(
     """(n, m): candidates whose vector equals, number for number, that of an item paired with their anchor.
 
     An encoder gives equal inputs equal vectors. Equal vectors have equal scores, which are next to each other in a row:
-    only those are compared. A binary search for each pair, and O(d) for each equal score.
-
-    Args:
-        candidates: What one search found, in its order.
-        corpus: (N, d) vectors.
-        anchors: (p,) the anchors of the pairs: known positives, or the anchors themselves where ids are shared.
-        items: (p,) their items.
-        scores: (p,) their scores.
+    only those are compared. A binary search for each pair, and O(d) for each equal score. The pairs are known
+    positives, or the anchors themselves where ids are shared.
     """
     equal = np.zeros(candidates.ids.shape, np.bool_)
     first, last = np.full(len(items), -1), np.full(len(items), np.iinfo(np.int64).max)

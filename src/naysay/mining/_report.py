@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._options import takes_options
-from naysay.checks import check_whole, public, raise_invalid
+from naysay.checks import check_whole, public, raise_invalid, shown
 from naysay.detectors.share import Share
-from naysay.files import check_page
+from naysay.files import as_path, check_page
 from naysay.mining._report_parts import (
     Labels,
     charts_of,
     examples_of,
+    floats_of,
     one_positive_each,
     outcomes,
     positive_scores,
@@ -92,23 +93,25 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
 
     Returns:
         The path.
-
-    Raises:
-        NaysayError: If the file cannot be written, or an argument does not fit `mined`.
-        TypeError: If a keyword is unknown.
     """
     if not isinstance(mined, MinedArrays):
         raise_invalid("mined", "a Mined", type(mined).__name__)
-    check_page("path", Path(path))
+    check_page("path", as_path("path", path))
     if not isinstance(options.run, Estimate | None):
         raise_invalid("run", "an Estimate, of quantity.estimate, or None", type(options.run).__name__)
+    kinds = {"title": (str, "a text"), "numbers": (Mapping, "a dictionary"), "provenance": (Mapping, "a dictionary")}
+    for name, (kind, rule) in kinds.items():
+        if getattr(options, name) is not None and not isinstance(getattr(options, name), kind):
+            raise_invalid(name, rule, shown(getattr(options, name)))
     n, depth = mined.candidates.ids.shape
     total = n if options.of_anchors is None else check_whole("of_anchors", options.of_anchors, n)
     queries = Labels("query", options.query_texts, options.query_ids, n)
     corpus = Labels("corpus", options.corpus_texts, options.corpus_ids, mined.known.n_items)
     rng = rng_for(options.seed)  # step 0, which chose the positives of the judge for the same seed
-    given_positives = options.one_positive
-    positives = one_positive_each(mined, rng) if given_positives is None else np.asarray(given_positives, np.float32)
+    if options.one_positive is None:
+        positives = one_positive_each(mined, rng)
+    else:
+        positives = floats_of("one_positive", options.one_positive).astype(np.float32)
     if positives.shape != (n,):
         raise_invalid("one_positive", f"of shape ({n},), one for each anchor", f"shape {positives.shape}")
     rows = np.sort(rng.permutation(n)[: max(1, _SLOTS // max(1, depth))])
@@ -116,8 +119,9 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
     sample, rate, notes = _sample(mined, part, rows, positives, total, rng_for(options.seed, 1))
     if len(rows) < n:
         notes += (f"Distributions, difficulty and examples are of {len(rows):,} random anchors.",)
-    background = options.background
-    random_scores = None if background is None else np.asarray(getattr(background, "scores", background), np.float64)
+    random_scores = None
+    if options.background is not None:
+        random_scores = floats_of("background", getattr(options.background, "scores", options.background))
     charts, chart_notes = charts_of(mined, part, positives, random_scores, options.run)
     given = {str(name): str(value) for name, value in (options.numbers or {}).items()}
     own = _numbers(mined, rate, total, given)
@@ -201,10 +205,8 @@ def _threshold(mined: MinedArrays, part: Candidates, decided: NDArray[np.bool_])
     """The score at or above which candidates were suspected; infinity if none was, None if there is no such score."""
     if mined.judge is None:
         return float(np.inf)
-    scores, flagged = (
-        part.scores[decided].astype(np.float64),
-        part.suspicion[decided] >= np.float32(mined.suspicion_threshold),
-    )
+    scores = part.scores[decided].astype(np.float64)
+    flagged = part.suspicion[decided] >= np.float32(mined.suspicion_threshold)
     thresholds = mined.thresholds
     if len(thresholds) and np.isfinite(thresholds).all() and np.ptp(thresholds) == 0:
         near = np.float32(thresholds[0])  # judges differ in their precision, and in what they do at the threshold
@@ -232,11 +234,7 @@ def _scores(mined: MinedArrays, part: Candidates, sample: Sample | None) -> Scor
 
 
 def _advice(mined: MinedArrays, rate: Share | None, count: str) -> tuple[str, ...]:
-    """What to do first, by how many of the negatives may be false; then why.
-
-    Args:
-        count: How many negatives there are in all, or nothing where that is not known.
-    """
+    """What to do first, by how many of the negatives may be false; then why. `count`: of all negatives, if known."""
     these = f"these {count} negatives" if count else "these negatives"
     if not mined.mask.any():
         first = "There is nothing to train on: no negatives were found. The counts below show why."

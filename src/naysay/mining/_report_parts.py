@@ -7,9 +7,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_lengths, raise_invalid
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_lengths, raise_invalid
+from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.thresholds import choose_thresholds
-from naysay.mining._known import pairs_of
+from naysay.mining._task import pairs_of
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious
@@ -129,7 +131,7 @@ class Labels:
         for name, given in ((f"{side}_texts", texts), (f"{side}_ids", ids)):
             if given is None:
                 continue
-            if not (hasattr(given, "__getitem__") and hasattr(given, "__len__")):
+            if not (hasattr(given, "__getitem__") and hasattr(given, "__len__")) or getattr(given, "shape", None) == ():
                 raise_invalid(name, "a sequence, or None", type(given).__name__)
             check_lengths(**{name: len(given), "rows": n})
         self.texts, self.ids = texts, ids
@@ -148,41 +150,23 @@ class Labels:
 def examples_of(
     mined: MinedArrays, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, rng: np.random.Generator
 ) -> tuple[Examples, ...]:
-    """The hardest negatives, the most suspect candidates, and some of what was dropped for each reason.
-
-    Args:
-        mined: All that was mined.
-        part: The candidates of `rows`.
-        rows: (r,) which anchors.
-        queries: Labels of the queries.
-        corpus: Labels of the corpus.
-        rng: For the dropped ones.
-    """
+    """The hardest negatives, the most suspect candidates, and some of what was dropped for each reason."""
     taken = part.kept & (part.kept_by >= 0)
     by_score = np.where(taken, part.scores, -np.inf)
     judged = part.filled & (part.suspicion > 0)
+    suspicion = np.where(judged, part.suspicion, -np.inf)
+    most = "With the highest suspicion, kept or dropped; one for each anchor."
+    best = "Kept, with the highest scores; one for each anchor."
     groups = [
-        (
-            "The hardest negatives",
-            "hardest",
-            _one_each(by_score, taken),
-            "Kept, with the highest scores; one for each anchor.",
-        ),
-        (
-            "The most suspect candidates",
-            "suspect",
-            _one_each(np.where(judged, part.suspicion, -np.inf), judged),
-            "With the highest suspicion, kept or dropped; one for each anchor.",
-        ),
+        ("The hardest negatives", "hardest", _one_each(by_score, taken), best),
+        ("The most suspect candidates", "suspect", _one_each(suspicion, judged), most),
         ("Dropped candidates", "dropped", _dropped(part, rng), "Random, as many for each reason."),
     ]
-    return tuple(
-        Examples(
-            title, kind, tuple(_example(mined, part, rows, queries, corpus, row, slot) for row, slot in places), note
-        )
-        for title, kind, places, note in groups
-        if places
-    )
+    found = []
+    for title, kind, places, note in groups:
+        rows_shown = tuple(_example(mined, part, rows, queries, corpus, row, slot) for row, slot in places)
+        found += [Examples(title, kind, rows_shown, note)] if places else []
+    return tuple(found)
 
 
 def _one_each(values: NDArray[Any], mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -253,25 +237,27 @@ def one_positive_each(mined: MinedArrays, rng: np.random.Generator) -> NDArray[n
 
     Where positives were scored by pairs, as after `rescore`, the one that was is taken.
     """
-    n = len(mined.ids)
     if mined.known_scores is None:
         return np.asarray(mined.positive_scores, np.float32)
-    found = np.full(n, np.nan, np.float32)
+    found = np.full(len(mined.ids), np.nan, np.float32)
     anchors, _ = pairs_of(mined.known, POSITIVE)
-    if not len(anchors):
-        return found
-    scores = positive_scores(mined)
-    order = rng.permutation(len(anchors))
-    owners, first = np.unique(anchors[order], return_index=True)
-    found[owners] = scores[order[first]]
+    if len(anchors):
+        one = one_per_anchor(anchors, rng=rng)
+        found[anchors[one]] = positive_scores(mined)[one]
     return found
 
 
 def positive_scores(mined: MinedArrays) -> NDArray[np.float32]:
     """(p,) the scores of all known positives, or of one of each anchor where only these are known."""
-    if mined.known_scores is None:
-        some = np.asarray(mined.positive_scores, np.float32)
-        return some[~np.isnan(some)]
-    relation = mined.known.relation
-    scores = np.asarray(mined.known_scores, np.float32)
+    relation, scores = mined.known.relation, mined.known_scores
+    if scores is None:
+        return mined.positive_scores[~np.isnan(mined.positive_scores)]
     return scores if relation is None else scores[relation == POSITIVE]
+
+
+def floats_of(parameter: str, values: Any) -> NDArray[np.float64]:
+    """(n,) numbers, NaN among them."""
+    array = as_array(parameter, to_numpy(values))
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise_invalid(parameter, "(n,) numbers", f"shape {array.shape} {array.dtype}")
+    return array.astype(np.float64)

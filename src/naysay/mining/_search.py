@@ -12,17 +12,13 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
 from naysay.detectors._slots import SUSPICION_THRESHOLD, query_rows
-from naysay.mining._known import rows_of
 from naysay.mining._task import Rows, Task
-from naysay.mining._threshold import Threshold
+from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates
-from naysay.mining.judge import ask, score_thresholds
+from naysay.mining.judge import Threshold, ask, score_thresholds
 from naysay.positives import Positives
-from naysay.search._pair_scores import METRICS
-from naysay.search._resources import thread_count
-from naysay.search._survey import survey_both
-from naysay.search.exact import search, search_below
-from naysay.search.found import Found
+from naysay.search._scores import METRICS, survey_both, thread_count
+from naysay.search.exact import Found, SearchOptions
 from naysay.search.vectors import Vectors
 from naysay.types import Query
 
@@ -32,7 +28,6 @@ _MEASURED = 500  # queries on which the recall of an index is measured
 _TUNED_RECALL = 0.95  # the recall that an index is tuned for, on other queries
 
 Ids = NDArray[np.int64]
-# search(queries, depth, exclude) -> Found
 Search = Callable[[Any, int, Positives], Found]
 # below(queries, depth, highest scores, exclude) -> (Found, how many score higher)
 Below = Callable[[Any, int, NDArray[np.float32], Positives], tuple[Found, Ids]]
@@ -81,17 +76,17 @@ def with_index(task: Task, path: Path | None = None) -> tuple[Task, tuple[str, .
 def found_of(task: Task, rows: Rows, threshold: Threshold) -> tuple[Found, Ids | None]:
     """Search for some anchors, known pairs left out; and how many suspected candidates each search skipped."""
     options = task.options
-    limits: dict[str, Any] = {"metric": options.metric, "engine": options.engine}
-    limits |= {"budget": options.budget, "threads": options.threads, "surveys": task.surveys}
+    limits = options.metric, None, options.engine, options.budget, options.threads, None, task.surveys
+    exact = SearchOptions(*limits)
 
     def nearest(queries: Any, depth: int, exclude: Positives, tell: Any = None) -> Found:
         if task.index is not None:
             found: Found = task.index.search(queries, depth, exclude=exclude)
             return found
-        return search(queries, task.corpus, depth, exclude=exclude, on_progress=tell, **limits)
+        return replace(exact, exclude=exclude, on_progress=tell).run(queries, task.corpus, depth)[0]
 
     def below(queries: Any, depth: int, highest: Any, exclude: Positives) -> tuple[Found, Any]:
-        return search_below(queries, task.corpus, depth, highest, exclude=exclude, **limits)
+        return replace(exact, exclude=exclude).run(queries, task.corpus, depth, highest)
 
     known = Positives(rows.known.indptr, rows.known.indices, task.corpus.n, filter=rows.known.filter)
     found = nearest(rows.queries, task.depth, known, task.on_progress)
@@ -107,19 +102,12 @@ def found_of(task: Task, rows: Rows, threshold: Threshold) -> tuple[Found, Ids |
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """The candidates that anchors need.
+    """The candidates that anchors need."""
 
-    Args:
-        detector: One by scores: what it suspects of a row are the row's first.
-        query: The anchors, for the detector.
-        wanted: (n,) how many candidates below its threshold an anchor should have.
-        low: The lowest score of a negative, or None. Nothing below it is searched for.
-    """
-
-    detector: Any
+    detector: Any  # one by scores: what it suspects of a row are the row's first
     query: Query
-    wanted: Ids
-    low: float | None = None
+    wanted: Ids  # (n,) how many candidates below its threshold an anchor should have
+    low: float | None = None  # the lowest score of a negative; nothing below it is searched for
 
     def take(self, rows: Ids) -> Demand:
         """The demand of some anchors."""
@@ -155,16 +143,7 @@ def deepened(
 
     With `below` one search counts the suspected candidates, and so gives the depth at which the rounds would end, and
     what comes after them: the result is the same. A deeper search follows only where the rounds would end among the
-    last of the suspected, or where the detector has no threshold.
-
-    Args:
-        found: (n, m) the nearest.
-        search: search(queries, depth, exclude) -> Found.
-        queries: (n, d) vectors.
-        known: Pairs to leave out.
-        demand: The candidates that the anchors need.
-        slots: How many candidates fit in memory, some 100 bytes each; 2^24 by default.
-        below: A search that counts what is above a threshold and leaves it out, or None.
+    last of the suspected, or where the detector has no threshold. `slots` candidates fit in memory, of some 100 bytes.
     """
     width, at_once = found.ids.shape[1], _SLOTS if slots is None else slots
     ids, scores, skipped = found.ids.copy(), found.scores.copy(), np.zeros(len(found), np.int64)
@@ -234,14 +213,7 @@ def _ends(after: Found, above: Ids, there: Ids, demand: Demand, depths: list[int
     """(n,) the depth at which the rounds end: the first with enough candidates below the threshold, or with all of use.
 
     Where a round holds more of what comes after than `after` does, its last score is not known, and does not matter:
-    whether it ends there or later, all slots are filled from what comes after.
-
-    Args:
-        after: What comes after the suspected ones.
-        above: (n,) how many are suspected.
-        there: (n,) how many candidates there are in all.
-        demand: The candidates that the anchors need.
-        depths: How deep the rounds search.
+    whether it ends there or later, all slots are filled from what comes after. `there`: how many candidates there are.
     """
     ends = np.full(len(above), depths[-1])
     for depth in reversed(depths[:-1]):

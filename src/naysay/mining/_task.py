@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, check_range, raise_invalid, shown, whole_numbers
+from naysay.checks import as_array, check_bool, check_range, raise_invalid, shown, whole_numbers
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.duplicates import Duplicates
-from naysay.mining._known import kinds_of, one_each, pairs_of, read_counts
-from naysay.mining._threshold import check_judge, is_detector, judge_of
-from naysay.mining.judge import check_detector
+from naysay.mining.candidates import read_counts
+from naysay.mining.judge import check_detector, check_judge, is_detector, judge_of
 from naysay.mining.options import MiningOptions
 from naysay.mining.select import check_quotas
-from naysay.positives import POSITIVE, Positives
+from naysay.positives import IGNORE, POSITIVE, Positives
 from naysay.rng import rng_for
-from naysay.search._survey import Survey
+from naysay.search._scores import Survey
 from naysay.search.vectors import Vectors, as_vectors
 from naysay.types import Query
 
@@ -34,43 +33,24 @@ HELD_OUT, SAMPLED, SELECTED, FILLED = range(4)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """What all anchors of a job share.
-
-    Args:
-        queries: (n, d) vectors.
-        corpus: (N, d) vectors.
-        known: Known pairs of any kind. They are never negatives.
-        options: The options of `mine`.
-        counts: (n,) k of each anchor, or None for "auto".
-        width: The largest k there can be.
-        depth: Number of candidates to search.
-        lists: {name: (n, m) ids} of other sources.
-        duplicates: A detector of duplicates, or None.
-        kinds: {reason: (pairs,) which known pairs are left out for it}.
-        firsts: (n,) a positive of each anchor, or None if an anchor has none.
-        surveys: The norms of queries and corpus, once all vectors have been checked.
-        index: An index that replaces the exact search, or None.
-        recall: The measured recall of the index.
-        slots: How many candidates of a deeper search fit in memory, or None.
-        on_progress: Called with how many more anchors have been searched for, as a fraction, or None.
-    """
+    """What all anchors of a job share."""
 
     queries: Vectors
     corpus: Vectors
-    known: Positives
+    known: Positives  # known pairs of any kind, which are never negatives
     options: MiningOptions
-    counts: Ids | None
-    width: int
-    depth: int
-    lists: Lists
-    duplicates: Any
-    kinds: Mapping[str, NDArray[np.bool_]]
-    firsts: Ids | None
-    surveys: tuple[Survey, Survey] | None = None
-    index: Any = None
-    recall: float | None = None
-    slots: int | None = None
-    on_progress: Callable[[float], None] | None = None
+    counts: Ids | None  # (n,) k of each anchor, or None for "auto"
+    width: int  # the largest k there can be
+    depth: int  # number of candidates to search
+    lists: Lists  # {name: (n, m) ids} of other sources
+    duplicates: Any  # a detector of duplicates, or None
+    kinds: Mapping[str, NDArray[np.bool_]]  # {reason: (pairs,) which known pairs are left out for it}
+    firsts: Ids | None  # (n,) a positive of each anchor, or None if an anchor has none
+    surveys: tuple[Survey, Survey] | None = None  # the norms of queries and corpus, once all vectors are checked
+    index: Any = None  # replaces the exact search
+    recall: float | None = None  # of the index, as measured
+    slots: int | None = None  # how many candidates of a deeper search fit in memory
+    on_progress: Callable[[float], None] | None = None  # gets how many more anchors are searched for, as a fraction
 
     @property
     def may_deepen(self) -> bool:
@@ -116,47 +96,25 @@ class Task:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Some anchors of a job, numbered from 0 here.
+    """Some anchors of a job, numbered from 0 here."""
 
-    Args:
-        start: The number of the first among all anchors.
-        queries: Their vectors.
-        known: Their known pairs.
-        known_scores: The scores of these.
-        kinds: {reason: which of these are left out for it}.
-        counts: k of each, or None for "auto".
-        lists: {name: ids} of other sources.
-        query: What a judge is given. Its anchors have their numbers among all.
-    """
-
-    start: int
+    start: int  # the number of the first among all anchors
     queries: Vectors
     known: Positives
     known_scores: NDArray[np.float32]
     kinds: Mapping[str, NDArray[np.bool_]]
     counts: Ids | None
     lists: Lists
-    query: Query
+    query: Query  # what a judge is given; its anchors have their numbers among all
 
 
 def task_of(queries: Vectors, corpus: Vectors, known: Positives, k: Any, lists: Lists, options: MiningOptions) -> Task:
-    """Check the arguments of `mine` against each other, all but the values of the vectors.
-
-    Args:
-        queries: As `as_vectors` returns them.
-        corpus: As `as_vectors` returns them.
-        known: As `known_of` returns it.
-        k: As `mine` takes it.
-        lists: As `read_sources` returns them.
-        options: All other options.
-    """
+    """Check the arguments of `mine` against each other, all but the values of the vectors."""
     if queries.width != corpus.width:
         raise_invalid("queries", f"of width {corpus.width}, like `corpus`", queries.width)
     if corpus.n == 0:
         raise_invalid("corpus", "of at least one vector", "none")
-    if isinstance(k, str):
-        check_one_of("k", k, ("auto",))
-    counts = None if isinstance(k, str) else read_counts(k, queries.n)
+    counts = None if isinstance(k, str) and k == "auto" else read_counts(k, queries.n, auto=True)
     labelled = len(np.unique(pairs_of(known, POSITIVE)[0]))
     check_judge(
         judge_of(options.judge, np.ones(max(1, queries.n), np.float32)),
@@ -170,19 +128,10 @@ def task_of(queries: Vectors, corpus: Vectors, known: Positives, k: Any, lists: 
         rule = f"at least {labelled}, one positive of each anchor"
         raise_invalid("rescore_budget", rule, options.rescore_budget)
     width = options.max_k if counts is None else int(k if np.ndim(k) == 0 else counts.max(initial=0))
-    return Task(
-        queries=queries,
-        corpus=corpus,
-        known=known,
-        options=options,
-        counts=counts,
-        width=width,
-        depth=_depth(options, width, corpus.n),
-        lists=lists,
-        duplicates=_duplicates(options.duplicates, known, same_ids=bool(options.same_ids)),
-        kinds=kinds_of(known, same_ids=bool(options.same_ids)),
-        firsts=one_each(known),
-    )
+    depth, same_ids = _depth(options, width, corpus.n), bool(options.same_ids)
+    duplicates = _duplicates(options.duplicates, known, same_ids=same_ids)
+    own = kinds_of(known, same_ids=same_ids), one_each(known)
+    return Task(queries, corpus, known, options, counts, width, depth, lists, duplicates, *own)
 
 
 def read_sources(sources: Any, n: int, n_items: int) -> dict[str, Ids]:
@@ -234,7 +183,7 @@ def _duplicates(given: Any, known: Positives, *, same_ids: bool) -> Any:
     texts, others = given, None
     if isinstance(given, tuple) and len(given) == 2 and not any(isinstance(part, str | bytes) for part in given):
         texts, others = given
-    if isinstance(texts, str | bytes) or not hasattr(texts, "__len__"):
+    if isinstance(texts, str | bytes) or not hasattr(texts, "__len__") or getattr(texts, "shape", None) == ():
         rule = "a detector, the texts of the corpus, or (corpus texts, query texts)"
         raise_invalid("duplicates", rule, shown(given))
     for what, part, size in (("corpus", texts, known.n_items), ("query", others, known.n_anchors)):
@@ -242,3 +191,78 @@ def _duplicates(given: Any, known: Positives, *, same_ids: bool) -> Any:
             raise_invalid("duplicates", f"{size} {what} texts", len(part))
     positives = Positives.from_pairs(*pairs_of(known, POSITIVE), known.n_anchors, known.n_items)
     return Duplicates(item_texts=texts, anchor_texts=others, positives=positives, shared_ids=same_ids)
+
+
+def read_known(parameter: str, given: Any, n_anchors: int, n_items: int) -> Positives:
+    """Known pairs as `Positives` of n_anchors x n_items.
+
+    Given as Positives; (anchors, items), two arrays of one length; (n_anchors,) the one item of each anchor, -1 none;
+    or None.
+    """
+    empty = Positives.from_pairs(np.empty(0, np.int64), np.empty(0, np.int64), n_anchors, n_items)
+    if given is None:
+        return empty
+    if isinstance(given, Positives):
+        sizes = (("anchors", "queries", given.n_anchors, n_anchors), ("items", "corpus", given.n_items, n_items))
+        for what, like, size, limit in sizes:
+            if size > limit:
+                raise_invalid(parameter, f"of at most {limit} {what}, like {like}", size)
+        return given if (given.n_anchors, given.n_items) == (n_anchors, n_items) else given.union(empty)
+    if isinstance(given, tuple | list) and len(given) == 2 and all(np.ndim(to_numpy(part)) == 1 for part in given):
+        anchors, items = (whole_numbers(parameter, to_numpy(part)) for part in given)
+        if len(anchors) != len(items):
+            raise_invalid(parameter, "two arrays of one length", f"{len(anchors)} anchors and {len(items)} items")
+        check_range(parameter, anchors, n_anchors, "queries")
+        check_range(parameter, items, n_items, "corpus rows")
+        return Positives.from_pairs(anchors, items, n_anchors, n_items)
+    rule = f"a Positives, two arrays (anchors, items), or ({n_anchors},) the one of each query"
+    own = as_array(parameter, to_numpy(given))
+    if own.shape != (n_anchors,) or (own.size and own.dtype.kind not in "iu"):
+        got = f"shape {own.shape} {own.dtype}" if own.ndim else shown(given)
+        raise_invalid(parameter, rule, got)
+    own = own.astype(np.int64)
+    check_range(parameter, own, n_items, "corpus rows", least=-1)
+    anchors = np.flatnonzero(own >= 0)
+    return Positives.from_pairs(anchors, own[anchors], n_anchors, n_items)
+
+
+def known_of(positives: Any, ignore: Any, n_anchors: int, n_items: int, *, same_ids: bool = False) -> Positives:
+    """All that can never be a negative: positives, what to ignore, and, if ids are shared, each anchor itself.
+
+    A pair that is a positive and ignored is a positive. Pairs of `ignore` are ignored whatever their relation there.
+    """
+    known = read_known("positives", positives, n_anchors, n_items)
+    if ignore is not None:
+        known = known.with_ignored(*read_known("ignore", ignore, n_anchors, n_items).pairs())
+    if check_bool("same_ids", same_ids):
+        if n_anchors != n_items:
+            advice = "Pass some of the pairs by `ignore`."
+            raise_invalid(
+                "same_ids", f"left out unless queries are the {n_items} corpus rows", f"{n_anchors} queries", advice
+            )
+        known = known.with_ignored(np.arange(n_anchors), np.arange(n_anchors))
+    return known
+
+
+def pairs_of(known: Positives, relation: int) -> tuple[Ids, Ids]:
+    """(anchors, items) of the pairs of one relation, in order."""
+    anchors, items = known.pairs()
+    if known.relation is None:
+        return (anchors, items) if relation == POSITIVE else (anchors[:0], items[:0])
+    chosen = known.relation == relation
+    return anchors[chosen], items[chosen]
+
+
+def kinds_of(known: Positives, *, same_ids: bool) -> dict[str, NDArray[np.bool_]]:
+    """{reason: (pairs,) which of `known.pairs()` are excluded for it}; each pair has one reason."""
+    anchors, items = known.pairs()
+    ignored = np.zeros(len(items), np.bool_) if known.relation is None else known.relation == IGNORE
+    itself = ignored & (anchors == items) if same_ids else np.zeros(len(items), np.bool_)
+    return {"positive": ~ignored, "anchor": itself, "ignored": ignored & ~itself}
+
+
+def one_each(known: Positives) -> Ids | None:
+    """(n,) the first positive of each anchor, or None if an anchor has none."""
+    anchors, items = pairs_of(known, POSITIVE)
+    owners, first = np.unique(anchors, return_index=True)
+    return items[first] if len(owners) == known.n_anchors else None

@@ -1,7 +1,8 @@
-"""Backfill: what to do about anchors with fewer than k negatives."""
+"""Backfill: what to do about anchors with fewer than k negatives, and what users are told about them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +11,8 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_generator, check_one_of, check_whole, public, raise_invalid
 from naysay.errors import NaysayError
-from naysay.mining._known import read_counts, rows_of
-from naysay.mining.candidates import Candidates, Mask, check_candidates
-from naysay.mining.judge import was_suspicious
+from naysay.mining.candidates import Candidates, Mask, check_candidates, read_counts
+from naysay.mining.judge import SUSPICIOUS, was_suspicious
 from naysay.mining.rescore import ScorePairs
 from naysay.mining.select import uniform
 from naysay.positives import Positives
@@ -96,6 +96,14 @@ def backfill(
     return _with_random(candidates, missing, needed, check_whole("first", first, 0))
 
 
+def rows_of(known: Positives, rows: NDArray[np.int64]) -> Positives:
+    """All that is known of some anchors, which are numbered from 0, as plain pairs."""
+    starts, counts = known.indptr[rows], np.diff(known.indptr)[rows]
+    anchors = np.repeat(np.arange(len(rows)), counts)
+    places = np.arange(len(anchors)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+    return Positives.from_pairs(anchors, known.indices[places], len(rows), known.n_items)
+
+
 def shortfall(candidates: Candidates, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """(n,) how many negatives are missing to k."""
     return np.asarray(np.maximum(counts - np.count_nonzero(candidates.kept, axis=1), 0))
@@ -162,13 +170,7 @@ def distinct(
     """(r, m) for each row `counts` different whole numbers from 0 to its size - 1, uniformly; -1 beyond.
 
     Floyd's algorithm (Bentley and Floyd 1987): the j-th of c numbers below s is drawn below s - c + j + 1, and if it is
-    a repeat, s - c + j is taken. No draw is tried twice. O(m^2) per row.
-
-    Args:
-        key: The random key.
-        rows: (r,) the number of each row.
-        counts: (r,) how many it needs; all there are, if there are fewer.
-        sizes: (r,) what its numbers are below.
+    a repeat, s - c + j is taken. No draw is tried twice. A row with a smaller size than count gets all. O(m^2) per row.
     """
     wanted = np.minimum(counts, sizes)
     found = np.full((len(rows), int(wanted.max(initial=0))), -1, np.int64)
@@ -180,3 +182,70 @@ def distinct(
         again = (found[:, :step] == drawn[:, None]).any(axis=1)
         found[:, step] = np.where(step < wanted, np.where(again, last, drawn), -1)
     return found
+
+
+def tally_of(candidates: Candidates, counts: NDArray[np.int64], depth: int) -> dict[str, int]:
+    """Numbers of some anchors, which add up over parts.
+
+    anchors, negatives   how many there are
+    relaxed, random      negatives that fill rows up; random ones have no rank
+    short, missing       anchors with fewer than k, and how many negatives they lack in all
+    none                 anchors whose k is 0
+    searched             how deep those that are short were searched, 0 if nothing deeper is left
+    skipped              anchors whose search skipped suspected candidates
+
+    `counts` is (n,) k of each anchor, `depth` that of the first search.
+    """
+    taken, rank = candidates.kept_by[candidates.kept], candidates.rank[candidates.kept]
+    marks = {name: taken == place for place, name in enumerate(candidates.kept_names)}
+    fills = {"relaxed": marks.get("relaxed", False), "random": marks.get("random", False) & (rank == 0)}
+    negatives = np.count_nonzero(candidates.kept, axis=1)
+    missing = counts - negatives
+    skipped = candidates.outside.get(SUSPICIOUS, np.zeros(len(counts), np.int64))
+    searched = 0
+    if (missing > 0).any():
+        searched = (depth + skipped)[(missing > 0) & (candidates.ids[:, depth - 1] >= 0)].max(initial=0)
+    return {
+        "anchors": len(counts),
+        "negatives": int(negatives.sum()),
+        **{name: int(np.count_nonzero(chosen)) for name, chosen in fills.items()},
+        "short": int((missing > 0).sum()),
+        "missing": int(missing[missing > 0].sum()),
+        "none": int((counts == 0).sum()),
+        "searched": int(searched),
+        "skipped": int((skipped > 0).sum()),
+    }
+
+
+def added(tallies: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The tally of all parts."""
+    whole: dict[str, int] = {}
+    for tally in tallies:
+        for name, number in tally.items():
+            before = whole.get(name, 0)
+            whole[name] = max(before, number) if name == "searched" else before + number
+    return whole
+
+
+def deeper(tally: Mapping[str, int], n_items: int) -> int:
+    """The depth that anchors which are short should be searched next, 0 if that cannot help."""
+    return min(n_items, 4 * tally["searched"]) if 0 < tally["searched"] < n_items and tally["short"] else 0
+
+
+def notes_of(tally: Mapping[str, int], n_items: int, *, again: bool = False, option: str = "depth=") -> tuple[str, ...]:
+    """A sentence for each thing that users should know.
+
+    `again`: whether an earlier result was judged again. `option`: how a user writes the depth of a search.
+    """
+    notes = [f"{tally[name]:,} negatives are {name}." for name in ("relaxed", "random") if tally[name]]
+    if tally["short"]:
+        depth = deeper(tally, n_items)
+        advice = f" Search deeper: {option}{depth}." if depth else ""
+        notes.append(f"{tally['short']:,} anchors are short, by {tally['missing']:,} negatives.{advice}")
+    if tally["none"]:
+        notes.append(f"k is 0 for {tally['none']:,} anchors.")
+    if again and tally["skipped"]:
+        notes.append(
+            f"The search skipped suspected candidates of {tally['skipped']:,} anchors: these cannot come back."
+        )
+    return tuple(notes)

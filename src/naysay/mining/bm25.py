@@ -18,7 +18,7 @@ from naysay.formats._labels import strings
 from naysay.kernels.postings import best_documents
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
-from naysay.search.found import Found
+from naysay.search.exact import Found
 
 Words = Callable[[list[str]], Sequence[Sequence[str]]]
 _WORD = re.compile(r"\b\w\w+\b")
@@ -74,7 +74,9 @@ def bm25(
     known = _excluded(exclude, len(queries), len(corpus))
     bm25s = _need_bm25s()
     split = _plain_words if words is None else words
-    ids, scores = np.full((len(queries), depth), -1, np.int64), np.full((len(queries), depth), -np.inf, np.float32)
+    if not callable(split):
+        raise_invalid("words", "a function from texts to their lists of words, or None", shown(words))
+    found = Found.empty(len(queries), depth)
     vocabulary: dict[str, int] = {}
     listed = [
         [vocabulary.setdefault(word, len(vocabulary)) for word in row]
@@ -82,7 +84,7 @@ def bm25(
         for row in _split(split, "corpus_texts", corpus[start : start + _BLOCK])
     ]
     if not vocabulary:  # bm25s has no index of nothing
-        return Found(ids, scores)
+        return found
     index = bm25s.BM25(k1=k1, b=b, method="lucene")
     index.index((listed, vocabulary), create_empty_token=False, show_progress=False)
     made = index.scores
@@ -97,8 +99,8 @@ def bm25(
         block = slice(start, start + len(codes))
         own = known[0] if not len(known[0]) else known[0][start : start + len(codes) + 1]
         arguments = (frozen(offsets(counts)), frozen(flat), starts, documents, weights, len(corpus), own, known[1])
-        in_rows(best_documents, len(codes), steps, *arguments, ids[block], scores[block])
-    return Found(ids, scores)
+        in_rows(best_documents, len(codes), steps, *arguments, found.ids[block], found.scores[block])
+    return found
 
 
 def _split(split: Words, parameter: str, texts: list[str]) -> list[list[str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, public, raise_invalid, whole_numbers
+from naysay.checks import as_array, check_whole, first_bad, public, raise_invalid, shown, whole_numbers
 from naysay.types import Negatives
 
 Mask = NDArray[np.bool_]
@@ -75,12 +75,6 @@ class Candidates:
         Args:
             found: A `Found`, or another object with ids (n, m), -1 where empty, and scores (n, m), by rank.
             name: The name of the source.
-
-        Returns:
-            The candidates, none of them dropped.
-
-        Raises:
-            NaysayError: If ids and scores have different shapes, or a score is not finite.
         """
         for part in ("ids", "scores"):
             if not hasattr(found, part):
@@ -186,11 +180,11 @@ def _named(names: tuple[str, ...], name: str) -> tuple[tuple[str, ...], int]:
     return names, names.index(name)
 
 
-def check_candidates(candidates: object) -> None:
+def check_candidates(candidates: object, parameter: str = "candidates") -> None:
     """Raise unless this is a Candidates."""
     if not isinstance(candidates, Candidates):
         advice = "Write Candidates.of(found)."
-        raise_invalid("candidates", "a Candidates", type(candidates).__name__, advice)
+        raise_invalid(parameter, "a Candidates", type(candidates).__name__, advice)
 
 
 def canonical_order(candidates: Candidates, mask: Mask) -> NDArray[np.int64]:
@@ -198,6 +192,22 @@ def canonical_order(candidates: Candidates, mask: Mask) -> NDArray[np.int64]:
     by_id = np.argsort(candidates.ids, axis=1, kind="stable")
     falling = np.where(mask, -candidates.scores, np.float32(np.inf))
     return np.take_along_axis(by_id, np.argsort(np.take_along_axis(falling, by_id, 1), axis=1, kind="stable"), 1)
+
+
+def read_counts(k: Any, rows: int, *, auto: bool = False) -> NDArray[np.int64]:
+    """(rows,) from one number for all, or one for each; `auto`: whether the caller takes "auto", too."""
+    rule = f"a whole number, or one for each of the {rows} anchors" + ", or 'auto'" * auto
+    given = as_array("k", to_numpy(k))
+    if given.ndim == 0:
+        if given.dtype.kind not in "iu":
+            raise_invalid("k", rule, shown(k))
+        return np.full(rows, check_whole("k", given.item(), 0))
+    counts = whole_numbers("k", given).astype(np.int64)
+    if len(counts) != rows:
+        raise_invalid("k", f"one number, or one for each of the {rows} anchors", f"{len(counts)} numbers")
+    if counts.size and counts.min() < 0:
+        raise_invalid("k", "at least 0", first_bad(counts, counts < 0))
+    return counts
 
 
 @public
@@ -214,9 +224,6 @@ def join(*parts: Candidates) -> Candidates:
     Returns:
         All candidates. Of a repeated id, the first is kept.
 
-    Raises:
-        NaysayError: If parts have different anchors, equal source names, or dropped candidates.
-
     Examples:
         >>> from types import SimpleNamespace
         >>> one = Candidates.of(SimpleNamespace(ids=np.array([[4, 2]]), scores=np.array([[0.9, 0.5]])), "dense")
@@ -228,7 +235,7 @@ def join(*parts: Candidates) -> Candidates:
     if not parts:
         raise_invalid("parts", "at least one Candidates", "none")
     for part in parts:
-        check_candidates(part)
+        check_candidates(part, "parts")
         if len(part) != len(parts[0]):
             raise_invalid("parts", f"of {len(parts[0])} anchors, like the first", len(part))
         if (part.why != 0).any() or (part.kept_by >= 0).any():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from naysay.checks import as_floats, check_whole, public, raise_invalid, shown
+from naysay.checks import as_floats, check_bool, check_whole, public, raise_invalid
 from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.mining.candidates import Candidates, check_candidates
 from naysay.mining.judge import ask, check_detector
@@ -38,12 +38,6 @@ def exclude(
         duplicates: A detector, most likely `Duplicates`: what it suspects at 0.5 or more goes as "duplicate".
         query: What the detector is given; by default the row numbers, without positives: pass those to `Duplicates`.
 
-    Returns:
-        The candidates without the dropped ones.
-
-    Raises:
-        NaysayError: If `known` has other anchors, or fewer items.
-
     Examples:
         >>> import naysay as ns
         >>> from types import SimpleNamespace
@@ -53,8 +47,7 @@ def exclude(
         ([2, 3], ['anchor', 'positive'])
     """
     check_candidates(candidates)
-    if not isinstance(same_ids, bool | np.bool_):
-        raise_invalid("same_ids", "True or False", shown(same_ids))
+    check_bool("same_ids", same_ids)
     rows = np.arange(len(candidates))
     if known is not None:
         if not isinstance(known, Positives):
@@ -86,12 +79,6 @@ def window(candidates: Candidates, first: int = 1, last: int | None = None) -> C
         first: The first rank to keep, from 1.
         last: The last rank to keep; None keeps all that follow.
 
-    Returns:
-        The candidates without the dropped ones.
-
-    Raises:
-        NaysayError: If first is below 1, or last below first.
-
     Examples:
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[4, 2, 7]]), scores=np.array([[0.9, 0.5, 0.1]]))
@@ -116,12 +103,6 @@ def drop_below(candidates: Candidates, min_score: Any) -> Candidates:
     Args:
         candidates: What was found.
         min_score: A number, or (n,) of them.
-
-    Returns:
-        The candidates without the dropped ones.
-
-    Raises:
-        NaysayError: If min_score is neither.
 
     Examples:
         >>> from types import SimpleNamespace

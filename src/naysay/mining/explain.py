@@ -1,8 +1,8 @@
-"""What was mined, and why: the result's arrays, the outcome of every candidate, and notes for the user."""
+"""The data of a result, and the outcome of every candidate of an anchor, as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from naysay.checks import public
 from naysay.mining.candidates import Candidates
-from naysay.mining.judge import SUSPICIOUS
 from naysay.positives import Positives
 
 _PRINTED = 12  # dropped candidates that are printed
@@ -159,77 +158,3 @@ def explained(mined: MinedArrays, row: int) -> Explanation:
         wanted=int(mined.counts[row]),
         rule=mined.rule,
     )
-
-
-def tally_of(candidates: Candidates, counts: NDArray[np.int64], depth: int) -> dict[str, int]:
-    """Numbers of some anchors, which add up over parts.
-
-    anchors, negatives   how many there are
-    relaxed, random      negatives that fill rows up; random ones have no rank
-    short, missing       anchors with fewer than k, and how many negatives they lack in all
-    none                 anchors whose k is 0
-    searched             how deep those that are short were searched, 0 if nothing deeper is left
-    skipped              anchors whose search skipped suspected candidates
-
-    Args:
-        candidates: With the negatives marked.
-        counts: (n,) k of each anchor.
-        depth: The depth of the first search.
-    """
-    taken, rank = candidates.kept_by[candidates.kept], candidates.rank[candidates.kept]
-    marks = {name: taken == place for place, name in enumerate(candidates.kept_names)}
-    fills = {"relaxed": marks.get("relaxed", False), "random": marks.get("random", False) & (rank == 0)}
-    negatives = np.count_nonzero(candidates.kept, axis=1)
-    missing = counts - negatives
-    skipped = candidates.outside.get(SUSPICIOUS, np.zeros(len(counts), np.int64))
-    searched = 0
-    if (missing > 0).any():
-        searched = (depth + skipped)[(missing > 0) & (candidates.ids[:, depth - 1] >= 0)].max(initial=0)
-    return {
-        "anchors": len(counts),
-        "negatives": int(negatives.sum()),
-        **{name: int(np.count_nonzero(chosen)) for name, chosen in fills.items()},
-        "short": int((missing > 0).sum()),
-        "missing": int(missing[missing > 0].sum()),
-        "none": int((counts == 0).sum()),
-        "searched": int(searched),
-        "skipped": int((skipped > 0).sum()),
-    }
-
-
-def added(tallies: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The tally of all parts."""
-    whole: dict[str, int] = {}
-    for tally in tallies:
-        for name, number in tally.items():
-            before = whole.get(name, 0)
-            whole[name] = max(before, number) if name == "searched" else before + number
-    return whole
-
-
-def deeper(tally: Mapping[str, int], n_items: int) -> int:
-    """The depth that anchors which are short should be searched next, 0 if that cannot help."""
-    return min(n_items, 4 * tally["searched"]) if 0 < tally["searched"] < n_items and tally["short"] else 0
-
-
-def notes_of(tally: Mapping[str, int], n_items: int, *, again: bool = False, option: str = "depth=") -> tuple[str, ...]:
-    """A sentence for each thing that users should know.
-
-    Args:
-        tally: As `tally_of` returns it.
-        n_items: The size of the corpus.
-        again: Whether an earlier result was judged again.
-        option: How a user writes the depth of a search.
-    """
-    notes = [f"{tally[name]:,} negatives are {name}." for name in ("relaxed", "random") if tally[name]]
-    if tally["short"]:
-        depth = deeper(tally, n_items)
-        advice = f" Search deeper: {option}{depth}." if depth else ""
-        notes.append(f"{tally['short']:,} anchors are short, by {tally['missing']:,} negatives.{advice}")
-    if tally["none"]:
-        notes.append(f"k is 0 for {tally['none']:,} anchors.")
-    if again and tally["skipped"]:
-        notes.append(
-            f"The search skipped suspected candidates of {tally['skipped']:,} anchors: these cannot come back."
-        )
-    return tuple(notes)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid, shown
-from naysay.search.found import Found
+from naysay.search.exact import Found
 
 Ids = NDArray[np.int64]
 _CELLS = 1 << 20  # candidates that are sorted at a time
@@ -71,12 +71,6 @@ def merge(
         quotas: {name: places} of every source, only with "quota".
         constant: The constant of "rrf"; the larger, the less the first ranks weigh.
 
-    Returns:
-        One list for each anchor.
-
-    Raises:
-        NaysayError: If sources have different anchors, or an option does not fit the rule.
-
     Examples:
         >>> dense = Found(np.array([[4, 7]]), np.array([[0.9, 0.8]], np.float32))
         >>> words = Found(np.array([[7, 5]]), np.array([[11.0, 3.5]], np.float32))
@@ -86,7 +80,7 @@ def merge(
     """
     check_one_of("rule", rule, ("rrf", "best", "quota"))
     names, n = _check_sources(sources)
-    check_number("constant", constant, at_least=0)
+    constant = check_number("constant", constant, at_least=0)
     places = _check_quotas(rule, quotas, names)
     if rule == "quota":
         wanted = sum(places)
@@ -94,9 +88,10 @@ def merge(
             raise_invalid("depth", f"{wanted}, the sum of quotas, or left out", depth)
     else:
         wanted = check_whole("depth", depth, 1)
+    empty = Found.empty(n, wanted)
     merged = Merged(
-        ids=np.full((n, wanted), -1, np.int64),
-        scores=np.full((n, wanted), -np.inf, np.float32),
+        ids=empty.ids,
+        scores=empty.scores,
         source=np.full((n, wanted), -1, np.int8),
         ranks=np.zeros((n, wanted, len(names)), np.int32),
         source_names=names,
@@ -109,14 +104,7 @@ def merge(
             short += _by_quota(groups, places, merged, start)
         else:
             _by_score(groups, merged, start, constant=constant if rule == "rrf" else None)
-    return Merged(
-        merged.ids,
-        merged.scores,
-        merged.source,
-        merged.ranks,
-        names,
-        {name: int(count) for name, count in zip(names, short, strict=True) if count},
-    )
+    return replace(merged, short={name: int(count) for name, count in zip(names, short, strict=True) if count})
 
 
 @final
@@ -163,10 +151,8 @@ def _by_score(groups: _Groups, merged: Merged, start: int, *, constant: float | 
         score = _summed(shares).astype(np.float32)
         source = np.where(groups.ranks > 0, groups.ranks, np.iinfo(np.int32).max).argmin(axis=1)
     order = np.lexsort((groups.ids, -score, groups.rows))
-    rows = groups.rows[order]
-    slots = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    kept = order[slots < merged.ids.shape[1]]
-    _put(merged, groups, start, kept, slots[slots < merged.ids.shape[1]], score[kept], source[kept])
+    kept, slots = _first(groups, order, merged.ids.shape[1])
+    _put(merged, groups, start, kept, slots, score[kept], source[kept])
 
 
 def _by_quota(groups: _Groups, places: list[int], merged: Merged, start: int) -> Ids:
@@ -176,9 +162,7 @@ def _by_quota(groups: _Groups, places: list[int], merged: Merged, start: int) ->
     for source, quota in enumerate(places):
         mine = np.flatnonzero(free & (groups.ranks[:, source] > 0))
         mine = mine[np.lexsort((groups.ranks[mine, source], groups.rows[mine]))]
-        rows = groups.rows[mine]
-        slots = np.arange(len(rows)) - np.searchsorted(rows, rows)
-        kept, slots = mine[slots < quota], slots[slots < quota]
+        kept, slots = _first(groups, mine, quota)
         rows = groups.rows[kept]
         _put(merged, groups, start, kept, slots + before[rows], groups.scores[kept, source], np.full(len(kept), source))
         free[kept] = False
@@ -186,6 +170,13 @@ def _by_quota(groups: _Groups, places: list[int], merged: Merged, start: int) ->
         before += taken
         short[source] = quota * groups.n - taken.sum()
     return short
+
+
+def _first(groups: _Groups, order: Ids, count: int) -> tuple[Ids, Ids]:
+    """The first `count` of each row in an order by rows, and their places in it."""
+    rows = groups.rows[order]
+    slots = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    return order[slots < count], slots[slots < count]
 
 
 def _put(

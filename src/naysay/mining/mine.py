@@ -10,11 +10,10 @@ import numpy as np
 from naysay._options import takes_options
 from naysay.checks import public
 from naysay.detectors._slots import SUSPICION_THRESHOLD
-from naysay.mining._known import known_of
 from naysay.mining._pipeline import finish, mine_rows, sample_of, score_known, threshold_of
 from naysay.mining._search import surveyed, with_index
-from naysay.mining._task import read_sources, task_of
-from naysay.mining.explain import notes_of, tally_of
+from naysay.mining._task import known_of, read_sources, task_of
+from naysay.mining.backfill import notes_of, tally_of
 from naysay.mining.judge import score_thresholds
 from naysay.mining.mined import Mined, slots_of
 from naysay.mining.options import MiningOptions

@@ -10,13 +10,25 @@ from typing import Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_whole, public, raise_invalid
+from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import SUSPICION_THRESHOLD
+from naysay.detectors.calibrated import Calibrated
 from naysay.formats.write_negatives import Written, write_negatives
-from naysay.mining._threshold import Background, at_alpha, rule_of
+from naysay.mining.backfill import notes_of, tally_of
 from naysay.mining.candidates import Candidates, canonical_order
-from naysay.mining.explain import Explanation, MinedArrays, explained, notes_of, tally_of
-from naysay.mining.judge import judge_again, rejudged, score_thresholds
+from naysay.mining.explain import Explanation, MinedArrays, explained
+from naysay.mining.judge import (
+    SUSPICIOUS,
+    Background,
+    check_judge_text,
+    combined,
+    is_fitted_here,
+    judge_of,
+    rule_of,
+    score_thresholds,
+    was_suspicious,
+)
+from naysay.mining.judge import judge as judge_candidates
 from naysay.types import Negatives, Query
 
 # finish(candidates as judged, detector or None) -> (candidates with the negatives marked, k of each anchor)
@@ -82,12 +94,6 @@ class Mined(MinedArrays):
 
         Args:
             anchor: The number of a query.
-
-        Returns:
-            An `Explanation`, which prints as a table.
-
-        Raises:
-            NaysayError: If there is no such anchor.
         """
         row = check_whole("anchor", anchor, 0)
         if row >= len(self.ids):
@@ -104,13 +110,8 @@ class Mined(MinedArrays):
         Args:
             threshold: Drop candidates with this suspicion or more; it was 0.5.
             alpha: Another share of unlabelled positives that may be missed, if the judge is `Calibrated`.
-            judge: Another detector, which is given all candidates that were not dropped for other reasons.
-
-        Returns:
-            Another `Mined`.
-
-        Raises:
-            NaysayError: If not exactly one of them is given, or it does not fit the judge.
+            judge: Another detector, or a text such as "share:0.95". It is given all candidates that were not dropped
+                for other reasons.
         """
         values = {"threshold": threshold, "alpha": alpha, "judge": judge}
         given = [name for name, value in values.items() if value is not None]
@@ -124,11 +125,31 @@ class Mined(MinedArrays):
             moved = threshold != self.suspicion_threshold
             scores = np.full(len(self.ids), np.nan) if moved else self.thresholds
             return self._again(judged, self.judge, threshold, rule, scores)
-        detector = judge if alpha is None else at_alpha(self.judge, alpha)
-        judged = judge_again(self._judged, detector, self.query)
-        return self._again(
-            judged, detector, SUSPICION_THRESHOLD, rule_of(detector), score_thresholds(detector, self.query)
-        )
+        detector = self._at_alpha(alpha) if alpha is not None else self._detector(judge)
+        restored = self._judged.restored(was_suspicious(self._judged))
+        unjudged = replace(restored, suspicion=np.zeros_like(restored.suspicion))
+        judged = judge_candidates(unjudged, detector, query=self.query)
+        scores = score_thresholds(detector, self.query)
+        return self._again(judged, detector, SUSPICION_THRESHOLD, rule_of(detector), scores)
+
+    def _at_alpha(self, alpha: float) -> Calibrated:
+        """The same calibration at another alpha."""
+        if not isinstance(self.judge, Calibrated):
+            raise_invalid("alpha", "left out unless the judge is Calibrated", alpha, "Pass threshold, or judge.")
+        other = Calibrated(alpha, standardise=self.judge.standardise)
+        other.restore(self.judge.state())
+        return other
+
+    def _detector(self, given: Any) -> Any:
+        """A detector, as given or from text."""
+        if isinstance(given, str):
+            check_judge_text("judge", given)
+            given = judge_of(given, self.positive_scores)
+        if given is None or is_fitted_here(given):
+            advice = "Pass alpha, or mine again."
+            raise_invalid("judge", "one that is not fitted to the data, such as 'share:0.95'", shown(given), advice)
+        combined(given, "judge")
+        return given
 
     def _again(
         self, judged: Candidates, detector: Any, threshold: float, rule: str, thresholds: NDArray[np.float64]
@@ -156,12 +177,6 @@ class Mined(MinedArrays):
             format: Its format, such as "triplet", "n-tuple", "ids" or "flagembedding".
             **options: Keywords of `formats.write_negatives`: query_ids, corpus_ids, query_texts, corpus_texts,
                 corpus_titles, with_scores, short, corpus_path, tag.
-
-        Returns:
-            What was written.
-
-        Raises:
-            NaysayError: If the format needs what is not given, or the file cannot be written.
         """
         options |= {"ids": self.ids, "scores": self.scores, "positives": self.known}
         return write_negatives(path, format, positive_scores=self.known_scores, **options)
@@ -174,12 +189,6 @@ class Mined(MinedArrays):
             background: (s,) scores of random pairs. By default they are scored here, unless pairs were rescored.
             **options: Keywords of `report_mined`: title, numbers, query_texts, corpus_texts, query_ids, corpus_ids,
                 provenance, run, one_positive, of_anchors, seed.
-
-        Returns:
-            The path.
-
-        Raises:
-            NaysayError: If the file cannot be written, or a keyword does not fit.
         """
         from naysay.mining._report import report_mined
 
@@ -200,6 +209,17 @@ class Mined(MinedArrays):
         lines = [f"{filled:,} of {int(self.counts.sum()):,} negatives for {len(self.ids):,} anchors", self.rule]
         lines += [f"{name:<24} {int(counts.sum()):>12,}" for name, counts in self.dropped.items()]
         return "\n".join([*lines, *self.notes])
+
+
+@public
+def rejudged(candidates: Candidates, threshold: float) -> Candidates:
+    """Apply another threshold to the stored suspicion, without calling a detector.
+
+    Suspicious candidates below the threshold come back, and those at or above it are dropped.
+    """
+    check_number("threshold", threshold, at_least=0, at_most=1)
+    flagged = candidates.suspicion >= np.float32(threshold)
+    return candidates.restored(was_suspicious(candidates) & ~flagged).drop(flagged, SUSPICIOUS)
 
 
 def slots_of(candidates: Candidates, width: int) -> dict[str, Any]:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, public, raise_invalid, shown
+from naysay.checks import as_array, check_whole, public, raise_invalid, shown, whole_numbers
 from naysay.errors import NaysayError
 from naysay.mining.candidates import Candidates, canonical_order, check_candidates
 from naysay.positives import POSITIVE, Positives
-from naysay.search._pair_scores import lowest_of
+from naysay.search._scores import lowest_of
 
 # score_pairs(anchors (n,), ids (n,)) -> (n,), higher is closer
 ScorePairs = Callable[[NDArray[np.int64], NDArray[np.int64]], Any]
@@ -44,9 +44,6 @@ def rescore(
             compared. None: all.
         batch: Number of pairs in a call.
 
-    Returns:
-        The candidates with new scores.
-
     Raises:
         NaysayError: If score_pairs fails or returns anything but finite numbers, with the pairs.
 
@@ -60,9 +57,22 @@ def rescore(
     check_candidates(candidates)
     check_score_pairs("score_pairs", score_pairs)
     check_whole("batch", batch, 1)
-    whose, which = _pairs(positives, len(candidates))
-    if budget is not None and check_whole("budget", budget, 0) < len(whose):
-        raise_invalid("budget", f"at least {len(whose)}, for the positives alone", budget)
+    pairs = _pairs(positives, len(candidates))
+    if budget is not None and check_whole("budget", budget, 0) < len(pairs[0]):
+        raise_invalid("budget", f"at least {len(pairs[0])}, for the positives alone", budget)
+    return rescored(candidates, score_pairs, pairs, budget, batch)
+
+
+def rescored(
+    candidates: Candidates,
+    score_pairs: ScorePairs,
+    positives: tuple[NDArray[np.int64], NDArray[np.int64]],
+    budget: int | None,
+    batch: int,
+    parameter: str = "score_pairs",
+) -> Candidates:
+    """The same with arguments that were checked; `parameter` is what the caller calls the function."""
+    whose, which = positives
     kept = candidates.kept
     order = canonical_order(candidates, kept)
     turns, rows = np.nonzero(np.take_along_axis(kept, order, axis=1).T)  # the best of each anchor, then the second
@@ -71,11 +81,11 @@ def rescore(
         rows, slots = rows[: budget - len(whose)], slots[: budget - len(whose)]
     anchors = np.concatenate([whose, rows])
     ids = np.concatenate([which, candidates.ids[rows, slots]])
-    answers = answers_of(score_pairs, anchors, ids, batch)
-    scores, rescored = candidates.scores.copy(), np.zeros(kept.shape, np.bool_)
-    scores[rows, slots], rescored[rows, slots] = answers[len(whose) :], True
+    answers = answers_of(score_pairs, anchors, ids, batch, parameter)
+    scores, done = candidates.scores.copy(), np.zeros(kept.shape, np.bool_)
+    scores[rows, slots], done[rows, slots] = answers[len(whose) :], True
     lowest = lowest_of(whose, answers[: len(whose)], len(candidates))
-    return replace(candidates, scores=scores, positive_scores=lowest).drop(~rescored, "not rescored")
+    return replace(candidates, scores=scores, positive_scores=lowest).drop(~done, "not rescored")
 
 
 def check_score_pairs(parameter: str, score_pairs: Any) -> None:
@@ -94,7 +104,7 @@ def _pairs(positives: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
         if positives.relation is not None:
             anchors, items = anchors[positives.relation == POSITIVE], items[positives.relation == POSITIVE]
     elif isinstance(positives, tuple) and len(positives) == 2:
-        anchors, items = (np.asarray(to_numpy(part), np.int64) for part in positives)
+        anchors, items = (whole_numbers("positives", to_numpy(part)).astype(np.int64) for part in positives)
     else:
         raise_invalid("positives", "Positives, or (anchors, items)", shown(positives))
     if (
@@ -107,30 +117,32 @@ def _pairs(positives: Any, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def answers_of(
-    score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64], batch: int
+    score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64], batch: int, parameter: str
 ) -> NDArray[np.float32]:
     """(p,) the scores of pairs, `batch` of them in a call."""
     found = np.empty(len(ids), np.float32)
     for start in range(0, len(ids), batch):
         part = slice(start, start + batch)
-        found[part] = _answered(score_pairs, anchors[part], ids[part])
+        found[part] = _answered(score_pairs, anchors[part], ids[part], parameter)
     return found
 
 
-def _answered(score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.float32]:
+def _answered(
+    score_pairs: ScorePairs, anchors: NDArray[np.int64], ids: NDArray[np.int64], parameter: str
+) -> NDArray[np.float32]:
     """The scores of one batch: (p,) finite numbers."""
     rule = f"a function that answers with {len(ids)} finite numbers for {len(ids)} pairs"
     ends = f"from ({anchors[0]}, {ids[0]}) to ({anchors[-1]}, {ids[-1]})"
     try:
         given = score_pairs(anchors, ids)
     except Exception as error:
-        message = f"`score_pairs` must be {rule}, got {type(error).__name__}: {error}, {ends}."
+        message = f"`{parameter}` must be {rule}, got {type(error).__name__}: {error}, {ends}."
         raise NaysayError(message) from error
-    scores = as_array("score_pairs", to_numpy(given))
+    scores = as_array(parameter, to_numpy(given))
     if scores.shape not in ((len(ids),), (len(ids), 1)) or scores.dtype.kind not in "iuf":
-        raise_invalid("score_pairs", rule, f"shape {scores.shape} {scores.dtype}, {ends}")
+        raise_invalid(parameter, rule, f"shape {scores.shape} {scores.dtype}, {ends}")
     found: NDArray[np.float32] = scores.reshape(-1).astype(np.float32)
     if not np.isfinite(found).all():
         place = int(np.flatnonzero(~np.isfinite(found))[0])
-        raise_invalid("score_pairs", rule, f"{found[place]} for ({anchors[place]}, {ids[place]})")
+        raise_invalid(parameter, rule, f"{found[place]} for ({anchors[place]}, {ids[place]})")
     return found

@@ -24,8 +24,7 @@ from naysay.checks import (
 )
 from naysay.kernels.relevance import marginal
 from naysay.kernels.threads import in_rows
-from naysay.mining._known import read_counts
-from naysay.mining.candidates import Candidates, Mask, canonical_order, check_candidates
+from naysay.mining.candidates import Candidates, Mask, canonical_order, check_candidates, read_counts
 from naysay.rng import key_from
 
 Ids = NDArray[np.int64]
@@ -82,9 +81,6 @@ def select(
     Returns:
         The candidates, of which k or fewer are left in each row.
 
-    Raises:
-        NaysayError: If an option is missing, or belongs to another method.
-
     Examples:
         >>> from types import SimpleNamespace
         >>> found = SimpleNamespace(ids=np.array([[4, 2, 7, 9]]), scores=np.array([[0.9, 0.5, 0.1, 0.0]]))
@@ -108,10 +104,10 @@ def select(
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Selection:
-    """What a method chooses from: candidates, row numbers, a random key, and its options."""
+    """What a method chooses from."""
 
     candidates: Candidates
-    rows: Ids
+    rows: Ids  # their numbers, on which random choices depend
     key: np.uint64
     options: Mapping[str, Any]
 

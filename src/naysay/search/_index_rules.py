@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import check_one_of, raise_invalid
 from naysay.kernels.dots import COSINE, DOT
-from naysay.search._pair_scores import norms_of
-from naysay.search._resources import budget_bytes
+from naysay.search._scores import budget_bytes, norms_of
 from naysay.search.vectors import Vectors
 
 Block = NDArray[np.float32]
@@ -41,14 +40,10 @@ class Euclid:
 
     Bachrach et al. Speeding Up the Xbox Recommender System Using a Euclidean Transformation for Inner-Product Spaces.
     RecSys 2014.
-
-    Args:
-        metric: DOT, COSINE or L2.
-        largest: M.
     """
 
     metric: int
-    largest: float
+    largest: float  # M
 
     def width(self, width: int) -> int:
         """The width of a row after the map."""
@@ -143,15 +138,10 @@ def index_bytes(kind: str, n: int, width: int) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The bytes of an index and its steps.
+    """The bytes of an index and its steps."""
 
-    Args:
-        total: The budget.
-        index: What the index and the norms of rows take.
-    """
-
-    total: int
-    index: int
+    total: int  # the budget
+    index: int  # what the index and the norms of rows take
 
     @property
     def left(self) -> int:
@@ -162,13 +152,8 @@ class Memory:
 def memory_for(kind: str, corpus: Vectors, width: int, budget: int | None, *, building: bool) -> Memory:
     """Divide the budget; raise with the bytes needed if it does not hold the index and WORK.
 
-    Args:
-        kind: "ivf" or "hnsw".
-        corpus: The corpus.
-        width: The width of rows in the index.
-        budget: Bytes, or None.
-        building: Whether the index is being built. Growing lists take up to twice their rows; training holds its sample
-            four times (the rows, their order, and the copies of a search).
+    While it is built, growing lists take up to twice their rows, and training holds its sample four times (the rows,
+    their order, and the copies of a search).
     """
     total = budget_bytes(budget)
     norms = 8 * corpus.n if corpus.whole is not None else 0

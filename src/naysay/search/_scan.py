@@ -11,22 +11,16 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.kernels import bounds_scan, dots
-from naysay.search._bounds import Rounded, Units, cap_sides, column_sides, row_sides
-from naysay.search._engines import Engine, product
-from naysay.search._pair_scores import ExactScores, floats, norms_of
-from naysay.search._resources import Plan, Workers
-from naysay.search.found import Found
-from naysay.search.vectors import Vectors
+from naysay.search._products import Engine, Rounded, Units, cap_sides, column_sides, product, row_sides
+from naysay.search._scores import ExactScores, Plan, Workers, norms_of
+from naysay.search.vectors import Vectors, floats
 
 
 @final
 class UnresolvedPairs:
     """Per query: a limit, and the pairs that no bound has ruled out yet, ascending by id.
 
-    Args:
-        rows: Queries of a block; the buffers are used again for the next block.
-        wanted: How many of the best are needed.
-        capacity: How many pairs a query can hold. If there are more, they are scored exactly at once.
+    A query holds `capacity` pairs; if there are more, they are scored exactly at once. Blocks share the buffers.
     """
 
     def __init__(self, rows: int, wanted: int, capacity: int) -> None:
@@ -49,36 +43,23 @@ class UnresolvedPairs:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """A search that has been checked and planned.
-
-    Args:
-        queries: The queries.
-        corpus: The corpus.
-        excluded: (indptr, indices, filter): the corpus rows that each query may not get.
-        caps: (n,) the highest score that each query may get.
-        engine: What multiplies.
-        units: What bounds are measured in.
-        plan: Sizes of blocks.
-        exact: The exact scores.
-        workers: The threads.
-        on_progress: Called with the number of further queries done, in fractions, or None.
-    """
+    """A search that has been checked and planned."""
 
     queries: Vectors
     corpus: Vectors
-    excluded: tuple[NDArray[Any], ...]
-    caps: NDArray[np.float32]
+    excluded: tuple[NDArray[Any], ...]  # (indptr, indices, filter): corpus rows that each query may not get
+    caps: NDArray[np.float32]  # (n,) the highest score that each query may get
     engine: Engine
     units: Units
     plan: Plan
     exact: ExactScores
     workers: Workers
-    on_progress: Callable[[float], None] | None
+    on_progress: Callable[[float], None] | None  # gets the number of further queries done, in fractions
 
-    def run(self, found: Found, above: NDArray[np.int64]) -> None:
-        """Fill `found`, and how many score above the caps, a block of queries at a time."""
+    def run(self, ids: NDArray[np.int64], scores: NDArray[np.float32], above: NDArray[np.int64]) -> None:
+        """Fill what is found, and how many score above the caps, a block of queries at a time."""
         rows, columns, width = self.plan.rows, self.plan.columns, self.corpus.width
-        pairs = UnresolvedPairs(rows, min(found.ids.shape[1], self.corpus.n), self.plan.capacity)
+        pairs = UnresolvedPairs(rows, min(ids.shape[1], self.corpus.n), self.plan.capacity)
         rounded, corpus = Rounded.empty(self.engine, rows, width), Rounded.empty(self.engine, columns, width)
         products = [self._product() for _ in range(self.workers.count)]
         for start in range(0, self.queries.n, rows):
@@ -89,7 +70,7 @@ class Scan:
             sides = cap_sides(self.units, caps, norms)
             block = _Block(self, start, queries, norms, caps, sides, rounded.part(0, stop - start), pairs, products)
             block.scan(corpus)
-            block.finish(found.ids[start:stop], found.scores[start:stop], above[start:stop])
+            block.finish(ids[start:stop], scores[start:stop], above[start:stop])
 
     def _product(self) -> Any:
         size = (self.plan.strip, self.plan.columns)
@@ -125,21 +106,15 @@ class _Block:
             columns = column_sides(task.engine, task.units, block)
             row_norms = norms_of(rows) if not task.engine.rounds else np.empty(0)
 
-            def work(
-                worker: int,
-                first: int = first,
-                rows: Any = rows,
-                block: Rounded = block,
-                columns: Any = columns,
-                row_norms: Any = row_norms,
-            ) -> None:
+            def work(worker: int, first: int = first, rows: Any = rows, norms: Any = row_norms, block: Any = block,
+                     columns: Any = columns) -> None:  # fmt: skip
                 for start in strips[worker::count]:
                     stop = min(start + task.plan.strip, size)
                     if task.engine.rounds:
                         products = self.products[worker](self.rounded.codes[start:stop], block.codes)
                     else:
                         products = self.products[worker][: stop - start, : len(rows)]
-                        arguments = (self.queries[start:stop], self.norms[start:stop], rows, row_norms, products)
+                        arguments = (self.queries[start:stop], self.norms[start:stop], rows, norms, products)
                         dots.all_scores(0, stop - start, task.units.metric, *arguments)
                     self._absorb(start, stop, first, products, tuple(side[start:stop] for side in sides), columns)
 

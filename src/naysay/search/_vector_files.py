@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 import weakref
+from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_one_of, raise_invalid
+from naysay.checks import check_one_of, raise_invalid, shown
 from naysay.files import raise_unreadable
 
 DTYPES = ("float16", "float32", "float64")
 _STORED = {"F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16"}
-WINDOW = 1 << 22  # bytes of a file that are mapped at once
+WINDOW = 1 << 22  # bytes of a file that are read at once
+_GAP = 1 << 14  # bytes between two rows that are read rather than skipped
 _MAX_HEADER = 100_000_000  # bytes, the limit of the safetensors format
 _BATCH = 4096  # rows of a column that are decoded at a time
 
 
 @final
 class RawFile:
-    """Rows of a file from the byte `offset` on, read by position: pages are not mapped, so memory stays small."""
+    """Rows of a file from the byte `offset` on, read by position: nothing is mapped, so memory stays small."""
 
     def __init__(
         self, parameter: str, path: Path, shape: tuple[int, int], kind: str, offset: int, *, ours: bool
@@ -45,30 +47,41 @@ class RawFile:
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Read the rows from start to stop."""
-        stop = min(stop, self.n)
-        array = np.empty((max(0, stop - start), self.width), self.stored)
+        rows = np.empty((max(0, min(stop, self.n) - start), self.width), self.stored)
         with self.path.open("rb", buffering=0) as file:
-            file.seek(self.offset + start * self.width * self.stored.itemsize)
-            view, done = array.reshape(-1).view(np.uint8).data, 0
-            while done < array.nbytes:
-                got = file.readinto(view[done:])
-                if not got:
-                    raise_invalid(self.parameter, "a file that does not change while it is read", repr(str(self.path)))
-                done += got
-        return self._floats(array)
+            self._fill(file, start, rows)
+        return self._floats(rows)
 
     def take(self, ids: NDArray[np.int64]) -> NDArray[Any]:
-        """Read the rows of ascending ids, by maps of one part of the file at a time."""
+        """Read the rows of ascending ids; those near each other at once, with the rows between them."""
+        size, steps = self.width * self.stored.itemsize, np.diff(ids)
+        ends = (steps > 1 + _GAP // size) | (np.diff(ids // max(1, WINDOW // size)) > 0)
+        edges = np.unique([0, *(np.flatnonzero(ends) + 1), len(ids)])
+        firsts, lasts = ids[edges[:-1]], ids[edges[1:] - 1]
+        gaps = np.cumsum(np.concatenate([[0], steps != 1]))
+        whole = gaps[edges[1:] - 1] == gaps[edges[:-1]]  # whether a run has all rows from its first to its last
         out = np.empty((len(ids), self.width), self.stored)
-        size = self.width * self.stored.itemsize
-        step = max(1, WINDOW // size)
-        edges = np.searchsorted(ids, np.arange(0, self.n + step, step))
-        for part in np.flatnonzero(edges[1:] > edges[:-1]):
-            start, inside = int(part) * step, slice(edges[part], edges[part + 1])
-            shape = (min(step, self.n - start), self.width)
-            rows = np.memmap(self.path, self.stored, "r", self.offset + start * size, shape)
-            out[inside] = rows[ids[inside] - start]
+        runs = zip(*(part.tolist() for part in (edges[:-1], edges[1:], firsts, lasts, whole)), strict=True)
+        with self.path.open("rb", buffering=0) as file:
+            for start, stop, first, last, all_rows in runs:
+                if all_rows:
+                    self._fill(file, first, out[start:stop])
+                else:
+                    rows = np.empty((last - first + 1, self.width), self.stored)
+                    self._fill(file, first, rows)
+                    out[start:stop] = rows[ids[start:stop] - first]
         return self._floats(out)
+
+    def _fill(self, file: FileIO, start: int, rows: NDArray[Any]) -> None:
+        """Read the rows from `start` on. A file that was cut off raises; a map of it would end the process."""
+        file.seek(self.offset + start * self.width * self.stored.itemsize)
+        view = rows.view(np.uint8).reshape(-1).data
+        done = file.readinto(view)
+        while done < rows.nbytes:
+            got = file.readinto(view[done:])
+            if not got:
+                raise_invalid(self.parameter, "a file that does not change while it is read", repr(str(self.path)))
+            done += got
 
     def _floats(self, array: NDArray[Any]) -> NDArray[Any]:
         return (array.astype(np.uint32) << np.uint32(16)).view(np.float32) if self.half else array
@@ -79,8 +92,15 @@ def _remove(path: str) -> None:
         os.unlink(path)
 
 
-def npy(parameter: str, path: Path) -> RawFile:
+def check_no_column(column: str | None) -> None:
+    """Raise if a column is named of what has none."""
+    if column is not None:
+        raise_invalid("column", "left out where the vectors are no table", shown(column))
+
+
+def npy(parameter: str, path: Path, column: str | None = None) -> RawFile:
     """Open an .npy file of shape (n, d), in C order and native byte order."""
+    check_no_column(column)
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
@@ -107,7 +127,7 @@ def safetensors(parameter: str, path: Path, name: str | None) -> RawFile:
             length = int.from_bytes(file.read(8), "little")
             header = json.loads(file.read(min(length, _MAX_HEADER)))
         tensors = {key: _tensor(entry) for key, entry in header.items() if key != "__metadata__"}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise_unreadable(parameter, f"a readable {path.suffix.lower()} file", path, error)
     fitting = {key: entry for key, entry in tensors.items() if len(entry[1]) == 2 and entry[0] in _STORED}
     if name is None:
@@ -134,20 +154,14 @@ def _tensor(entry: Any) -> tuple[str, tuple[int, ...], int, int]:
     return str(entry["dtype"]), tuple(shape), ends[0], ends[1]
 
 
-def is_arrow(given: object) -> bool:
-    """Whether `given` is an Arrow table or column, without importing pyarrow."""
-    module = sys.modules.get("pyarrow")
-    return module is not None and isinstance(given, module.Table | module.Array | module.ChunkedArray)
-
-
 def arrow(parameter: str, given: Any, column: str | None) -> NDArray[Any]:
     """Return a column of lists of one length as an array (n, d), without a copy if it is in one chunk."""
     import pyarrow as pa
 
     if isinstance(given, pa.Table):
         given = given.column(_column(parameter, given.schema, column))
-    elif column is not None:
-        raise_invalid("column", "left out where the vectors are no table", repr(column))
+    else:
+        check_no_column(column)
     if _float_type(given.type) is None:
         raise_invalid(parameter, "a column of lists of floats", f"{given.type}")
     if isinstance(given, pa.ChunkedArray):
@@ -230,3 +244,7 @@ def _matrix(parameter: str, column: Any, start: int, width: int) -> NDArray[Any]
     if expected == 0:
         raise_invalid(parameter, "of shape (n, d), a vector per row", f"width 0 at row {start}")
     return array.reshape(len(column), expected)
+
+
+Reader = Callable[[str, Path, str | None], RawFile]
+READERS: dict[str, Reader] = {".npy": npy, ".safetensors": safetensors, ".parquet": parquet}

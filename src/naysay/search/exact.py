@@ -4,24 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay.checks import check_one_of, check_whole, first_bad, public, raise_invalid
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_one_of, check_whole, first_bad, public, raise_invalid, shown
 from naysay.positives import Positives
-from naysay.search._bounds import Units
-from naysay.search._engines import NAMES, choose, has_torch
-from naysay.search._pair_scores import METRICS, ExactScores, floats
-from naysay.search._resources import Workers, plan, thread_count
+from naysay.search._products import NAMES, Units, choose, has_torch
 from naysay.search._scan import Scan
-from naysay.search._survey import Survey, survey_both
-from naysay.search.found import Found
-from naysay.search.vectors import as_vectors
+from naysay.search._scores import METRICS, ExactScores, Survey, Workers, plan, survey_both, thread_count
+from naysay.search.vectors import as_vectors, floats
 
 _SAMPLE = 256  # corpus rows that the choice of an engine is based on
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The best corpus rows of each query: score descending, of equal scores id ascending.
+
+    Args:
+        ids: (n, m) int64; -1 is an empty slot, at the end of a row.
+        scores: (n, m) float32; -inf where the slot is empty.
+
+    Examples:
+        >>> found = Found(np.array([[2, 0, -1]]), np.array([[0.5, 0.5, -np.inf]], np.float32))
+        >>> len(found), found.filled.tolist()
+        (1, [[True, True, False]])
+    """
+
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        """Check types and shapes."""
+        for name, kind in (("ids", np.int64), ("scores", np.float32)):
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype != kind:
+                got = f"{array.shape} {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+                raise_invalid(name, f"(n, m) {np.dtype(kind)}", got)
+        if self.ids.shape != self.scores.shape:
+            raise_invalid("scores", f"of shape {self.ids.shape}, like ids", f"shape {self.scores.shape}")
+
+    @classmethod
+    def empty(cls, n: int, m: int) -> Self:
+        """Return (n, m) empty slots."""
+        try:
+            return cls(np.full((n, m), -1, np.int64), np.full((n, m), -np.inf, np.float32))
+        except (ValueError, MemoryError):
+            raise_invalid("depth", f"such that memory holds {n} rows of that length", m)
+
+    def __len__(self) -> int:
+        """n, the number of queries."""
+        return len(self.ids)
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """(n, m) bool: slots that hold a corpus row."""
+        return np.asarray(self.ids >= 0)
 
 
 @public
@@ -36,7 +80,6 @@ def search(
     budget: int | None = None,
     threads: int | None = None,
     on_progress: Callable[[float], None] | None = None,
-    surveys: tuple[Survey, Survey] | None = None,
 ) -> Found:
     """Find the `depth` best corpus rows of each query, exactly.
 
@@ -59,7 +102,6 @@ def search(
         budget: Bytes of memory that the call may take, including its result. 1 GiB by default.
         threads: Threads of this call. `naysay.kernels.threads` by default.
         on_progress: Called during the search with the number of further queries done; the fractions sum to n.
-        surveys: The results of an earlier check of these queries (or more of them) and this corpus, to skip it here.
 
     Returns:
         Ids and scores, (n, depth) each.
@@ -73,8 +115,8 @@ def search(
         >>> found.ids.tolist()
         [[1, 0], [0, 1]]
     """
-    options = _Options(metric, exclude, engine, budget, threads, on_progress, surveys)
-    return options.run(queries, corpus, depth, None)[0]
+    how = SearchOptions(metric, exclude, engine, budget, threads, on_progress)
+    return how.run(queries, corpus, depth)[0]
 
 
 @public
@@ -90,31 +132,17 @@ def search_below(
     budget: int | None = None,
     threads: int | None = None,
     on_progress: Callable[[float], None] | None = None,
-    surveys: tuple[Survey, Survey] | None = None,
 ) -> tuple[Found, NDArray[np.int64]]:
     """Find the `depth` best corpus rows of each query that score at most `below`, and count those that score higher.
 
     The rank of a row among all is the count plus its place in the result. One pass is enough, however many rows score
     higher: they are counted by their bounds, and scored only where a bound cannot decide.
 
-    Args:
-        queries: As for `search`.
-        corpus: As for `search`.
-        depth: As for `search`.
-        below: (n,) float32, the highest score that is returned for each query; None for no limit.
-        metric: As for `search`.
-        exclude: As for `search`.
-        engine: As for `search`.
-        budget: As for `search`.
-        threads: As for `search`.
-        on_progress: As for `search`.
-        surveys: As for `search`.
+    `below` is (n,) float32, the highest score that is returned for each query; None for no limit. All other arguments
+    are those of `search`.
 
     Returns:
         The rows found, and (n,) how many corpus rows score higher than `below`.
-
-    Raises:
-        NaysayError: As for `search`, and if `below` is not one number for each query.
 
     Examples:
         >>> import numpy as np
@@ -123,27 +151,29 @@ def search_below(
         >>> found.ids.tolist(), higher.tolist()
         ([[1]], [1])
     """
-    return _Options(metric, exclude, engine, budget, threads, on_progress, surveys).run(queries, corpus, depth, below)
+    return SearchOptions(metric, exclude, engine, budget, threads, on_progress).run(queries, corpus, depth, below)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Options:
+class SearchOptions:
     """The options that both searches have."""
 
-    metric: str
-    exclude: Positives | None
-    engine: str
-    budget: int | None
-    threads: int | None
-    on_progress: Callable[[float], None] | None
-    surveys: tuple[Survey, Survey] | None
+    metric: str = "cosine"
+    exclude: Positives | None = None
+    engine: str = "auto"
+    budget: int | None = None
+    threads: int | None = None
+    on_progress: Callable[[float], None] | None = None
+    surveys: tuple[Survey, Survey] | None = None  # of these queries (or more of them) and this corpus, if known
 
-    def run(self, queries: Any, corpus: Any, depth: int, below: Any) -> tuple[Found, NDArray[np.int64]]:
+    def run(self, queries: Any, corpus: Any, depth: int, below: Any = None) -> tuple[Found, NDArray[np.int64]]:
         """Check everything, plan the blocks, and scan."""
         depth = check_whole("depth", depth, 1)
         check_one_of("metric", self.metric, tuple(METRICS))
         check_one_of("engine", self.engine, NAMES)
+        if self.on_progress is not None and not callable(self.on_progress):
+            raise_invalid("on_progress", "a function of a number, or None", shown(self.on_progress))
         threads = thread_count(self.threads)
         left, right = as_vectors("queries", queries), as_vectors("corpus", corpus)
         if left.width != right.width:
@@ -164,7 +194,7 @@ class _Options:
         with Workers(threads, torch=engine.rounds and has_torch()) as workers:
             exact = ExactScores(metric, right, norms[1].norms)
             scan = Scan(left, right, excluded, caps, engine, units, sizes, exact, workers, self.on_progress)
-            scan.run(found, above)
+            scan.run(found.ids, found.scores, above)
         return found, above
 
 
@@ -172,7 +202,7 @@ def _caps(below: Any, n: int) -> NDArray[np.float32]:
     """(n,) the highest score that may be returned, infinity for no limit."""
     if below is None:
         return np.full(n, np.inf, np.float32)
-    caps = np.asarray(below)
+    caps = as_array("below", to_numpy(below))
     if caps.shape != (n,) or caps.dtype.kind != "f":
         raise_invalid("below", f"({n},) numbers, one for each query", f"shape {caps.shape} {caps.dtype}")
     if np.isnan(caps).any():

@@ -14,17 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.files import as_path
 from naysay.kernels import bounds_scan
 from naysay.positives import Positives
 from naysay.rng import rng_for
-from naysay.search import _index_build as building
-from naysay.search import _index_files as index_files
+from naysay.search import _index_faiss as faiss_side
 from naysay.search import _index_rules as rules
-from naysay.search._pair_scores import METRICS, ExactScores, norms_of
-from naysay.search._resources import thread_count
-from naysay.search._survey import Survey, check_score_range, survey
-from naysay.search.exact import excluded_rows, search
-from naysay.search.found import Found, Recall, recall_of
+from naysay.search._scores import METRICS, ExactScores, Survey, check_score_range, norms_of, survey, thread_count
+from naysay.search.exact import Found, excluded_rows, search
+from naysay.search.recall import Recall, recall_of
 from naysay.search.vectors import Vectors, as_vectors
 
 _STRIP, _STRIPS = 64, 64  # queries of one call of faiss; calls of a block
@@ -65,7 +63,7 @@ class Index:
     """
 
     def __init__(
-        self, index: Any, corpus: Vectors, about: index_files.About, norms: Survey, budget: int | None, threads: int
+        self, index: Any, corpus: Vectors, about: faiss_side.About, norms: Survey, budget: int | None, threads: int
     ) -> None:
         """Use `Index.build` or `Index.open`."""
         self.index, self.corpus, self.about, self.budget, self.threads = index, corpus, about, budget, threads
@@ -103,8 +101,6 @@ class Index:
         Returns:
             The index, with the lowest effort.
 
-        Raises:
-            NaysayError: If the corpus is too small or has invalid rows, or if the budget is too small.
         """
         check_one_of("metric", metric, tuple(METRICS))
         check_whole("seed", seed, 0)
@@ -116,9 +112,9 @@ class Index:
         memory = rules.memory_for(chosen, vectors, vectors.width + (metric == "dot"), budget, building=True)
         norms = survey("corpus", vectors, METRICS[metric], count)
         space = rules.Euclid(METRICS[metric], norms.largest)
-        index = building.build_index(vectors, space, chosen, seed=seed, budget=memory.total, threads=count)
+        index = faiss_side.build_index(vectors, space, chosen, seed=seed, budget=memory.total, threads=count)
         lowest = rules.efforts(chosen, vectors.n)[0]
-        about = index_files.About(chosen, metric, vectors.n, vectors.width, norms.largest, lowest, seed)
+        about = faiss_side.About(chosen, metric, vectors.n, vectors.width, norms.largest, lowest, seed)
         return cls(index, vectors, about, norms, budget, count)
 
     def search(self, queries: Any, depth: int, *, exclude: Positives | None = None) -> Found:
@@ -136,18 +132,15 @@ class Index:
         Returns:
             Ids and scores, (n, depth) each.
 
-        Raises:
-            NaysayError: If queries have invalid rows or another width, or do not fit the budget.
         """
-        depth = check_whole("depth", depth, 1)
-        vectors = as_vectors("queries", queries)
+        depth, vectors = check_whole("depth", depth, 1), as_vectors("queries", queries)
         if vectors.width != self.corpus.width:
             raise_invalid("queries", f"of width {self.corpus.width}, like the corpus", vectors.width)
         excluded = np.diff(excluded_rows(exclude, vectors.n, self.corpus.n)[0])
         norms = survey("queries", vectors, METRICS[self.metric], self.threads)
         check_score_range(METRICS[self.metric], norms.largest, self.about.largest)
         self.space.check_queries(norms.largest)
-        counts = np.minimum(rules.fetched(depth, excluded), self.corpus.n)
+        counts = np.minimum(rules.fetched(min(depth, self.corpus.n), excluded), self.corpus.n)
         left = self._bytes_left(vectors, depth, int(counts.max(initial=0)))
         found = Found.empty(vectors.n, depth)
         for count in np.unique(counts):
@@ -158,15 +151,20 @@ class Index:
         return found
 
     def _bytes_left(self, queries: Vectors, depth: int, deepest: int) -> int:
-        """The bytes for the steps of a search; raise with the bytes needed if they are too few."""
+        """The bytes for the steps of a search; raise, for the argument to change, if they are too few."""
         width = self.space.width(self.corpus.width)
         memory = rules.memory_for(self.kind, self.corpus, width, self.budget, building=False)
-        result, one_step = 12 * queries.n * depth, self.threads * self._query_bytes(deepest) * 2
-        if memory.left < rules.WORK + result + one_step:
-            needed = memory.index + rules.WORK + result + one_step
-            advice = f"Open the index with a `budget` of {needed} or more, or search in parts."
-            raise_invalid("queries", f"few enough for the budget of {memory.total} bytes", queries.n, advice)
-        return memory.left - rules.WORK - result
+        result, one_step = 12 * queries.n * depth, self._query_bytes(deepest) * 2
+        left = memory.left - rules.WORK - result
+        if left < one_step * self.threads:
+            rule = f"for the budget of {memory.total} bytes"
+            if left >= one_step * min(self.threads, thread_count(None)):
+                raise_invalid("threads", f"at most {left // one_step} {rule}", self.threads)
+            if depth > self.corpus.n:
+                raise_invalid("depth", f"at most {self.corpus.n}, the rows of the corpus, {rule}", depth)
+            advice = f"Open the index with a `budget` of {memory.total - left + one_step * self.threads} or more, or "
+            raise_invalid("queries", f"few enough {rule}", queries.n, f"{advice}search in parts.")
+        return left
 
     def _query_bytes(self, count: int) -> int:
         """The memory of one query: its vector, lists, candidates, and their rows if those are in a file."""
@@ -185,14 +183,16 @@ class Index:
         if self.centres is not None:
             probes = rules.probes_for(self.effort, len(self.centres), self.corpus.n, count)
             budget = rules.WORK // 2 + 64 * probes * len(rows)
-            lists = building.nearest(near, self.centres, probes, budget=budget, threads=self.threads)
+            lists = faiss_side.nearest(near, self.centres, probes, budget=budget, threads=self.threads)
 
         def fill(start: int) -> None:
             part = slice(start, start + size)
             if self.centres is not None:
-                ids = building.fetch_lists(self.index, near[part], count, lists[part])
+                ids = faiss_side.fetch_lists(self.index, near[part], count, lists[part])
             else:
-                ids = building.fetch_graph(self.index, near[part], count, self.effort)
+                ids = faiss_side.fetch_graph(self.index, near[part], count, self.effort)
+            if ids.max(initial=-1) >= self.corpus.n:
+                raise_invalid("path", "an index of this corpus", f"row {ids.max()} of {self.corpus.n}")
             gone = ids < 0
             if exclude is not None:
                 gone |= _is_excluded(exclude, rows[part], ids)
@@ -203,18 +203,12 @@ class Index:
             bounds_scan.best(0, len(ids), counts, left, scores, best, best_scores)
             found.ids[rows[part]], found.scores[rows[part]] = best, best_scores
 
-        building.in_threads(self.threads, fill, range(0, len(rows), size))
+        faiss_side.in_threads(self.threads, fill, range(0, len(rows), size))
 
     def measure(self, queries: Any, depth: int, *, sample: int = 500, seed: int = 0) -> Recall:
-        """Measure recall@depth on a sample of the queries, against the exact `search`.
+        """Measure recall@depth on `sample` of the queries, against an exact `search` of these.
 
-        Cost: an exact search of `sample` queries.
-
-        Args:
-            queries: (n, d) `Vectors` or anything that `open_vectors` takes.
-            depth: How many corpus rows are needed for each query.
-            sample: How many of the queries to use.
-            seed: Of the sample.
+        `sample` of the queries are drawn by the seed.
         """
         some, exact = self._sampled(queries, depth, sample, seed)
         return recall_of(self.search(some, depth), exact, self.setting)
@@ -225,13 +219,6 @@ class Index:
         Values double: nprobe from 8 to a 32nd of the lists, efSearch from 32 to n / 512. Beyond the last one a search
         costs as much as an exact one. If that is not enough, `effort` is the last value and `Recall.note` explains it.
         No time is measured, so the choice is the same on a busy machine.
-
-        Args:
-            queries: As for `measure`.
-            depth: As for `measure`.
-            min_recall: The target, above 0 and at most 1.
-            sample: As for `measure`.
-            seed: As for `measure`.
 
         Returns:
             The recall with the chosen effort.
@@ -267,17 +254,11 @@ class Index:
 
     def save(self, path: str | Path) -> None:
         """Write the index, without the corpus, to the folder `path`, whole or not at all."""
-        index_files.save(Path(path), self.index, replace(self.about, effort=self.effort), self.corpus)
+        faiss_side.save(as_path("path", path), self.index, replace(self.about, effort=self.effort), self.corpus)
 
     @classmethod
     def open(cls, path: str | Path, corpus: Any, *, budget: int | None = None, threads: int | None = None) -> Self:
         """Open an index that `save` wrote, with the corpus that it was built of. Reads the corpus once.
-
-        Args:
-            path: The folder.
-            corpus: The same corpus as for `build`.
-            budget: As for `build`.
-            threads: As for `build`.
 
         Raises:
             NaysayError: If the folder is damaged, or if the corpus has another shape, another dtype, or other values in
@@ -285,10 +266,13 @@ class Index:
         """
         count = thread_count(threads)
         vectors = as_vectors("corpus", corpus)
-        about = index_files.about(Path(path), vectors)
+        folder = as_path("path", path)
+        about = faiss_side.about(folder, vectors)
         rules.memory_for(about.kind, vectors, vectors.width + (about.metric == "dot"), budget, building=False)
         norms = survey("corpus", vectors, METRICS[about.metric], count)
-        return cls(index_files.read(Path(path), about, vectors), vectors, about, norms, budget, count)
+        if norms.largest != about.largest:
+            raise_invalid("path", f"an index of norms up to {norms.largest}, like the corpus", about.largest)
+        return cls(faiss_side.read(folder, about, vectors), vectors, about, norms, budget, count)
 
 
 def _is_excluded(exclude: Positives, rows: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy
-from naysay.checks import as_array, public, raise_invalid, shown
+from naysay.checks import as_array, public, raise_invalid
 from naysay.search import _vector_files as vector_files
 
 Rows = NDArray[Any]
@@ -54,21 +55,16 @@ class Vectors:
 def open_vectors(vectors: Any, column: str | None = None) -> Vectors:
     """Open vectors (n, d) of any source. Only the shape and the type are checked here; a search checks the values.
 
-    A .npy or .safetensors file is read in place. The column of a Parquet file is copied once, a batch at a time, to a
-    temporary file that exists as long as the Vectors: row groups can be larger than the memory, and a search reads rows
-    more than once.
+    A .npy or .safetensors file is read in place; a file that becomes shorter meanwhile raises an error. (A NumPy array
+    that maps a file, `np.load(..., mmap_mode="r")`, ends the process in that case: pass the path.) The column of a
+    Parquet file is copied once, a batch at a time, to a temporary file that exists as long as the Vectors: row groups
+    can be larger than the memory, and a search reads rows more than once.
 
     Args:
         vectors: A NumPy array, nested lists, a torch tensor, an Arrow table or column, or the path of a .npy,
             .safetensors or .parquet file. `Vectors` are returned as they are.
         column: The column of a table, or the tensor of a .safetensors file. Needed if there are several of the right
             type.
-
-    Returns:
-        The vectors.
-
-    Raises:
-        NaysayError: If the source cannot be read, is not (n, d), or does not hold floats.
 
     Examples:
         >>> open_vectors([[1.0, 0.0], [0.5, 0.5]]).n
@@ -86,17 +82,15 @@ def as_vectors(parameter: str, given: Any, column: str | None = None) -> Vectors
         if not path.is_file():
             raise_invalid(parameter, "an existing file", repr(str(path)), _KINDS)
         kind = path.suffix.lower()
-        if kind == ".npy":
-            _check_no_column(column)
-            return _of_file(vector_files.npy(parameter, path))
-        if kind == ".safetensors":
-            return _of_file(vector_files.safetensors(parameter, path, column))
-        if kind == ".parquet":
-            return _of_file(vector_files.parquet(parameter, path, column))
-        raise_invalid(parameter, "a file of vectors", repr(str(path)), _KINDS)
-    if vector_files.is_arrow(given):
+        if kind not in vector_files.READERS:
+            raise_invalid(parameter, "a file of vectors", repr(str(path)), _KINDS)
+        file = vector_files.READERS[kind](parameter, path, column)
+        return Vectors(file.n, file.width, file.dtype, file.read, file.take)
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(given, arrow.Table | arrow.Array | arrow.ChunkedArray):
         return _of_array(vector_files.arrow(parameter, given, column))
-    _check_no_column(column)
+    if column is not None:
+        vector_files.check_no_column(column)
     if is_torch(given):
         return _of_tensor(parameter, given)
     array = as_array(parameter, given)
@@ -106,9 +100,9 @@ def as_vectors(parameter: str, given: Any, column: str | None = None) -> Vectors
     return _of_array(array)
 
 
-def _check_no_column(column: str | None) -> None:
-    if column is not None:
-        raise_invalid("column", "left out where the vectors are no table", shown(column))
+def floats(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return rows as the kernels read them: float32 or float64, in C order."""
+    return np.ascontiguousarray(rows, np.float32 if rows.dtype == np.float16 else rows.dtype)
 
 
 def _check(parameter: str, shape: tuple[int, ...], dtype: Any) -> None:
@@ -139,7 +133,3 @@ def _of_tensor(parameter: str, tensor: Any) -> Vectors:
         return np.asarray(to_numpy(tensor[start:stop]))
 
     return Vectors(rows, width, dtype, read, lambda ids: np.asarray(to_numpy(tensor[ids])))
-
-
-def _of_file(file: vector_files.RawFile) -> Vectors:
-    return Vectors(file.n, file.width, file.dtype, file.read, file.take)

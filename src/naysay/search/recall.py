@@ -1,62 +1,15 @@
-"""The results of a search: Found, and the measured Recall of an approximate one."""
+"""The measured recall of an approximate search."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from naysay.checks import check_number, public, raise_invalid
 from naysay.detectors.rate import CONFIDENCE, exact_interval
-
-
-@final
-@public
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """The best corpus rows of each query: score descending, of equal scores id ascending.
-
-    Args:
-        ids: (n, m) int64; -1 is an empty slot, at the end of a row.
-        scores: (n, m) float32; -inf where the slot is empty.
-
-    Raises:
-        NaysayError: If the arrays have other types or different shapes. The order is not checked.
-
-    Examples:
-        >>> found = Found(np.array([[2, 0, -1]]), np.array([[0.5, 0.5, -np.inf]], np.float32))
-        >>> len(found), found.filled.tolist()
-        (1, [[True, True, False]])
-    """
-
-    ids: NDArray[np.int64]
-    scores: NDArray[np.float32]
-
-    def __post_init__(self) -> None:
-        """Check types and shapes."""
-        for name, kind in (("ids", np.int64), ("scores", np.float32)):
-            array = getattr(self, name)
-            if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype != kind:
-                got = f"{array.shape} {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
-                raise_invalid(name, f"(n, m) {np.dtype(kind)}", got)
-        if self.ids.shape != self.scores.shape:
-            raise_invalid("scores", f"of shape {self.ids.shape}, like ids", f"shape {self.scores.shape}")
-
-    @classmethod
-    def empty(cls, n: int, m: int) -> Self:
-        """Return (n, m) empty slots."""
-        return cls(np.full((n, m), -1, np.int64), np.full((n, m), -np.inf, np.float32))
-
-    def __len__(self) -> int:
-        """n, the number of queries."""
-        return len(self.ids)
-
-    @property
-    def filled(self) -> NDArray[np.bool_]:
-        """(n, m) bool: slots that hold a corpus row."""
-        return np.asarray(self.ids >= 0)
+from naysay.search.exact import Found
 
 
 @final
@@ -126,6 +79,8 @@ def check_recall(recall: Recall, min_recall: float) -> None:
     Examples:
         >>> check_recall(Recall(0.97, 0.951, 0.983, 500, 100, "nprobe 8"), 0.9)
     """
+    if not isinstance(recall, Recall):
+        raise_invalid("recall", "a Recall, of Index.measure or Index.tune", type(recall).__name__)
     target = check_number("min_recall", min_recall, at_least=0, at_most=1)
     if recall.value < target:
         rule = f"at most {recall.value:.3f}, what the index reaches ({recall})"

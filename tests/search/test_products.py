@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from naysay._rows import frozen
 from naysay.kernels.dots import COSINE, DOT, L2
-from naysay.search import _bounds as bounds
-from naysay.search import _engines as engines
+from naysay.search import _products as bounds
+from naysay.search import _products as engines
 
 FAST = ("int8", "bfloat16", "float32")
 

@@ -10,8 +10,9 @@ from plain_search import plain_search
 import naysay as ns
 from naysay.errors import NaysayError
 from naysay.search import _index_rules as rules
-from naysay.search.found import Found, Recall, check_recall, recall_of
+from naysay.search.exact import Found
 from naysay.search.index import Index
+from naysay.search.recall import Recall, check_recall, recall_of
 
 
 def test_the_same_setting_finds_all_on_one_corpus_and_a_part_on_another():

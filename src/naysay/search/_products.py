@@ -1,0 +1,294 @@
+"""Fast products of rounded vectors, and their error bounds: the certificate that an exact search missed nothing.
+
+int8       8-bit integers by torch: exact sums and the coarsest grid, so the most pairs stay unresolved
+bfloat16   8 significant bits by torch
+float32    torch's product, or NumPy's where torch is absent
+float64    no product: the exact score of every pair
+
+A vector x is written x = s (x^ + e) with a scale s, a code x^ on a coarse grid and a rounding error e. For a
+query q and a corpus row c, with s and t their scales,
+
+    q.c = s t (q^.c^ + q^.e_c + e_q.(c / t)),   so   |q.c - s t q^.c^| <= s |q^| t |e_c| + s |e_q| |c|
+
+by Cauchy and Schwarz. The product itself is exact for int8 (32-bit sums of whole numbers). In floating point it is off
+by at most P |q^| |c^|, for any order of summation, fused or not, with P = d u / (1 - d u):
+
+    float32    u = 2^-24
+    bfloat16   u = 2^-22, for units that round odd or twice, and the result rounded to bfloat16 once more, 2^-9
+
+A score is the float64 sum rounded to float32; that, the float64 sums, and the float32 arithmetic of the bound itself
+are within SLACK |q| |c|, SLACK = 2^-18 (each is a few times 2^-24 at most). Numbers below the range of float32 get a
+slack of their own. L2 ranks by 2 q.c - |c|^2 = |q|^2 - distance^2, with the bound doubled and SLACK (|q|^2 + |c|^2) on
+top.
+
+Bounds are scaled so that float32 holds them whatever the norms are: cosine by both norms, the dot product by the
+query's norm and the largest of the corpus, L2 by the largest of all.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay._rows import frozen
+from naysay.arrays import need_torch
+from naysay.checks import raise_invalid
+from naysay.kernels import rounding
+from naysay.kernels.dots import DOT, L2
+
+NAMES = ("auto", "int8", "bfloat16", "float32", "float64")
+_SMALL = 1 << 27  # products of numbers up to which all pairs are scored exactly
+_WIDEST_INT8 = (2**31 - 1) // 127**2  # coordinates whose products a 32-bit sum holds
+_WIDEST_FLOAT = 1 << 18
+_COARSE = 0.5  # the widest bound, in standard deviations of the scores, for which a coarse engine is worthwhile
+Product = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+SLACK = 2.0**-18
+_UP = 1 + 2.0**-20  # a float64 number times this, rounded to float32, is not below it
+_UNDERFLOW, _DENORMAL = 2.0**-100, 2.0**-147  # of float32 arithmetic in our units; of a score rounded to float32
+_HUGE = 1e30
+Sides = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Engine:
+    """One kind of product."""
+
+    name: str
+    codes: Any  # the dtype of rounded rows; bfloat16 is stored as uint16
+    sum_error: float  # u, the relative rounding of each step of a sum
+    result_error: float  # the relative rounding of a product after it was summed
+    bytes: int  # memory for each product of a block, all buffers included
+    round: Any  # the kernel that rounds rows, None where nothing is rounded
+
+    @property
+    def rounds(self) -> bool:
+        """Whether its products differ from the exact scores."""
+        return self.round is not None
+
+
+_ENGINES = {
+    "int8": Engine("int8", np.int8, 0.0, 0.0, 4, rounding.to_int8),
+    "bfloat16": Engine("bfloat16", np.uint16, 2.0**-22, 2.0**-9 * (1 + 2.0**-7), 6, rounding.to_bfloat16),
+    "float32": Engine("float32", np.float32, 2.0**-24, 0.0, 4, rounding.to_float32),
+    "float64": Engine("float64", np.float32, 0.0, 0.0, 4, None),
+}
+
+
+def choose(name: str, rows: int, corpus: int, width: int, sample: NDArray[Any]) -> Engine:
+    """Return the engine of that name, or by the rule of "auto".
+
+    auto    float64 where there are at most 2^27 products of numbers; else the first of int8 and bfloat16 that torch
+            and the processor have (VNNI, AMX, AVX512-BF16) and whose bound is at most half the standard deviation of
+            the cosines within the sample: vectors with one huge coordinate need a fine grid; else float32
+    """
+    if name == "auto":
+        return _ENGINES[_automatic(rows, corpus, width, sample)]
+    widest = _WIDEST_INT8 if name == "int8" else _WIDEST_FLOAT
+    if width > widest and name != "float64":
+        raise_invalid("engine", f"'float64' for vectors wider than {widest}", repr(name))
+    if name in ("int8", "bfloat16"):
+        torch = need_torch()
+        if name == "int8" and not _int8_is_exact(torch, width):
+            raise_invalid("engine", "one that this torch multiplies exactly", "'int8'", "Leave it at 'auto'.")
+    return _ENGINES[name]
+
+
+def _automatic(rows: int, corpus: int, width: int, sample: NDArray[Any]) -> str:
+    if rows * corpus * width <= _SMALL or width > _WIDEST_INT8:
+        return "float64"
+    if not has_torch():
+        return "float32"
+    torch = need_torch()
+    features = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    vnni = any(features.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
+    spread = _COARSE * _spread(sample)
+    if vnni and _bound(_ENGINES["int8"], sample) <= spread and _int8_is_exact(torch, width):
+        return "int8"
+    half = any(features.get(name) for name in ("avx512_bf16", "amx_bf16"))
+    return "bfloat16" if half and _bound(_ENGINES["bfloat16"], sample) <= spread else "float32"
+
+
+def _spread(sample: NDArray[Any]) -> float:
+    """The standard deviation of the cosines between different rows."""
+    norms = np.linalg.norm(sample.astype(np.float64), axis=1, keepdims=True)
+    units = sample / np.maximum(norms, 1e-300)
+    return float((units @ units.T)[~np.eye(len(units), dtype=bool)].std()) if len(units) > 1 else 0.0
+
+
+def _bound(engine: Engine, sample: NDArray[Any]) -> float:
+    """The mean error bound of an engine's product of two rows of norm 1."""
+    scales, sizes, errors = (np.empty(len(sample)) for _ in range(3))
+    codes = np.empty(sample.shape, engine.codes)
+    engine.round(0, len(sample), frozen(sample), codes, scales, sizes, errors)
+    return 2 * float(np.mean(errors / np.maximum(sizes, 1e-300))) + engine.result_error
+
+
+def _int8_is_exact(torch: Any, width: int) -> bool:
+    """Whether torch has the product and does not saturate: a processor without VNNI may add in 16 bits."""
+    if not hasattr(torch, "_int_mm"):
+        return False
+    width = max(2, width)  # as in `Rounded`
+    codes = np.where(np.arange(40 * width).reshape(40, width) % 7 < 5, 127, -127).astype(np.int8)
+    codes[:8] = 127
+    given = torch.from_numpy(codes)
+    try:
+        products = torch._int_mm(given, given.T).numpy()
+    except RuntimeError:
+        return False
+    return bool((products == codes.astype(np.int64) @ codes.astype(np.int64).T).all())
+
+
+def product(engine: Engine, rows: int, columns: int) -> Product:
+    """Return a function (query codes, corpus codes) -> products that reuses its buffers.
+
+    Make one for each thread: a result is valid until the next call.
+    """
+    size = rows * columns
+    if engine.name == "float32" and not has_torch():
+        numbers = np.empty(size, np.float32)
+
+        def multiply_plainly(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
+            out = numbers[: len(queries) * len(corpus)].reshape(len(queries), len(corpus))
+            return np.matmul(queries, corpus.T, out=out)
+
+        return multiply_plainly
+    torch = need_torch()
+    kind, view, given, function = {
+        "int8": (torch.int32, np.int8, torch.int8, getattr(torch, "_int_mm", None)),
+        "bfloat16": (torch.bfloat16, np.int16, torch.bfloat16, torch.mm),
+        "float32": (torch.float32, np.float32, torch.float32, torch.mm),
+    }[engine.name]
+    buffer = torch.empty(size, dtype=kind)
+    wide = torch.empty(size if engine.name == "bfloat16" else 0, dtype=torch.float32)
+
+    def multiply(queries: NDArray[Any], corpus: NDArray[Any]) -> NDArray[Any]:
+        shape = (len(queries), len(corpus))
+        one, other = (torch.from_numpy(codes.view(view)).view(given) for codes in (queries, corpus))
+        out = function(one, other.T, out=buffer[: shape[0] * shape[1]].view(shape))
+        return np.asarray((wide[: out.numel()].view(shape).copy_(out) if len(wide) else out).numpy())
+
+    return multiply
+
+
+def has_torch() -> bool:
+    """Whether torch is installed, without loading it."""
+    return importlib.util.find_spec("torch") is not None
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounded:
+    """Rows on an engine's grid."""
+
+    codes: NDArray[Any]  # (n, d), what the engine multiplies
+    scales: NDArray[np.float64]  # (n,) s
+    sizes: NDArray[np.float64]  # (n,) |x| / s
+    errors: NDArray[np.float64]  # (n,) |e|
+
+    @classmethod
+    def empty(cls, engine: Engine, rows: int, width: int) -> Rounded:
+        """Return buffers for rows. A width of 1 becomes 2, with zeros: torch's int8 product is wrong for one column."""
+        numbers = (np.empty(rows), np.empty(rows), np.empty(rows))
+        return cls(np.zeros((rows, max(2, width)), engine.codes), *numbers)
+
+    def part(self, start: int, stop: int) -> Rounded:
+        """A view of some of the rows."""
+        part = slice(start, stop)
+        return Rounded(self.codes[part], self.scales[part], self.sizes[part], self.errors[part])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The scale of bounds."""
+
+    metric: int
+    corpus: float  # the largest norm of a corpus row, for DOT
+    both: float  # the largest norm of all, for L2
+    raw: bool = False  # whether bounds are plain scores, because nothing is rounded
+
+    def of_scores(self, scores: NDArray[np.float32], norms: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Scores (n, m) of queries with these norms (n, 1), in the scale of the bounds."""
+        if self.raw:
+            return scores
+        exact = scores.astype(np.float64)
+        if self.metric == DOT:
+            exact /= np.where(norms > 0, norms, 1.0) * self.corpus
+        elif self.metric == L2:
+            exact = (norms / self.both) ** 2 - (exact / self.both) ** 2
+        return exact.astype(np.float32)
+
+
+def cap_sides(units: Units, caps: NDArray[np.float32], norms: NDArray[np.float64]) -> NDArray[np.float32]:
+    """(n, 2) bounds certainly not above a cap (n,) of scores, and certainly above it, in the scale of the bounds.
+
+    Both differ from it by 2^-21 of it, more than the conversion rounds. Without a cap both are infinite.
+    """
+    exact = units.of_scores(caps[:, None], norms[:, None]).astype(np.float64)
+    if units.metric == L2 and not units.raw:
+        exact[caps >= 0] = np.inf  # minus a distance is never above it; its square would lose the sign
+    with np.errstate(invalid="ignore"):
+        apart = np.where(np.isfinite(exact), 2.0**-21 * np.abs(exact) + 1e-40, 0.0)
+    return np.concatenate([exact - apart, exact + apart], axis=1).astype(np.float32)
+
+
+def row_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
+    """The terms of the bounds that depend on the query: scale, factor of |c|, factor of c's error, slack.
+
+    upper = product a scale + b size + c error + offset + slack, with (a, b, c, slack) from here and the rest from
+    `column_sides`.
+    """
+    if not engine.rounds:
+        return _plain(len(rounded.scales))
+    norms = rounded.sizes * rounded.scales
+    units_of_rows = np.where(norms > 0, norms, 1.0)
+    slack = np.full(len(norms), _UNDERFLOW)
+    if units.metric == DOT:
+        with np.errstate(over="ignore", divide="ignore"):
+            slack += _DENORMAL / (units_of_rows * units.corpus)
+    elif units.metric == L2:
+        units_of_rows = np.full(len(norms), units.both / 2)
+        slack += SLACK * (norms / units.both) ** 2 + _DENORMAL / units.both
+    scales = rounded.scales / units_of_rows
+    near = scales * (rounded.sizes + rounded.errors)
+    lost = scales * rounded.errors + SLACK * norms / units_of_rows
+    return scales.astype(np.float32), _up(lost), _up(near), _up(np.minimum(slack, _HUGE))
+
+
+def column_sides(engine: Engine, units: Units, rounded: Rounded) -> Sides:
+    """The terms of the bounds that depend on the corpus row: scale, size, error and offset."""
+    if not engine.rounds:
+        return _plain(len(rounded.scales))
+    sizes, errors = rounded.sizes, rounded.errors
+    norms = sizes * rounded.scales
+    unit: Any = np.where(norms > 0, norms, 1.0)
+    if units.metric == DOT:
+        unit = units.corpus
+    elif units.metric == L2:
+        unit = units.both
+    scales = rounded.scales / unit
+    lost = scales * (errors + (product_error(engine, rounded.codes.shape[1]) + SLACK) * (sizes + errors))
+    offsets = -(1 - SLACK) * (norms / unit) ** 2 if units.metric == L2 else np.zeros(len(norms))
+    return scales.astype(np.float32), _up(norms / unit), _up(lost), offsets.astype(np.float32)
+
+
+def _plain(count: int) -> Sides:
+    """The sides of products that are the scores themselves: an upper bound is the product."""
+    nothing = np.zeros(count, np.float32)
+    return np.ones(count, np.float32), nothing, nothing, nothing
+
+
+def product_error(engine: Engine, width: int) -> float:
+    """P: the error of a product of codes, in units of |q^| |c^|."""
+    summed = width * engine.sum_error
+    return (summed / (1 - summed) if summed < 1 else np.inf) + engine.result_error
+
+
+def _up(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    return (values * _UP).astype(np.float32)
