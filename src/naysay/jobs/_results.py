@@ -16,7 +16,7 @@ from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors.rate import false_negative_rate
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
-from naysay.jobs._folder import array_file
+from naysay.jobs._folder import JobFolder
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
 from naysay.mining._task import Task
@@ -62,7 +62,7 @@ class Whole:
     counts: Ids
 
 
-def together(folder: Path, task: Task) -> Whole:
+def together(folder: JobFolder, task: Task) -> Whole:
     """Put the parts together: ids and scores in files that are mapped, the sample in memory."""
     n, width = task.queries.n, task.width
     if task.counts is None:
@@ -70,8 +70,8 @@ def together(folder: Path, task: Task) -> Whole:
     width = max(1, width)
     tallies, dropped, pairs, samples, counts = [], dict[str, int](), 0, [], np.zeros(n, np.int64)
     with (
-        array_file(folder / "ids.npy", (n, width), np.dtype(np.int64)) as ids,
-        array_file(folder / "scores.npy", (n, width), np.dtype(np.float32)) as scores,
+        folder.array_file("ids.npy", (n, width), np.dtype(np.int64)) as ids,
+        folder.array_file("scores.npy", (n, width), np.dtype(np.float32)) as scores,
     ):
         for part in parts(folder):
             for stream, name, empty in ((ids, "ids", -1), (scores, "scores", -np.inf)):
@@ -83,11 +83,10 @@ def together(folder: Path, task: Task) -> Whole:
             pairs += part.totals["above"]
             own = {name[7:]: np.array(values) for name, values in part.arrays.items() if name[:7] == "sample "}
             samples.append(own)
-    mapped = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in ("ids.npy", "scores.npy")]
     rows = sampled_rows(n, task.depth)
     return Whole(
-        mapped[0],
-        mapped[1],
+        folder.array("ids.npy"),
+        folder.array("scores.npy"),
         added(tallies),
         dict(sorted(dropped.items())),
         pairs,
