@@ -128,10 +128,13 @@ def test_a_file_of_the_job_that_was_cut_off_is_noticed(world, monkeypatch, name)
 
 def test_a_full_disk_is_said_once_and_of_the_file_that_did_not_fit(tmp_path):
     def write():
-        with opened(tmp_path / "job", resume=False, fresh=False) as folder, folder.file("outer"):
-            with folder.file("inner") as stream:
-                stream.write(b"12345")
-                no_room()
+        with (
+            opened(tmp_path / "job", resume=False, fresh=False) as folder,
+            folder.file("outer"),
+            folder.file("inner") as stream,
+        ):
+            stream.write(b"12345")
+            no_room()
 
     with pytest.raises(NaysayError, match=r"^the disk of .* is full: 'inner' takes 5 bytes"):
         write()

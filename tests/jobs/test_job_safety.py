@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from job_world import World, in_parts, stopped
 
 from naysay.errors import NaysayError
 from naysay.jobs import _parts as job_run
+from naysay.jobs.command import mine_files
 from naysay.jobs.options import read_count, read_size
 
 
@@ -41,6 +43,17 @@ def refused(world, **given):
     assert (output.read_bytes() if output.exists() else None) == before
     assert "\n" not in str(error.value)
     return str(error.value)
+
+
+@pytest.mark.parametrize("output", ["", "/", "."])
+def test_an_output_without_a_name(world, output):
+    with pytest.raises(NaysayError, match=r"^mine: `--output` must be a file, got the folder '"):
+        mine_files(
+            world.folder / "pairs.parquet",
+            output=Path(output),
+            query_vectors=world.folder / "q.npy",
+            corpus_vectors=world.folder / "c.npy",
+        )
 
 
 # ---- what may be removed ------------------------------------------------------------------------------------------
@@ -396,6 +409,8 @@ MALFORMED = {
     "empty": (".jsonl", b""),
     "list": (".jsonl", b"[]\n"),
     "rows of other lengths": (".csv", b"anchor,positive\na,b,c,d\n"),
+    "nested": (".jsonl", b"[" * 100_000),
+    "nested objects": (".jsonl", b'{"anchor": 1, "positive": 1, "id": 1, "text": "a"}\n' + b'{"anchor":' * 50_000),
     "null": (".jsonl", b'{"anchor": null, "positive": null, "id": null, "text": null}\n'),
     "numbers": (".jsonl", b'{"anchor": 0.5, "positive": NaN, "id": 0.5, "text": 7}\n'),
 }
@@ -413,9 +428,12 @@ def test_a_malformed_input_is_named(world, option, kind):
     assert not world.job().exists()
 
 
+NESTED = (50_000).to_bytes(8, "little") + b"[" * 50_000  # the header of a .safetensors file
+
+
 @pytest.mark.parametrize("option", ["query_vectors", "corpus_vectors"])
 @pytest.mark.parametrize("suffix", [".npy", ".safetensors", ".parquet", ".bin"])
-@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"PAR1" * 9, json.dumps({"a": 1}).encode()])
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"PAR1" * 9, json.dumps({"a": 1}).encode(), NESTED])
 def test_malformed_vectors_are_named(world, option, suffix, content):
     (world.folder / f"bad{suffix}").write_bytes(content)
     message = refused(world, **{option: f"bad{suffix}"})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
-import shutil
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -27,6 +27,7 @@ from naysay.search._vector_files import npy
 
 BLOCK = 2048  # texts that are encoded, and written, at a time: the most that a kill can lose
 _FORMAT = 1
+_OWN = re.compile(r"\.?(vectors-[0-9a-f]+|\d{12})\.[0-9a-f]+(\.npy)?")  # blocks, the joined file, and drafts of both
 
 
 @public
@@ -149,9 +150,18 @@ def _files(target: Path, stem: str, *, kept: bool) -> Iterator[_Files]:
         yield _Files(target, stem, parts, kept)
     except BaseException:
         if not kept:
-            shutil.rmtree(parts, ignore_errors=True)
+            _clear(parts)
         raise
-    shutil.rmtree(parts, ignore_errors=True)
+    _clear(parts)
+
+
+def _clear(parts: Path) -> None:
+    """Remove the blocks and drafts of a folder, and the folder if nothing else is in it."""
+    with suppress(OSError):
+        for file in parts.iterdir():
+            if _OWN.fullmatch(file.name):
+                file.unlink()
+        parts.rmdir()
 
 
 def _made_folder(folder: str | Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -124,15 +125,23 @@ def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Col
     return made[0], made[1]
 
 
+@contextmanager
+def reading(option: str) -> Iterator[None]:
+    """Report errors of a reader under the name of the option that the file was given with."""
+    try:
+        with with_option_names("mine", {"path": option}):
+            yield
+    except RecursionError:
+        raise_invalid(option, "a file without deeply nested values", "one with values in hundreds of others")
+
+
 def _names(option: str, path: Path) -> list[str]:
-    """The columns of a file; an error names the option."""
-    with with_option_names("mine", {"path": option}):
+    with reading(option):
         return column_names(option, path)
 
 
 def _batches(option: str, path: Path, columns: list[str]) -> Iterator[list[list[Any]]]:
-    """The values of some columns, some rows at a time; an error names the option."""
-    with with_option_names("mine", {"path": option}):
+    with reading(option):
         yield from batches(option, path, columns)
 
 

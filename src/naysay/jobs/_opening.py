@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from naysay.checks import raise_invalid, shown
-from naysay.errors import MissingExtraError, NaysayError
 from naysay.files import is_draft
 from naysay.jobs._disk import DiskError, locked, raise_in_the_way
 from naysay.jobs._folder import FORMAT, LOCK, RECORD, JobFolder, checksum_of
@@ -51,9 +50,9 @@ def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
             folder.check_files()
             try:
                 yield folder
-            except DiskError:
+            except (DiskError, OSError):
                 raise
-            except (NaysayError, MissingExtraError):
+            except Exception:
                 folder.end(refused=True)
                 raise
             folder.end(refused=False)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from naysay.checks import raise_invalid, shown, with_option_names
 from naysay.jobs._disk import disk_errors, raise_damaged
 from naysay.jobs._folder import INDEX, VECTORS, JobFolder
-from naysay.jobs._inputs import Side, open_side, read_pairs, rows_in, strings_of, write_distinct, write_side
+from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
 from naysay.jobs.options import JobOptions
 from naysay.mining._known import known_of
 from naysay.mining._pipeline import sample_of, score_known, threshold_of
@@ -107,7 +107,8 @@ def read_tables(folder: JobFolder, job: JobOptions, *, same_ids: bool) -> tuple[
     for name in state["files"]:
         if name not in folder.files:
             raise_damaged(name)
-    arrays = {name: folder.array(f"known_{name}.npy") for name in _KNOWN if f"known_{name}.npy" in folder.files}
+    files = {name: f"known_{name}.npy" for name in _KNOWN}
+    arrays: dict[str, Any] = {name: folder.array(file) for name, file in files.items() if file in folder.files}
     known = Positives(**arrays, n_items=state["corpus"]["n"], duplicates=state["duplicates"])
     sides = [open_side(folder, name, state[name]["n"], state[name]["broken"]) for name in ("query", "corpus")]
     return known, sides[0], sides[1]
@@ -208,7 +209,8 @@ def open_steady(option: str, path: Path) -> Vectors:
     A file that is cut short while it is mapped ends the process; read by position, it raises an error. Rows that are
     close together are read at once, a few megabytes at most.
     """
-    vectors = as_vectors(option, path)
+    with reading(option):
+        vectors = as_vectors(option, path)
     size = vectors.width * vectors.dtype.itemsize
     gap, longest = max(1, _NEAR // size), max(1, WINDOW // size)
 

@@ -74,8 +74,7 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     if is_detector(mining.judge):
         raise_invalid("judge", "text, such as 'margin:0.05'", shown(mining.judge))
     out, errors = console or Console(), Console(stderr=True)
-    place = job.job if job.job is not None else folder_of(job.output)
-    _check_places(job, place)
+    place = _checked_place(job)
     for path in (job.output, job.report):
         if path is not None and path.exists():
             print_line(errors, f"{path} is there already: it is replaced when the job is done.")
@@ -122,11 +121,12 @@ def _progress(errors: Console) -> Progress:
     return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
 
 
-def _check_places(job: JobOptions, place: Path) -> None:
-    """Raise if the output, the report or the job's folder cannot be where they are to be."""
+def _checked_place(job: JobOptions) -> Path:
+    """The folder of the job; raise if it, the output or the report cannot be where they are to be."""
+    _check_output(job)
+    place = job.job if job.job is not None else folder_of(job.output)
     if place.name in ("", ".."):
         raise_invalid("--job", "a folder of its own", repr(str(place)))
-    _check_output(job)
     if job.report is not None:
         check_page("--report", job.report)
     written = {"--output": job.output, "--report": job.report}
@@ -134,6 +134,7 @@ def _check_places(job: JobOptions, place: Path) -> None:
     for option, path in {**written, "--encoded": job.encoded}.items():
         if path is not None and path.resolve().is_relative_to(place.resolve()):
             raise_invalid(option, "outside of the folder of the job", repr(str(path)))
+    return place
 
 
 def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | None = None) -> None:
