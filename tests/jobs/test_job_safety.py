@@ -1,5 +1,6 @@
 """Nothing is removed that a job did not make, nothing is written that is not sound, and every refusal can be mended."""
 
+import errno
 import json
 import os
 import shutil
@@ -12,7 +13,9 @@ import pytest
 from job_world import World, in_parts, stopped
 
 from naysay.errors import NaysayError
+from naysay.formats import _whole_files as whole_files
 from naysay.jobs import _parts as job_run
+from naysay.jobs import command
 from naysay.jobs.command import mine_files
 from naysay.jobs.options import read_count, read_size
 
@@ -140,6 +143,43 @@ def test_outputs_in_the_folder_of_the_job(world):
     assert "`--job` must be another file than `--output`" in refused(world, job="out.jsonl")
 
 
+def test_a_data_set_is_replaced_whole_and_nothing_beside_it(world, monkeypatch):
+    output, turns = world.folder / "out.hf", []
+
+    def write(draft, *given):
+        draft.mkdir()
+        turns.append(draft.name)
+        (draft / "dataset_info.json").write_text(f"run {len(turns)}")
+        return 1
+
+    monkeypatch.setattr(whole_files, "need_datasets", lambda: None)
+    monkeypatch.setattr(command, "_write", write)
+    given = {"output": "out.hf", "format": "triplet", "with_scores": False}
+    for turn in ("run 1", "run 2"):
+        world.run(**given)
+        assert tree(output) == {"dataset_info.json": turn.encode()}
+    own = os.replace
+
+    def broken(source, target):
+        if Path(target) == output and Path(source).name == turns[-1]:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        own(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", broken)
+        with pytest.raises(NaysayError, match=r"out\.hf' cannot be written \(Input/output error\)\. Nothing is lost"):
+            world.run(**given)
+    assert tree(output) == {"dataset_info.json": b"run 2"}
+    (output / "notes.txt").write_text("mine")
+    with pytest.raises(NaysayError, match=r"`--output` must be a data set and nothing else, got .* holds 'notes\.txt'"):
+        world.run(**given, resume=True)
+    assert (output / "notes.txt").read_text() == "mine"
+    (output / "notes.txt").unlink()
+    world.run(**given, resume=True)
+    assert tree(output) == {"dataset_info.json": b"run 4"}
+    assert not [file.name for file in world.folder.iterdir() if file.name.startswith(".")]
+
+
 # ---- damage -------------------------------------------------------------------------------------------------------
 
 
@@ -229,8 +269,6 @@ def test_an_input_that_is_replaced_by_one_of_the_same_size(world, whole, monkeyp
 
 
 def test_an_input_that_changes_while_the_output_is_written(world, monkeypatch):
-    from naysay.jobs import command
-
     own, path = command._finalize, world.folder / "docs.parquet"
 
     def finalize(*given):
