@@ -13,8 +13,7 @@ from job_world import World, in_parts
 from naysay.errors import NaysayError
 from naysay.files import is_draft
 from naysay.formats import _whole_files as whole_files
-from naysay.jobs._folder import JobFolder
-from naysay.jobs._opening import opened
+from naysay.jobs._folder import JobFolder, opened
 
 FULL = r"^mine: the disk of .* is full: '{}' takes [\d,]+ bytes\. Nothing is lost: free some space, and run"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naysay.errors import NaysayError
-from naysay.jobs._opening import opened
+from naysay.jobs._folder import opened
 from naysay.jobs._parts import Part, above, gaps, read_part, sampled_rows, write_part
 
 

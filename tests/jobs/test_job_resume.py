@@ -10,7 +10,7 @@ from job_world import World, in_parts, stopped
 
 from naysay.errors import NaysayError
 from naysay.jobs import _parts as job_run
-from naysay.jobs._disk import locked
+from naysay.jobs._guards import locked
 
 
 @pytest.fixture

@@ -49,8 +49,8 @@ def encode_texts(
     Vectors are stored as the model returns them, not normalised.
 
     **The cache is keyed by contents**: weights (`weights_hash`), class, layers, settings, tokenizer and packages of the
-    model, prompt, side, and all texts. One training step makes another file. A model without weights needs a
-    `cache_key`; without one a warning says that nothing is cached.
+    model, prompt, side, and all texts; not by batch size and device, which change the last bits of a vector at most. A
+    model without weights needs a `cache_key`; without one a warning says that nothing is cached.
 
     Texts are written in blocks of 2,048, so a run that was killed continues where it was. Every file has a checksum of
     its bytes in its name, which is verified before reuse: damaged files are encoded again. The result appears whole or
@@ -126,19 +126,12 @@ def check_encoder(model: Any) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Where vectors are written.
+    """Where vectors are written."""
 
-    Args:
-        target: The folder of the result.
-        stem: The beginning of its name.
-        parts: The folder of blocks and drafts.
-        kept: Whether another run may reuse them.
-    """
-
-    target: Path
-    stem: str
-    parts: Path
-    kept: bool
+    target: Path  # the folder of the result
+    stem: str  # the beginning of its name
+    parts: Path  # the folder of blocks and drafts
+    kept: bool  # whether another run may reuse them
 
 
 @contextmanager
@@ -262,18 +255,12 @@ def pool_of(model: Any, processes: Any) -> Iterator[dict[str, Any]]:
 @contextmanager
 def _bar(total: int, *, show: bool) -> Iterator[Any]:
     """Yield a function that advances the progress bar."""
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     console = Console(stderr=True)
-    columns = (TextColumn("Encoding"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not (show and console.is_terminal)) as progress:
+    columns = (bars.TextColumn("Encoding"), bars.BarColumn(), bars.MofNCompleteColumn())
+    columns += (bars.TimeElapsedColumn(), bars.TimeRemainingColumn())
+    with bars.Progress(*columns, console=console, disable=not (show and console.is_terminal)) as progress:
         task = progress.add_task("", total=total)
         yield lambda count: progress.advance(task, count)

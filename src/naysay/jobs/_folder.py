@@ -10,58 +10,47 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, final
+from typing import Any, BinaryIO, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown
 from naysay.files import digest_of, is_draft, read_array, sync
-from naysay.jobs._disk import Inputs, disk_errors, raise_damaged, raise_in_the_way
+from naysay.jobs import _guards as guards
 
 FORMAT = 2
 VECTORS, INDEX = "encoded", "index"  # folders in it, which the encoder and the index fill
-RECORD, LOCK, PART = "job.json", "lock", "part-"
+_RECORD, _LOCK, PART = "job.json", "lock", "part-"
 _TO_REMAKE = ("ids.npy", "scores.npy")  # results that each run puts together again
 # What the encoder and the index name their files; a random or a hashed part is in all that can be many.
 _INSIDE = re.compile(
     r"header\.json|index\.faiss|\.?(vectors-[0-9a-f]{16,32}|\d{12})(\.[0-9a-f]{16,32})*(\.npy|\.parts)?"
 )
-# Options that may be "raise": a finished part has no anchor that is short, so another value gives the same part.
-_MAY_CHANGE = ("--on-short", "--short")
 
 
 @final
 class JobFolder:
     """A folder that is open: one process at a time has it.
 
-    `inputs` are the files that the job reads: no file of the job is finished after one of them changed.
-
-    Args:
-        path: The folder.
-        record: What `job.json` holds.
+    `inputs` are the files that the job reads: no file of the job is finished after one of them changed. `files` maps
+    each file of the job to [bytes, SHA-256], and `done` each finished step to what it found. The state is "new",
+    "running", "stopped" (by its options: the next run needs no --resume) or "cleared" (what is left may be removed).
     """
 
-    def __init__(self, path: Path, record: dict[str, Any]) -> None:
-        self.path, self._record = path, record
+    def __init__(self, path: Path, record: Mapping[str, Any]) -> None:
+        self.path, self.inputs, self._began = path, guards.Inputs(), False
         self.id: str = record["job"]
-        self.inputs = Inputs()
-        self._began = False
-
-    @property
-    def files(self) -> dict[str, list[Any]]:
-        """{name: [bytes, SHA-256]} of the files that the job made."""
-        found: dict[str, list[Any]] = self._record["files"]
-        return found
-
-    @property
-    def done(self) -> dict[str, Any]:
-        """{step: what it found}; `finish` adds one."""
-        found: dict[str, Any] = self._record["done"]
-        return found
+        self.made: bool = record["made"]
+        self.state: str = record["state"]
+        self.options: dict[str, Any] | None = record["options"]
+        self.files: dict[str, list[Any]] = record["files"]
+        self.done: dict[str, Any] = record["done"]
+        self._claimed: list[str] = record["folders"]
 
     def finish(self, step: str, found: Any) -> None:
         """Record that a step is done."""
@@ -75,25 +64,23 @@ class JobFolder:
         A job that was `stopped`, because its options were invalid or anchors are short, makes way for another, which
         keeps the vectors of the model.
         """
-        now, before = json.loads(json.dumps(options)), self._record["options"]
-        changed = [] if before is None else _changed(before, now)
-        if changed and (resume or self._record["state"] != "stopped"):
-            _raise_changed(before, now, changed)
-        if changed:
+        now = json.loads(json.dumps(options))
+        if self.options is not None and guards.changed_options(self.options, now):
+            if resume or self.state != "stopped":
+                guards.raise_changed(self.options, now)
             self._clear(VECTORS)
-        self._record |= {"options": now, "state": "running"}
-        self._began = True
+        self.options, self.state, self._began = now, "running", True
         self._save()
 
     def stop(self) -> None:
         """Record that the job ends by its options: the next run needs no --resume."""
-        self._record["state"] = "stopped"
+        self.state = "stopped"
         self._save()
 
     def claim(self, name: str) -> Path:
         """Return a folder in this one that others fill; it is the job's from now on."""
-        self._check_free(name, [*self._record["folders"]])
-        self._record["folders"] = sorted({*self._record["folders"], name})
+        self._check_free(name, self._claimed)
+        self._claimed = sorted({*self._claimed, name})
         self._save()
         return self.path / name
 
@@ -106,9 +93,20 @@ class JobFolder:
     @contextmanager
     def file(self, name: str) -> Iterator[BinaryIO]:
         """Open a stream to a file. Its bytes are on the disk, and in the record, before its name appears."""
-        self._check_free(name, [*self.files])
-        path, draft, written = self.path / name, self._draft(name), 0
-        with disk_errors(path, lambda: written):
+        self._check_free(name, self.files)
+
+        def enter(draft: Path) -> None:
+            self.inputs.check()
+            self.files[name] = [draft.stat().st_size, digest_of(draft)]
+            self._save()
+
+        with self._written(name, enter) as stream:
+            yield stream
+
+    @contextmanager
+    def _written(self, name: str, before_rename: Callable[[Path], None]) -> Iterator[BinaryIO]:
+        path, draft, written = self.path / name, self.path / f".{name}.{self.id}", 0
+        with guards.disk_errors(path, lambda: written):
             try:
                 with draft.open("wb", buffering=1 << 20) as stream:
                     try:
@@ -118,9 +116,7 @@ class JobFolder:
                             written = stream.tell()
                     stream.flush()
                     os.fsync(stream.fileno())
-                self.inputs.check()
-                self.files[name] = [draft.stat().st_size, digest_of(draft)]
-                self._save()
+                before_rename(draft)
                 os.replace(draft, path)
                 sync(self.path)
             finally:
@@ -151,47 +147,37 @@ class JobFolder:
         """Return the bytes of a file; raise if they are not those that were written."""
         data = (self.path / name).read_bytes() if (self.path / name).is_file() else b""
         if hashlib.sha256(data).hexdigest() != self.files[name][1]:
-            raise_damaged(name)
+            guards.raise_damaged(name)
         return data
 
     def _save(self) -> None:
-        path, draft = self.path / RECORD, self._draft(RECORD)
-        text = json.dumps({**self._record, "checksum": checksum_of(self._record)}, indent=1) + "\n"
-        with disk_errors(path):
-            try:
-                with draft.open("wb") as stream:
-                    stream.write(text.encode())
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                os.replace(draft, path)
-            finally:
-                draft.unlink(missing_ok=True)
-        sync(self.path)
+        record = {"naysay": "mine", "format": FORMAT, "job": self.id, "made": self.made, "state": self.state}
+        record |= {"options": self.options, "files": self.files, "done": self.done, "folders": self._claimed}
+        with self._written(_RECORD, lambda draft: None) as stream:
+            stream.write(json.dumps({**record, "checksum": _checksum(record)}, indent=1).encode() + b"\n")
 
-    def _draft(self, name: str) -> Path:
-        return self.path / f".{name}.{self.id}"
-
-    def _check_free(self, name: str, own: list[str]) -> None:
+    def _check_free(self, name: str, own: Collection[str]) -> None:
         """Raise if something that the job did not make has the name of what it makes next."""
         if name not in own and (self.path / name).exists():
-            raise_in_the_way(self.path, name)
+            guards.raise_in_the_way(self.path, name)
 
     def _is_own(self, name: str) -> bool:
         """Whether the job made a file or folder, by its name in this folder."""
         first, *rest = name.split("/")
-        if name in self.files or (not rest and (first in (RECORD, LOCK) or first.endswith(f".{self.id}"))):
+        if name in self.files or (not rest and (first in (_RECORD, _LOCK) or first.endswith(f".{self.id}"))):
             return True
-        claimed = self._record["folders"]
-        return (first in claimed or (is_draft(Path(first)) and first.split(".")[1] in claimed)) and all(
-            map(_INSIDE.fullmatch, rest)
-        )
+        name = first.split(".")[1] if is_draft(Path(first)) else first
+        return name in self._claimed and all(map(_INSIDE.fullmatch, rest))
 
     def check_own(self) -> None:
         """Raise if the folder holds anything that the job did not make."""
-        for file in sorted(self.path.rglob("*")):
-            name = file.relative_to(self.path).as_posix()
+        for name, _ in self._content():
             if not self._is_own(name):
-                raise_in_the_way(self.path, name)
+                guards.raise_in_the_way(self.path, name)
+
+    def _content(self) -> list[tuple[str, Path]]:
+        """(name, path) of all that is in the folder, what is in another folder after it."""
+        return [(file.relative_to(self.path).as_posix(), file) for file in sorted(self.path.rglob("*"))]
 
     def check_files(self) -> None:
         """Verify all files against the record. A damaged part is removed, to be mined again; others raise an error."""
@@ -201,7 +187,7 @@ class JobFolder:
             if there and name not in _TO_REMAKE and file.stat().st_size == size and digest_of(file) == digest:
                 continue
             if there and name not in _TO_REMAKE and not name.startswith(PART):
-                raise_damaged(name)
+                guards.raise_damaged(name)
             file.unlink(missing_ok=True)
             del self.files[name]
         for file in self.path.glob(f".*.{self.id}"):  # drafts of a process that was killed
@@ -210,57 +196,104 @@ class JobFolder:
     def reset(self) -> None:
         """Remove all that the job made, and forget its options."""
         self._clear()
-        self._record |= {"options": None, "state": "new"}
+        self.options, self.state = None, "new"
 
     def _clear(self, *kept: str) -> None:
         """Remove all that the job made, but for its record and the folders to be kept."""
-        self._record["state"] = "cleared"  # a kill leaves a folder that the next run clears
-        if (self.path / RECORD).is_file():
+        self.state = "cleared"  # a kill leaves a folder that the next run clears
+        if (self.path / _RECORD).is_file():
             self._save()
-        for file in sorted(self.path.rglob("*"), reverse=True):  # what is in a folder comes before it
-            name = file.relative_to(self.path).as_posix()
-            if name in (RECORD, LOCK) or name.split("/")[0] in kept or not self._is_own(name):
+        for name, file in reversed(self._content()):
+            if name in (_RECORD, _LOCK) or name.split("/")[0] in kept or not self._is_own(name):
                 continue
             if file.is_dir() and not file.is_symlink():
                 with suppress(OSError):  # something that is not the job's is in it
                     file.rmdir()
             else:
                 file.unlink()
-        folders = [name for name in self._record["folders"] if name in kept]
-        self._record |= {"files": {}, "done": {}, "folders": folders}
+        self.files, self.done, self._claimed = {}, {}, [name for name in self._claimed if name in kept]
 
     def end(self, *, refused: bool) -> None:
         """Remove the job once it is done; one that was refused stays if there is work in it."""
-        if refused and not self._began:
+        if refused and (not self._began or any(name.startswith(PART) for name in self.files)):
             return
-        if refused and any(name.startswith(PART) for name in self.files):
-            return
-        if refused and VECTORS in self._record["folders"]:
+        if refused and VECTORS in self._claimed:
             self.stop()
             return
         self._clear()
-        (self.path / RECORD).unlink()
+        (self.path / _RECORD).unlink()
 
 
-def checksum_of(record: Mapping[str, Any]) -> str:
-    """The checksum of a record."""
+def _checksum(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
-def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The options that changed and decide what is in the folder."""
-    different = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return [name for name in different if not (name in _MAY_CHANGE and before.get(name) == "raise")]
+@contextmanager
+def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
+    """Open the folder of a job, new or to be continued. It is removed when the job is done.
+
+    It is kept if the job is stopped, or refused after some work was done. An unfinished job is continued if `resume`,
+    and thrown away if `fresh`.
+    """
+    made = _make(path)
+    busy = f"another process is working on the job in {str(path)!r}. Wait for it, or stop it."
+    mark = f"naysay job {secrets.token_hex(8)}{' made' if made else ''}"
+    try:
+        with guards.locked(path / _LOCK, busy, mark) as (name, made_before):
+            new = {"job": name, "made": made_before, "state": "new", "options": None}
+            folder = JobFolder(path, _read_record(path) or {**new, "files": {}, "done": {}, "folders": []})
+            made = folder.made
+            folder.check_own()
+            if folder.state == "running" and not (resume or fresh):
+                advice = "Continue it with --resume, or start again with --fresh."
+                raise_invalid("--output", "one without an unfinished job", f"the job in {str(path)!r}", advice)
+            if fresh or folder.state == "cleared":
+                folder.reset()
+            folder.check_files()
+            try:
+                yield folder
+            except (guards.DiskError, OSError):
+                raise
+            except Exception:
+                folder.end(refused=True)
+                raise
+            folder.end(refused=False)
+    finally:
+        if made:
+            with suppress(OSError):  # there is work in it
+                path.rmdir()
 
 
-def _raise_changed(before: Mapping[str, Any], now: Mapping[str, Any], changed: list[str]) -> NoReturn:
-    """Raise the error for a job that is not the one in the folder, with what changed."""
-    name = changed[0]
-    one, other = before.get(name), now.get(name)
-    if isinstance(one, dict) and isinstance(other, dict):  # the contents of a file
-        got = f"another content of {name} ({one['bytes']:,} bytes before, {other['bytes']:,} now)"
-    else:
-        got = f"another {name} ({shown(one)} before, {shown(other)} now)"
-    more = f", and {len(changed) - 1} more: {', '.join(changed[1:])}" if len(changed) > 1 else ""
-    advice = "Undo the change, or start again with --fresh."
-    raise_invalid("--resume", "given for the same job", f"{got}{more}", advice)
+def _make(path: Path) -> bool:
+    """Make the folder; return False if it exists, and raise if it is neither empty nor a job's."""
+    try:
+        if not path.exists():
+            if not path.parent.is_dir():
+                raise_invalid("--job", "in an existing folder", repr(str(path)))
+            path.mkdir()
+            return True
+        if not path.is_dir():
+            raise_invalid("--job", "a new folder, or one of a job", f"the file {str(path)!r}")
+        if _read_record(path) is None:
+            for file in sorted(path.iterdir()):
+                if file.name != _LOCK and not (is_draft(file) and file.name.startswith(f".{_RECORD}.")):
+                    guards.raise_in_the_way(path, file.name)
+    except OSError as error:
+        raise_invalid("--job", "a folder that can be made", f"{shown(str(path))} ({error.strerror})")
+    return False
+
+
+def _read_record(path: Path) -> dict[str, Any] | None:
+    """Return the record of a job, None if there is none; raise if it is damaged, or another's file."""
+    file = path / _RECORD
+    if not file.exists():
+        return None
+    try:
+        record = json.loads(file.read_bytes())
+        good = isinstance(record, dict) and record.pop("checksum", None) == _checksum(record)
+    except (OSError, ValueError, RecursionError):
+        good = False
+    if not good or (record.get("naysay"), record.get("format")) != ("mine", FORMAT):
+        got = f"{str(path)!r}, whose {_RECORD} is damaged, or not of this version"
+        raise_invalid("--job", "a new folder, or one of a job", got, "Move that folder away, and run again.")
+    return dict(record)

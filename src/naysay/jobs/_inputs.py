@@ -37,21 +37,13 @@ _POSITIVE = ("positive", "pos", "document", "answer", "corpus_id", "corpus-id", 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """One column of a file of pairs.
+    """One column of a file of pairs."""
 
-    Args:
-        option: What the file is called in an error.
-        path: The file.
-        name: The column.
-        numbers: (p,) if all values are whole numbers, else None.
-        keys: (p, 2) the keys of the values as strings.
-    """
-
-    option: str
+    option: str  # what the file is called in an error
     path: Path
     name: str
-    numbers: Ids | None
-    keys: Keys
+    numbers: Ids | None  # (p,) if all values are whole numbers
+    keys: Keys  # (p, 2) the keys of the values as strings
 
     def blocks(self) -> Iterator[list[str]]:
         """The values again, as strings."""
@@ -71,21 +63,13 @@ class Column:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """The queries, or the documents.
-
-    Args:
-        n: How many there are.
-        ids: Their ids on disk, or None.
-        texts: Their texts on disk, or None.
-        keys: The file of the keys of the ids.
-        broken: {"ids" or "texts": the first row that is not valid UTF-8}.
-    """
+    """The queries, or the documents."""
 
     n: int
-    ids: Texts | None
+    ids: Texts | None  # on disk
     texts: Texts | None
-    keys: Path
-    broken: dict[str, int]
+    keys: Path  # the file of the keys of the ids
+    broken: dict[str, int]  # {"ids" or "texts": the first row that is not valid UTF-8}
 
 
 def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Column, Column]:

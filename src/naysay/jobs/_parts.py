@@ -36,28 +36,18 @@ _KEPT = ("relaxed", "random")
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Anchors from start to stop.
-
-    Args:
-        start: The first anchor.
-        stop: The one after the last.
-        arrays: Arrays by name.
-        totals: Numbers that add up over parts.
-    """
+    """Anchors from start to stop."""
 
     start: int
     stop: int
     arrays: Mapping[str, NDArray[Any]]
-    totals: Mapping[str, Any]
+    totals: Mapping[str, Any]  # numbers that add up over parts
 
 
 def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], None]) -> None:
     """Mine what is missing, `ready.size` anchors at a time.
 
-    Args:
-        folder: The job's.
-        ready: What the parts share.
-        on_progress: Called with how many more anchors are done, as a fraction: a part may take as long as the whole.
+    `on_progress` gets how many more anchors are done, as a fraction: a part may take as long as the whole.
     """
     n, task, so_far = ready.task.queries.n, ready.task, 0.0
 

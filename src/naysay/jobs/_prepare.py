@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown, with_option_names
-from naysay.jobs._disk import disk_errors, raise_damaged
 from naysay.jobs._folder import INDEX, VECTORS, JobFolder
+from naysay.jobs._guards import disk_errors, raise_damaged
 from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
 from naysay.jobs.options import JobOptions
 from naysay.mining._known import known_of
@@ -42,42 +42,22 @@ _ROWS, _PARTS = 4096, 16  # the fewest anchors of a part, and the fewest parts o
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Ready:
-    """A job that can be mined: everything that its parts share.
-
-    Args:
-        task: What is mined.
-        threshold: The judge and the lowest score.
-        queries: Ids and texts of the anchors.
-        corpus: Ids and texts of the documents.
-        known_scores: The scores of all known pairs.
-        background: Scores of random pairs, ascending.
-        notes: What to know about it so far.
-        size: How many anchors to mine at a time.
-    """
+    """A job that can be mined: everything that its parts share."""
 
     task: Task
-    threshold: Threshold
+    threshold: Threshold  # the judge and the lowest score
     queries: Side
     corpus: Side
     known_scores: NDArray[np.float32]
-    background: NDArray[np.float32]
+    background: NDArray[np.float32]  # scores of random pairs, ascending
     notes: tuple[str, ...]
-    size: int
+    size: int  # how many anchors to mine at a time
 
 
 def prepare(
     folder: JobFolder, job: JobOptions, options: MiningOptions, known: Positives, queries: Side, corpus: Side
 ) -> Ready:
-    """Find the vectors, check everything, and decide the threshold.
-
-    Args:
-        folder: The job's.
-        job: The options of the job.
-        options: The options of mining.
-        known: As `read_tables` returns it.
-        queries: As `read_tables` returns them.
-        corpus: As `read_tables` returns it.
-    """
+    """Find the vectors, check everything, and decide the threshold, for what `read_tables` returned."""
     paths = job.vector_files
     if job.model is not None:
         paths = _encoded(folder, job, {"query": queries, "corpus": corpus})

@@ -13,7 +13,7 @@ from typing import BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.jobs._disk import raise_damaged
+from naysay.jobs._guards import raise_damaged
 
 Ids = NDArray[np.int64]
 Keys = NDArray[np.uint64]
@@ -163,17 +163,11 @@ def _repeat(parts: list[tuple[Keys, Ids]]) -> tuple[int, int] | None:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Distinct:
-    """Which strings of a list are the same.
+    """Which strings of a list are the same."""
 
-    Args:
-        first: (m,) the first row of each distinct one, ascending: they are numbered in this order.
-        which: (n,) the number of each.
-        keys: (m, 2).
-    """
-
-    first: Ids
-    which: Ids
-    keys: Keys
+    first: Ids  # (m,) the first row of each distinct one, ascending: they are numbered in this order
+    which: Ids  # (n,) the number of each
+    keys: Keys  # (m, 2)
 
 
 def distinct(keys: Keys) -> Distinct:

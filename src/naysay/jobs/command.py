@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -27,18 +26,16 @@ from naysay.formats._blocks import Job
 from naysay.formats._labels import Labels
 from naysay.formats._table import FORMATS, format_called
 from naysay.formats.write_negatives import check_options
-from naysay.jobs._disk import disk_errors, locked
-from naysay.jobs._folder import FORMAT, JobFolder
+from naysay.jobs._folder import FORMAT, JobFolder, opened
+from naysay.jobs._guards import disk_errors, locked
 from naysay.jobs._inputs import Side
-from naysay.jobs._opening import folder_of, opened
 from naysay.jobs._parts import mine_parts
 from naysay.jobs._prepare import Ready, prepare, read_tables
-from naysay.jobs._results import MinedFile, Whole, as_numbers, next_step, rate_of, sampled, together
+from naysay.jobs._results import MinedFile, Whole, as_numbers, one_positive, sampled, summarised, together
 from naysay.jobs.options import JobOptions, recorded
 from naysay.mining._known import pairs_of
-from naysay.mining._task import Task
 from naysay.mining._threshold import is_detector
-from naysay.mining.explain import deeper, notes_of
+from naysay.mining.explain import notes_of
 from naysay.mining.mined import Mined
 from naysay.mining.options import MiningOptions
 from naysay.positives import POSITIVE
@@ -77,21 +74,21 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     place = _checked_place(job)
     for path in (job.output, job.report):
         if path is not None and path.exists():
-            print_line(errors, f"{path} is there already: it is replaced when the job is done.")
+            _print(errors, f"{path} is there already: it is replaced when the job is done.")
     writing = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
     lock = job.output.with_name(f".{job.output.name}.naysay-lock")
     with _progress(errors) as progress, locked(lock, writing, f"naysay job {secrets.token_hex(8)}"):
         summary = _run(place, job, mining, progress)
     left = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
     if left:
-        print_line(errors, f"{place} is kept: it holds {left[0]!r}, which the job did not make.")
+        _print(errors, f"{place} is kept: it holds {left[0]!r}, which the job did not make.")
     for sentence in (summary.rule, *summary.notes):
-        print_line(errors, sentence)
-    print_line(out, str(summary))
+        _print(errors, sentence)
+    _print(out, str(summary))
     return summary
 
 
-def print_line(console: Console, text: str) -> None:
+def _print(console: Console, text: str) -> None:
     """Print text as it is."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -124,7 +121,7 @@ def _progress(errors: Console) -> Progress:
 def _checked_place(job: JobOptions) -> Path:
     """The folder of the job; raise if it, the output or the report cannot be where they are to be."""
     _check_output(job)
-    place = job.job if job.job is not None else folder_of(job.output)
+    place = job.job if job.job is not None else job.output.with_name(f".{job.output.name}.naysay-job")
     if place.name in ("", ".."):
         raise_invalid("--job", "a folder of its own", repr(str(place)))
     if job.report is not None:
@@ -138,13 +135,7 @@ def _checked_place(job: JobOptions) -> Path:
 
 
 def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | None = None) -> None:
-    """Raise if the output could not be written at the end of the job.
-
-    Args:
-        job: The options of the job.
-        queries: The anchors, once they are read: then their texts and ids are checked, too.
-        corpus: The documents, the same.
-    """
+    """Raise if the output could not be written at the end; once queries and documents are read, of these."""
     name, suffix = format_called(job.format, "trec"), job.output.suffix.lower()
     with with_option_names("mine", {"path": "--output"}):
         whole_files.check_place(job.output)
@@ -218,14 +209,16 @@ def _finalize(
     whole = together(folder, ready.task)
     if job.short == "raise":
         _check_short(folder, whole)
-    cells = 2 * max(1, whole.tally["negatives"])
-    with with_option_names("mine", {"path": "--output"}), disk_errors(job.output, lambda: cells * _text_bytes(ready)):
+    texts = ready.corpus.texts
+    cell = 8 if texts is None else max(8, texts.nbytes // max(1, len(texts)))  # the mean size of a text, or a number
+    needed = 2 * max(1, whole.tally["negatives"]) * cell
+    with with_option_names("mine", {"path": "--output"}), disk_errors(job.output, lambda: needed):
         rows = _write(output, job, whole, ready, on_progress)
     notes = (*ready.notes, *notes_of(whole.tally, ready.corpus.n, option="--depth "))
     sample = sampled(ready, whole, notes)
-    summary = _summarised(ready, whole, sample, job, rows)
+    summary = summarised(ready, whole, sample, job.output, rows)
     if report is not None:
-        with with_option_names("mine", {"path": "--report"}), disk_errors(job.output, lambda: 1 << 24):
+        with with_option_names("mine", {"path": "--report"}), disk_errors(job.report or report, lambda: 1 << 24):
             _report(report, job, record, ready, whole, sample, summary)
     return summary
 
@@ -262,35 +255,6 @@ def _check_short(folder: JobFolder, whole: Whole) -> None:
         raise_invalid("--short", f"'drop' unless each anchor has {k} negatives", got, advice)
 
 
-def _summarised(ready: Ready, whole: Whole, sample: Mined, job: JobOptions, rows: int) -> MinedFile:
-    task, tally = ready.task, whole.tally
-    positive = _one_positive(task, ready.known_scores)[whole.rows]
-    rate = rate_of(whole.sample, positive, sample.thresholds, whole.counts, task.depth, task.options.select)
-    return MinedFile(
-        output=job.output,
-        rows=rows,
-        anchors=tally["anchors"],
-        negatives=tally["negatives"],
-        short=tally["short"],
-        missing=tally["missing"],
-        false_negatives=rate,
-        hardness=whole.above / max(1, tally["negatives"] * len(ready.background)),
-        rule=ready.threshold.rule,
-        notes=sample.notes,
-        dropped=whole.dropped,
-        recall=task.recall,
-        advice=next_step(job.output, tally, rate, depth=deeper(tally, ready.corpus.n), judged=sample.judge is not None),
-    )
-
-
-def _one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n,) the score of one positive of each anchor, NaN without one."""
-    one = task.held_out()
-    found = np.full(task.queries.n, np.nan, np.float32)
-    found[task.known.pairs()[0][one]] = scores[one]
-    return found
-
-
 def _report(
     path: Path,
     job: JobOptions,
@@ -314,12 +278,7 @@ def _report(
             for name, value in record.items()
         },
         background=ready.background,
-        one_positive=_one_positive(ready.task, ready.known_scores)[rows],
+        one_positive=one_positive(ready.task, ready.known_scores)[rows],
         of_anchors=ready.task.queries.n,
         seed=ready.task.options.seed,
     )
-
-
-def _text_bytes(ready: Ready) -> int:
-    """The mean size of a document's text, or of its number."""
-    return 8 if ready.corpus.texts is None else max(8, ready.corpus.texts.nbytes // max(1, ready.corpus.n))

@@ -45,42 +45,11 @@ def read_count(flag: str, text: str) -> int | str:
 class JobOptions:
     """All options of `naysay mine` that are not options of `mine`. A path that is recorded is a file that is read.
 
-    Args:
-        pairs: .parquet, .jsonl, .csv or .tsv: an anchor and a positive in each row; an anchor may have several.
-        output: The training file.
-        k: Number of negatives, or "auto".
-        corpus: The documents: ids, texts, or both. Positives are its ids, its texts, or its row numbers. Without it
-            the documents are the distinct positives, in the order of their first appearance.
-        queries: The anchors: the same. Without it they are the distinct anchors, in the order of their appearance.
-        model: An encoder: a folder, or an object with encode().
-        query_vectors: A file whose row i is the vector of anchor i.
-        corpus_vectors: A file whose row i is the vector of document i.
-        query_prompt: Put before each anchor by `model`.
-        corpus_prompt: Put before each document by `model`.
-        batch_size: Texts per batch of `model`.
-        device: The device of `model` if it is a folder: "cpu", "cuda", ...
-        encoded: A folder in which the vectors of `model` are kept.
-        ignore: Pairs that are neither positive nor negative, in a file like `pairs`.
-        source: More sources of candidates: "bm25".
-        report: An HTML file that shows what was mined.
-        budget: Memory in bytes, above what the program takes for itself. Known pairs (some 40 bytes each, some 120
-            while they are read) and k results for each anchor (12 bytes each, mapped) come on top; so do the index of
-            words of "bm25", and the texts that a model encodes.
-        resume: Whether to continue a job that was stopped.
-        fresh: Whether to throw an unfinished job away.
-        job: The job's folder, by default beside the output. It is removed when the job is done.
-        format: The format of the training file, as for `write_negatives`.
-        with_scores: Whether to write scores.
-        short: "drop" or "raise": anchors with fewer than k negatives, in formats of fixed width.
-        corpus_path: The path of the corpus, for the format "nemo".
-        tag: The name of the run, for the format "trec".
-        anchor_column: A column of `pairs`. This and the others are found by their usual names if left out.
-        positive_column: A column of `pairs`.
-        query_id_column: A column of `queries`.
-        query_text_column: A column of `queries`.
-        id_column: A column of `corpus`.
-        text_column: A column of `corpus`.
-        title_column: A column of `corpus`, put before the text.
+    Without `corpus` the documents are the distinct positives, without `queries` the anchors are those of the pairs,
+    both in the order of their first appearance. In Python, `model` may be an object with encode(). `budget` is the
+    memory above what the program takes for itself. Known pairs (some 40 bytes each, some 120 while they are read) and
+    k results for each anchor (12 bytes each, mapped) come on top; so do the index of words of "bm25", and the texts
+    that a model encodes.
     """
 
     pairs: Path = option(help="Anchors and their positives: .parquet, .jsonl, .csv or .tsv.", flags=("pairs",))

@@ -1,4 +1,4 @@
-"""What a job needs of the disk: inputs that must not change, locks, and errors in one sentence."""
+"""What stops a job: inputs that change, another process or job, files in the way, a disk that is full or damaged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 import importlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, final
@@ -15,6 +15,8 @@ from naysay.checks import raise_invalid, shown
 from naysay.errors import NaysayError
 from naysay.files import digest_of
 
+# Options that may be "raise": a finished part has no anchor that is short, so another value gives the same part.
+_MAY_CHANGE = ("--on-short", "--short")
 _MARK = re.compile(r"naysay job ([0-9a-f]{16})( made)?\n")
 
 
@@ -146,3 +148,23 @@ def raise_in_the_way(folder: Path, name: str) -> NoReturn:
     """Raise the error for a file that no job made, where a job needs its place."""
     advice = "Move it away, or pass another --job."
     raise_invalid("--job", "a new folder, or one of a job", f"{str(folder)!r}, which holds {name!r}", advice)
+
+
+def changed_options(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The options that changed and decide what is in the folder of a job."""
+    different = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return [name for name in different if not (name in _MAY_CHANGE and before.get(name) == "raise")]
+
+
+def raise_changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> NoReturn:
+    """Raise the error for a job that is not the one in the folder, with what changed."""
+    changed = changed_options(before, now)
+    name = changed[0]
+    one, other = before.get(name), now.get(name)
+    if isinstance(one, dict) and isinstance(other, dict):  # the contents of a file
+        got = f"another content of {name} ({one['bytes']:,} bytes before, {other['bytes']:,} now)"
+    else:
+        got = f"another {name} ({shown(one)} before, {shown(other)} now)"
+    more = f", and {len(changed) - 1} more: {', '.join(changed[1:])}" if len(changed) > 1 else ""
+    advice = "Undo the change, or start again with --fresh."
+    raise_invalid("--resume", "given for the same job", f"{got}{more}", advice)
