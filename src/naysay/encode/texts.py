@@ -259,8 +259,8 @@ def _bar(total: int, *, show: bool) -> Iterator[Any]:
     from rich.console import Console
 
     console = Console(stderr=True)
-    columns = (bars.TextColumn("Encoding"), bars.BarColumn(), bars.MofNCompleteColumn())
-    columns += (bars.TimeElapsedColumn(), bars.TimeRemainingColumn())
+    times = (bars.TimeElapsedColumn(), bars.TimeRemainingColumn())
+    columns = (bars.TextColumn("Encoding"), bars.BarColumn(), bars.MofNCompleteColumn(), *times)
     with bars.Progress(*columns, console=console, disable=not (show and console.is_terminal)) as progress:
         task = progress.add_task("", total=total)
         yield lambda count: progress.advance(task, count)
