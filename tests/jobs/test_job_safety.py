@@ -1,6 +1,7 @@
 """Nothing is removed that a job did not make, nothing is written that is not sound, and every refusal can be mended."""
 
 import errno
+import io
 import json
 import os
 import shutil
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from job_world import World, in_parts, stopped
 
@@ -437,7 +440,17 @@ def test_numbers_of_many_digits(read, text):
 
 # ---- who is blamed ------------------------------------------------------------------------------------------------
 
+
+def _no_utf8():
+    """A Parquet file of strings that are not UTF-8, as a flipped bit leaves it."""
+    bytes_of_file = io.BytesIO()
+    column = pa.array([b"\xe5\x28"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table(dict.fromkeys(("anchor", "positive", "id", "text"), column)), bytes_of_file)
+    return bytes_of_file.getvalue()
+
+
 MALFORMED = {
+    "strings that are not utf-8": (".parquet", _no_utf8()),
     "not json": (".jsonl", b'{"anchor": 1, "positive": 2}\n{"anchor": \n'),
     "not utf-8": (".csv", b"anchor,positive\n\xff\xfe,1\n"),
     "cut off": (".jsonl.gz", b"\x1f\x8b\x08\x00"),

@@ -115,8 +115,9 @@ def reading(option: str) -> Iterator[None]:
     try:
         with with_option_names("mine", {"path": option}):
             yield
-    except RecursionError:
-        raise_invalid(option, "a file without deeply nested values", "one with values in hundreds of others")
+    except (RecursionError, UnicodeDecodeError) as error:
+        got = "values nested too deep" if isinstance(error, RecursionError) else f"other bytes ({error})"
+        raise_invalid(option, "a file of plain values, with texts in UTF-8", got)
 
 
 def _names(option: str, path: Path) -> list[str]:
