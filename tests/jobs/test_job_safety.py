@@ -123,6 +123,9 @@ def test_a_folder_that_was_there_stays(world):
     (world.folder / "empty").mkdir()
     world.run(job="empty")
     assert list((world.folder / "empty").iterdir()) == []
+    world.job().mkdir()  # what a kill at the very end leaves
+    world.run()
+    assert not world.job().exists()
 
 
 @pytest.mark.parametrize("job", [".", "", "..", "sub/.."])

@@ -265,7 +265,7 @@ def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
 
 
 def _make(path: Path) -> bool:
-    """Make the folder; return False if it exists, and raise if it is neither empty nor a job's."""
+    """Make the folder; return whether it is ours to remove, and raise if it is neither empty nor a job's."""
     try:
         if not path.exists():
             if not path.parent.is_dir():
@@ -280,7 +280,7 @@ def _make(path: Path) -> bool:
                     guards.raise_in_the_way(path, file.name)
     except OSError as error:
         raise_invalid("--job", "a folder that can be made", f"{shown(str(path))} ({error.strerror})")
-    return False
+    return path.name.endswith(".naysay-job")  # empty: a process was killed at its very end
 
 
 def _read_record(path: Path) -> dict[str, Any] | None:
