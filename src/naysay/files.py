@@ -152,7 +152,7 @@ def checksummed_stream(
 
 def find_checksummed(folder: Path, stem: str, suffix: str) -> Path | None:
     """Return the file of `checksummed_stream` whose bytes fit its name, or None; delete damaged ones."""
-    for path in sorted(folder.glob(f"{stem}.*{suffix}")):
+    for path in sorted(folder.glob(f"{stem}.{'[0-9a-f]' * 32}{suffix}")):
         if path.name == f"{stem}.{digest_of(path, 'blake2b')}{suffix}":
             return path
         path.unlink()

@@ -1,6 +1,7 @@
 """Models told apart by their weights, and loaded from this machine only."""
 
 import hashlib
+import json
 import sys
 from types import SimpleNamespace
 
@@ -122,7 +123,7 @@ class Module:
 
 
 def test_settings_that_decide():
-    fast = SimpleNamespace(backend_tokenizer=SimpleNamespace(to_str=lambda: "lower"))
+    fast, strips = ({"normalizer": how, "model": {"vocab": {"a": 0}}} for how in ("lower", "strip"))
     words = SimpleNamespace(get_vocab=lambda: {"a": 0})
     models = [
         Module(),
@@ -131,11 +132,27 @@ def test_settings_that_decide():
         Module(truncate_dim=3),
         Module(prompts={"query": "q"}),
         Module(default_prompt_name="query"),
-        Module(tokenizer=fast),
+        Module(tokenizer=tokenizer(fast)),
+        Module(tokenizer=tokenizer(strips)),
+        Module(tokenizer=tokenizer(fast | {"model": {"vocab": {"b": 0}}})),
+        Module(tokenizer=tokenizer(fast, padding_side="left")),
         Module(tokenizer=words),
         SimpleNamespace(),
     ]
     assert len({settings_of(model) for model in models}) == len(models)
+
+
+def tokenizer(content, **more):
+    """Stands for a fast tokenizer of transformers."""
+    return SimpleNamespace(backend_tokenizer=SimpleNamespace(to_str=lambda: json.dumps(content)), **more)
+
+
+def test_what_a_call_does_to_the_tokenizer_is_no_setting():
+    content = {"model": {"vocab": {"a": 0}}, "padding": None, "truncation": None}
+    model = Module(tokenizer=tokenizer(content))
+    before = settings_of(model)
+    content |= {"padding": {"strategy": "BatchLongest"}, "truncation": {"max_length": 32}}
+    assert settings_of(model) == before
 
 
 def configured(**config):

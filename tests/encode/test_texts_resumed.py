@@ -154,3 +154,19 @@ def test_processes_are_started_and_stopped(tmp_path):
     with pytest.raises(RuntimeError, match="out of memory"):
         encode_texts(model, ["other"], folder=tmp_path, processes=True)
     assert model.log[2:] == (("start", None), ("stop", {"input": 1}))
+
+
+def test_only_own_files_are_removed(tmp_path):
+    model = Model()
+    model.fail_at = 1
+    with pytest.raises(RuntimeError, match="out of memory"):
+        encode_texts(model, TEXTS, folder=tmp_path)
+    (parts,) = tmp_path.iterdir()
+    stem = parts.name.removesuffix(".parts")
+    others = [parts / "notes.txt", tmp_path / f"{stem}.backup.npy", tmp_path / "vectors-of-mine.npy"]
+    for other in others:
+        other.write_text("mine")
+    model.fail_at = None
+    path = encode_texts(model, TEXTS, folder=tmp_path)
+    assert names(tmp_path) == sorted([parts.name, path.name, *(str(other.relative_to(tmp_path)) for other in others)])
+    assert {other.read_text() for other in others} == {"mine"}

@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import naysay as ns
+from naysay.jobs import _parts as job_run
 from naysay.jobs import _prepare as job_prepare
 from naysay.jobs.command import mine_files
 
@@ -63,3 +65,25 @@ def in_parts(monkeypatch, rows):
 def lines(path):
     """The rows of a .jsonl file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class Stop(Exception):
+    """What ends a job in the middle."""
+
+
+def stopped(world, monkeypatch, after, rows=5, **given):
+    """Run the job until so many parts are done."""
+    in_parts(monkeypatch, rows)
+    own, parts = job_run.write_part, []
+
+    def write(folder, part):
+        if len(parts) == after:
+            raise Stop
+        parts.append(part.start)
+        own(folder, part)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(job_run, "write_part", write)
+        with pytest.raises(Stop):
+            world.run(**given)
+    return parts

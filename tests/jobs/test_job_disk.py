@@ -13,7 +13,7 @@ from job_world import World, in_parts
 from naysay.errors import NaysayError
 from naysay.files import is_draft
 from naysay.formats import _whole_files as whole_files
-from naysay.jobs._folder import job_file, stored_array, write_array
+from naysay.jobs._folder import JobFolder, opened
 
 FULL = r"^mine: the disk of .* is full: '{}' takes [\d,]+ bytes\. Nothing is lost: free some space, and run"
 
@@ -36,11 +36,7 @@ def test_a_part_that_does_not_fit(world, monkeypatch, part):
 
     def full(handle):
         name = Path(os.readlink(f"/proc/self/fd/{handle}")).name
-        if (
-            is_draft(Path(name))
-            and sum(1 for _ in world.job().glob("part-*")) == part
-            and (world.job() / "begun").exists()
-        ):
+        if is_draft(Path(name)) and name.startswith(f".part-{5 * part:012d}"):
             count.append(name)
             no_room()
         return own(handle)
@@ -107,17 +103,17 @@ def test_a_real_disk_that_fills_up(world, monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["corpus_texts.bytes", "corpus_texts.starts", "background.npy", "known_scores.npy"])
 def test_a_file_of_the_job_that_was_cut_off_is_noticed(world, monkeypatch, name):
     in_parts(monkeypatch, 5)
-    own = job_file
+    own = JobFolder.file
 
-    def stopped(path):
-        if path.name.startswith("part-") and sum(1 for _ in world.job().glob("part-*")) == 2:
+    def stopped(folder, name):
+        if name.startswith("part-") and sum(1 for _ in world.job().glob("part-*")) == 2:
             raise KeyboardInterrupt
-        return own(path)
+        return own(folder, name)
 
-    monkeypatch.setattr("naysay.jobs._parts.job_file", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        world.run()
-    monkeypatch.setattr("naysay.jobs._parts.job_file", own)
+    with monkeypatch.context() as patched:
+        patched.setattr(JobFolder, "file", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            world.run()
     path = world.job() / name
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(
@@ -132,8 +128,9 @@ def test_a_file_of_the_job_that_was_cut_off_is_noticed(world, monkeypatch, name)
 def test_a_full_disk_is_said_once_and_of_the_file_that_did_not_fit(tmp_path):
     def write():
         with (
-            job_file(tmp_path / "outer"),
-            job_file(tmp_path / "inner") as stream,
+            opened(tmp_path / "job", resume=False, fresh=False) as folder,
+            folder.file("outer"),
+            folder.file("inner") as stream,
         ):
             stream.write(b"12345")
             no_room()
@@ -148,6 +145,8 @@ def test_a_full_disk_is_said_once_and_of_the_file_that_did_not_fit(tmp_path):
 def test_an_array_has_the_bytes_that_numpy_writes(tmp_path, shape, kind):
     array = np.arange(np.prod(shape), dtype=kind).reshape(shape)
     np.save(tmp_path / "own.npy", array)
-    write_array(tmp_path / "array.npy", array)
-    assert (tmp_path / "array.npy").read_bytes() == (tmp_path / "own.npy").read_bytes()
-    assert stored_array(tmp_path / "array.npy").tolist() == array.tolist()
+    with opened(tmp_path / "job", resume=False, fresh=False) as folder:
+        folder.begin({}, resume=False)
+        folder.write_array("array.npy", array)
+        assert folder.read("array.npy") == (tmp_path / "own.npy").read_bytes()
+        assert folder.array("array.npy", mmap=False).tolist() == array.tolist()

@@ -31,7 +31,8 @@ def test_places_as_a_loop(wanted, words, step):
 @given(st.lists(st.text("abc", max_size=3), max_size=40), st.integers(1, 9), st.integers(1, 9))
 def test_the_first_repeat_as_in_a_loop(tmp_path_factory, words, in_memory, block):
     path = tmp_path_factory.getbasetemp() / "some_keys"
-    write_keys(path, [words[:7], [], words[7:]])
+    with path.open("wb") as stream:
+        write_keys(stream, [words[:7], [], words[7:]])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(job_texts, "_IN_MEMORY", in_memory)
         patched.setattr(job_texts, "_BLOCK", block)
@@ -43,7 +44,8 @@ def test_the_first_repeat_as_in_a_loop(tmp_path_factory, words, in_memory, block
 
 @pytest.mark.parametrize("words", [["same"] * 500, [f"w{row}" for row in range(500)], [*"abc"] * 167])
 def test_repeats_are_found_in_bounded_memory(tmp_path, monkeypatch, words):
-    write_keys(tmp_path / "keys", [words])
+    with (tmp_path / "keys").open("wb") as stream:
+        write_keys(stream, [words])
     own, seen = job_texts._repeat, []
     monkeypatch.setattr(job_texts, "_IN_MEMORY", 20)
     monkeypatch.setattr(job_texts, "_BLOCK", 10)
@@ -57,7 +59,8 @@ def test_repeats_are_found_in_bounded_memory(tmp_path, monkeypatch, words):
 @given(st.lists(st.lists(st.text(st.characters(exclude_categories=()), max_size=5), max_size=4), max_size=6), st.data())
 def test_texts_come_back(tmp_path_factory, blocks, data):
     path = tmp_path_factory.getbasetemp() / "some_texts"
-    broken = write_texts(path, blocks)
+    with open(f"{path}.bytes", "wb") as run, open(f"{path}.starts", "wb") as starts:
+        broken = write_texts(run, starts, blocks)
     flat = [text for block in blocks for text in block]
     texts = Texts(path)
     assert len(texts) == len(flat)

@@ -158,15 +158,20 @@ def _configs(model: Any) -> list[Any]:
 
 
 def _tokenizer(model: Any) -> str:
-    """Return a hash of a fast tokenizer, else of the vocabulary; "" if there is none."""
+    """Return a hash of a fast tokenizer, else of the vocabulary; "" if there is none.
+
+    Padding and truncation are left out: each call of `encode` sets them, and `max_seq_length` decides what they do.
+    """
     tokenizer: Any = getattr(model, "tokenizer", None)
     if hasattr(tokenizer, "backend_tokenizer"):
-        text = tokenizer.backend_tokenizer.to_str()
+        found = json.loads(tokenizer.backend_tokenizer.to_str())
+        found = {name: value for name, value in found.items() if name not in ("padding", "truncation")}
     elif hasattr(tokenizer, "get_vocab"):
-        text = json.dumps(tokenizer.get_vocab(), sort_keys=True)
+        found = tokenizer.get_vocab()
     else:
         return ""
-    return hashlib.sha256(text.encode()).hexdigest()
+    sides = [getattr(tokenizer, name, None) for name in ("padding_side", "truncation_side", "do_lower_case")]
+    return hashlib.sha256(json.dumps([found, sides], sort_keys=True).encode()).hexdigest()
 
 
 def _version(package: str) -> str:

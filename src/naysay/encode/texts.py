@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
-import shutil
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -27,6 +27,7 @@ from naysay.search._vector_files import npy
 
 BLOCK = 2048  # texts that are encoded, and written, at a time: the most that a kill can lose
 _FORMAT = 1
+_OWN = re.compile(r"\.?(vectors-[0-9a-f]+|\d{12})\.[0-9a-f]+(\.npy)?")  # blocks, the joined file, and drafts of both
 
 
 @public
@@ -48,8 +49,8 @@ def encode_texts(
     Vectors are stored as the model returns them, not normalised.
 
     **The cache is keyed by contents**: weights (`weights_hash`), class, layers, settings, tokenizer and packages of the
-    model, prompt, side, and all texts. One training step makes another file. A model without weights needs a
-    `cache_key`; without one a warning says that nothing is cached.
+    model, prompt, side, and all texts; not by batch size and device, which change the last bits of a vector at most. A
+    model without weights needs a `cache_key`; without one a warning says that nothing is cached.
 
     Texts are written in blocks of 2,048, so a run that was killed continues where it was. Every file has a checksum of
     its bytes in its name, which is verified before reuse: damaged files are encoded again. The result appears whole or
@@ -125,19 +126,12 @@ def check_encoder(model: Any) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Where vectors are written.
+    """Where vectors are written."""
 
-    Args:
-        target: The folder of the result.
-        stem: The beginning of its name.
-        parts: The folder of blocks and drafts.
-        kept: Whether another run may reuse them.
-    """
-
-    target: Path
-    stem: str
-    parts: Path
-    kept: bool
+    target: Path  # the folder of the result
+    stem: str  # the beginning of its name
+    parts: Path  # the folder of blocks and drafts
+    kept: bool  # whether another run may reuse them
 
 
 @contextmanager
@@ -149,9 +143,18 @@ def _files(target: Path, stem: str, *, kept: bool) -> Iterator[_Files]:
         yield _Files(target, stem, parts, kept)
     except BaseException:
         if not kept:
-            shutil.rmtree(parts, ignore_errors=True)
+            _clear(parts)
         raise
-    shutil.rmtree(parts, ignore_errors=True)
+    _clear(parts)
+
+
+def _clear(parts: Path) -> None:
+    """Remove the blocks and drafts of a folder, and the folder if nothing else is in it."""
+    with suppress(OSError):
+        for file in parts.iterdir():
+            if _OWN.fullmatch(file.name):
+                file.unlink()
+        parts.rmdir()
 
 
 def _made_folder(folder: str | Path) -> Path:
@@ -252,18 +255,12 @@ def pool_of(model: Any, processes: Any) -> Iterator[dict[str, Any]]:
 @contextmanager
 def _bar(total: int, *, show: bool) -> Iterator[Any]:
     """Yield a function that advances the progress bar."""
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     console = Console(stderr=True)
-    columns = (TextColumn("Encoding"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not (show and console.is_terminal)) as progress:
+    times = (bars.TimeElapsedColumn(), bars.TimeRemainingColumn())
+    columns = (bars.TextColumn("Encoding"), bars.BarColumn(), bars.MofNCompleteColumn(), *times)
+    with bars.Progress(*columns, console=console, disable=not (show and console.is_terminal)) as progress:
         task = progress.add_task("", total=total)
         yield lambda count: progress.advance(task, count)

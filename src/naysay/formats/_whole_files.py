@@ -22,6 +22,7 @@ _GROUP = 1 << 25  # bytes of a row group of Parquet, or of a batch of Arrow
 _PART = 1 << 24  # characters that are turned into Arrow at a time
 # Lone surrogates have no UTF-8, and these three end a line for `str.splitlines`: JSON can escape them all.
 _ESCAPED = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
+_DATA_SET = re.compile(r"(dataset_info|state|dataset_dict)\.json|(data|cache)-[\w-]+\.arrow|indices\.arrow")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
@@ -33,6 +34,9 @@ def check_place(path: Path) -> None:
         raise_invalid("path", "in an existing folder", repr(str(path)))
     elif path.exists() and not (path / "dataset_info.json").is_file():  # what may be replaced is a data set
         raise_invalid("path", "new, or a data set on disk", repr(str(path)))
+    for file in path.iterdir() if path.is_dir() else ():
+        if _DATA_SET.fullmatch(file.name) is None:  # it would be removed with the data set
+            raise_invalid("path", "a data set and nothing else", f"{str(path)!r}, which holds {file.name!r}")
 
 
 def write_blocks(

@@ -1,257 +1,299 @@
-"""The folder of a job: its record, its lock, what changed if it is another job, and how its files are written."""
+"""The folder of a job: its lock, its record, its files with their checksums, and what may be removed.
+
+`job.json` is the mark of a job: it names the job by a random id, and lists each file that the job made with its
+checksum. Nothing else in the folder is ever removed or replaced.
+"""
 
 from __future__ import annotations
 
-import errno
-import importlib
+import hashlib
 import json
 import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown
-from naysay.errors import NaysayError
-from naysay.files import digest_of, durable_stream, is_draft, read_array
+from naysay.files import digest_of, is_draft, read_array, sync
+from naysay.jobs import _guards as guards
 
-FORMAT = 1
-VECTORS = "encoded"  # a folder in it, with the vectors of a model
-_RECORD, _BEGUN, _SHORT, _LOCK = "job.json", "begun", "short", "lock"
-# Options that may be "raise": a finished part has no anchor that is short, so another value gives the same part.
-_MAY_CHANGE = ("--on-short", "--short")
-
-
-def folder_of(output: Path) -> Path:
-    """The default folder of a job: a hidden one beside its output."""
-    return output.with_name(f".{output.name}.naysay-job")
+FORMAT = 2
+VECTORS, INDEX = "encoded", "index"  # folders in it, which the encoder and the index fill
+_RECORD, _LOCK, PART = "job.json", "lock", "part-"
+_TO_REMAKE = ("ids.npy", "scores.npy")  # results that each run puts together again
+# What the encoder and the index name their files; a random or a hashed part is in all that can be many.
+_INSIDE = re.compile(
+    r"header\.json|index\.faiss|\.?(vectors-[0-9a-f]{16,32}|\d{12})(\.[0-9a-f]{16,32})*(\.npy|\.parts)?"
+)
 
 
-def digest(option: str, path: Path) -> dict[str, Any]:
-    """The size of a file and its SHA-256, read in a stream."""
-    try:
-        return {"bytes": path.stat().st_size, "sha256": digest_of(path)}
-    except OSError as error:
-        raise_invalid(option, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
+@final
+class JobFolder:
+    """A folder that is open: one process at a time has it.
+
+    `inputs` are the files that the job reads: no file of the job is finished after one of them changed. `files` maps
+    each file of the job to [bytes, SHA-256], and `done` each finished step to what it found. The state is "new",
+    "running", "stopped" (by its options: the next run needs no --resume) or "cleared" (what is left may be removed).
+    """
+
+    def __init__(self, path: Path, record: Mapping[str, Any]) -> None:
+        self.path, self.inputs, self._began = path, guards.Inputs(), False
+        self.id: str = record["job"]
+        self.made: bool = record["made"]
+        self.state: str = record["state"]
+        self.options: dict[str, Any] | None = record["options"]
+        self.files: dict[str, list[Any]] = record["files"]
+        self.done: dict[str, Any] = record["done"]
+        self._claimed: list[str] = record["folders"]
+
+    def finish(self, step: str, found: Any) -> None:
+        """Record that a step is done."""
+        self.inputs.check()
+        self.done[step] = found
+        self._save()
+
+    def begin(self, options: Mapping[str, Any], *, resume: bool) -> None:
+        """Record all that decides the result; raise if the folder holds a job with other options.
+
+        A job that was `stopped`, because its options were invalid or anchors are short, makes way for another, which
+        keeps the vectors of the model.
+        """
+        now = json.loads(json.dumps(options))
+        if self.options is not None and guards.changed_options(self.options, now):
+            if resume or self.state != "stopped":
+                guards.raise_changed(self.options, now)
+            self._clear(VECTORS)
+        self.options, self.state, self._began = now, "running", True
+        self._save()
+
+    def stop(self) -> None:
+        """Record that the job ends by its options: the next run needs no --resume."""
+        self.state = "stopped"
+        self._save()
+
+    def claim(self, name: str) -> Path:
+        """Return a folder in this one that others fill; it is the job's from now on."""
+        self._check_free(name, self._claimed)
+        self._claimed = sorted({*self._claimed, name})
+        self._save()
+        return self.path / name
+
+    def keep(self, name: str) -> None:
+        """Record the files of a folder that was claimed, with their checksums."""
+        for file in sorted((self.path / name).iterdir()):
+            self.files[f"{name}/{file.name}"] = [file.stat().st_size, digest_of(file)]
+        self._save()
+
+    @contextmanager
+    def file(self, name: str) -> Iterator[BinaryIO]:
+        """Open a stream to a file. Its bytes are on the disk, and in the record, before its name appears."""
+        self._check_free(name, self.files)
+
+        def enter(draft: Path) -> None:
+            self.inputs.check()
+            self.files[name] = [draft.stat().st_size, digest_of(draft)]
+            self._save()
+
+        with self._written(name, enter) as stream:
+            yield stream
+
+    @contextmanager
+    def _written(self, name: str, before_rename: Callable[[Path], None]) -> Iterator[BinaryIO]:
+        path, draft, written = self.path / name, self.path / f".{name}.{self.id}", 0
+        with guards.disk_errors(path, lambda: written):
+            try:
+                with draft.open("wb", buffering=1 << 20) as stream:
+                    try:
+                        yield stream
+                    finally:
+                        with suppress(OSError):
+                            written = stream.tell()
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                before_rename(draft)
+                os.replace(draft, path)
+                sync(self.path)
+            finally:
+                draft.unlink(missing_ok=True)
+
+    @contextmanager
+    def array_file(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[BinaryIO]:
+        """Open an .npy file whose bytes are written in order.
+
+        On a full disk, NumPy's own writer reports nothing, and a mapped file ends the process.
+        """
+        with self.file(name) as stream:
+            header = {"descr": kind.str, "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(stream, header)
+            yield stream
+
+    def write_array(self, name: str, array: NDArray[Any]) -> None:
+        """Write an array to an .npy file."""
+        rows = np.ascontiguousarray(array)
+        with self.array_file(name, rows.shape, rows.dtype) as stream:
+            stream.write(rows.reshape(-1).view(np.uint8).data)
+
+    def array(self, name: str, *, mmap: bool = True) -> NDArray[Any]:
+        """Read or map what `write_array` wrote."""
+        return read_array(self.path / name, mmap=mmap and self.files[name][0] > 0)
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file; raise if they are not those that were written."""
+        data = (self.path / name).read_bytes() if (self.path / name).is_file() else b""
+        if hashlib.sha256(data).hexdigest() != self.files[name][1]:
+            guards.raise_damaged(name)
+        return data
+
+    def _save(self) -> None:
+        record = {"naysay": "mine", "format": FORMAT, "job": self.id, "made": self.made, "state": self.state}
+        record |= {"options": self.options, "files": self.files, "done": self.done, "folders": self._claimed}
+        with self._written(_RECORD, lambda draft: None) as stream:
+            stream.write(json.dumps({**record, "checksum": _checksum(record)}, indent=1).encode() + b"\n")
+
+    def _check_free(self, name: str, own: Collection[str]) -> None:
+        """Raise if something that the job did not make has the name of what it makes next."""
+        if name not in own and (self.path / name).exists():
+            guards.raise_in_the_way(self.path, name)
+
+    def _is_own(self, name: str) -> bool:
+        """Whether the job made a file or folder, by its name in this folder."""
+        first, *rest = name.split("/")
+        if name in self.files or (not rest and (first in (_RECORD, _LOCK) or first.endswith(f".{self.id}"))):
+            return True
+        name = first.split(".")[1] if is_draft(Path(first)) else first
+        return name in self._claimed and all(map(_INSIDE.fullmatch, rest))
+
+    def check_own(self) -> None:
+        """Raise if the folder holds anything that the job did not make."""
+        for name, _ in self._content():
+            if not self._is_own(name):
+                guards.raise_in_the_way(self.path, name)
+
+    def _content(self) -> list[tuple[str, Path]]:
+        """(name, path) of all that is in the folder, what is in another folder after it."""
+        return [(file.relative_to(self.path).as_posix(), file) for file in sorted(self.path.rglob("*"))]
+
+    def check_files(self) -> None:
+        """Verify all files against the record. A damaged part is removed, to be mined again; others raise an error."""
+        for name, (size, digest) in list(self.files.items()):
+            file = self.path / name
+            there = file.is_file()
+            if there and name not in _TO_REMAKE and file.stat().st_size == size and digest_of(file) == digest:
+                continue
+            if there and name not in _TO_REMAKE and not name.startswith(PART):
+                guards.raise_damaged(name)
+            file.unlink(missing_ok=True)
+            del self.files[name]
+        for file in self.path.glob(f".*.{self.id}"):  # drafts of a process that was killed
+            file.unlink()
+
+    def reset(self) -> None:
+        """Remove all that the job made, and forget its options."""
+        self._clear()
+        self.options, self.state = None, "new"
+
+    def _clear(self, *kept: str) -> None:
+        """Remove all that the job made, but for its record and the folders to be kept."""
+        self.state = "cleared"  # a kill leaves a folder that the next run clears
+        if (self.path / _RECORD).is_file():
+            self._save()
+        for name, file in reversed(self._content()):
+            if name in (_RECORD, _LOCK) or name.split("/")[0] in kept or not self._is_own(name):
+                continue
+            if file.is_dir() and not file.is_symlink():
+                with suppress(OSError):  # something that is not the job's is in it
+                    file.rmdir()
+            else:
+                file.unlink()
+        self.files, self.done, self._claimed = {}, {}, [name for name in self._claimed if name in kept]
+
+    def end(self, *, refused: bool) -> None:
+        """Remove the job once it is done; one that was refused stays if there is work in it."""
+        if refused and (not self._began or any(name.startswith(PART) for name in self.files)):
+            return
+        if refused and VECTORS in self._claimed:
+            self.stop()
+            return
+        self._clear()
+        (self.path / _RECORD).unlink()
 
 
-def check_unfinished(path: Path, *, resume: bool, fresh: bool) -> None:
-    """Raise if the folder is not a job's, or holds an unfinished job and neither resume nor fresh is given."""
-    if not path.exists():
-        if not path.parent.is_dir():
-            raise_invalid("--job", "in an existing folder", repr(str(path)))
-        return
-    if not path.is_dir() or (not (path / _RECORD).is_file() and not _is_empty(path)):
-        raise_invalid("--job", "a new folder, or one of a job", repr(str(path)))
-    if (path / _RECORD).is_file() and not (resume or fresh or (path / _SHORT).is_file()):
-        advice = "Continue it with --resume, or start again with --fresh."
-        raise_invalid("--output", "one without an unfinished job", f"the job in {str(path)!r}", advice)
+def _checksum(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 @contextmanager
-def opened(path: Path, job: Mapping[str, Any], *, resume: bool, fresh: bool) -> Iterator[Path]:
-    """Open the folder of a job, new or to be continued. It is removed at the end, and kept if anything fails.
+def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
+    """Open the folder of a job, new or to be continued. It is removed when the job is done.
 
-    An error before the job has `begun` leaves no folder. A job that was `stopped_short`, because anchors are short,
-    needs no --resume: it is continued if only --on-short or --short changed, and else replaced, all but the vectors of
-    a model. One process at a time can open it.
-
-    Args:
-        path: The folder.
-        job: All that decides the result: options, contents of files, versions.
-        resume: Whether the folder must be of this job.
-        fresh: Whether its content is thrown away.
+    It is kept if the job is stopped, or refused after some work was done. An unfinished job is continued if `resume`,
+    and thrown away if `fresh`.
     """
+    made = _make(path)
+    busy = f"another process is working on the job in {str(path)!r}. Wait for it, or stop it."
+    mark = f"naysay job {secrets.token_hex(8)}{' made' if made else ''}"
     try:
-        path.mkdir(exist_ok=True)
+        with guards.locked(path / _LOCK, busy, mark) as (name, made_before):
+            new = {"job": name, "made": made_before, "state": "new", "options": None}
+            folder = JobFolder(path, _read_record(path) or {**new, "files": {}, "done": {}, "folders": []})
+            made = folder.made
+            folder.check_own()
+            if folder.state == "running" and not (resume or fresh):
+                advice = "Continue it with --resume, or start again with --fresh."
+                raise_invalid("--output", "one without an unfinished job", f"the job in {str(path)!r}", advice)
+            if fresh or folder.state == "cleared":
+                folder.reset()
+            folder.check_files()
+            try:
+                yield folder
+            except (guards.DiskError, OSError):
+                raise
+            except Exception:
+                folder.end(refused=True)
+                raise
+            folder.end(refused=False)
+    finally:
+        if made:
+            with suppress(OSError):  # there is work in it
+                path.rmdir()
+
+
+def _make(path: Path) -> bool:
+    """Make the folder; return whether it is ours to remove, and raise if it is neither empty nor a job's."""
+    try:
+        if not path.exists():
+            if not path.parent.is_dir():
+                raise_invalid("--job", "in an existing folder", repr(str(path)))
+            path.mkdir()
+            return True
+        if not path.is_dir():
+            raise_invalid("--job", "a new folder, or one of a job", f"the file {str(path)!r}")
+        if _read_record(path) is None:
+            for file in sorted(path.iterdir()):
+                if file.name != _LOCK and not (is_draft(file) and file.name.startswith(f".{_RECORD}.")):
+                    guards.raise_in_the_way(path, file.name)
     except OSError as error:
         raise_invalid("--job", "a folder that can be made", f"{shown(str(path))} ({error.strerror})")
-    with _alone(path):
-        _gone(path)
-        now = json.loads(json.dumps(job))
-        if fresh:
-            _clear(path)
-        elif not resume and (path / _SHORT).is_file() and _changed(read_json(path / _RECORD) or {}, now):
-            _clear(path, *((VECTORS, _BEGUN) if (path / VECTORS).is_dir() else ()))
-        for draft in [file for file in path.rglob(".*") if file.is_file() and is_draft(file)]:
-            draft.unlink(missing_ok=True)
-        there = read_json(path / _RECORD)
-        if there is not None:
-            _same(there, now)
-        if there != now:
-            write_json(path / _RECORD, now)
-        (path / _SHORT).unlink(missing_ok=True)
-        try:
-            yield path
-        except NaysayError:
-            if there is None and not (path / _BEGUN).is_file():
-                _remove(path)
-            raise
-        _remove(path)
+    return path.name.endswith(".naysay-job")  # empty: a process was killed at its very end
 
 
-def begun(path: Path) -> None:
-    """Mark that there is work in the folder, which an error must not throw away."""
-    (path / _BEGUN).touch()
-
-
-def stopped_short(path: Path) -> None:
-    """Mark that the job ended because anchors are short: the next run needs no --resume."""
-    (path / _SHORT).touch()
-
-
-def _clear(path: Path, *kept: str) -> None:
-    """Remove all but the lock and what is kept; the record last."""
-    for file in path.iterdir():
-        if file.name in (_LOCK, _RECORD, *kept):
-            continue
-        shutil.rmtree(file) if file.is_dir() else file.unlink()
-    (path / _RECORD).unlink(missing_ok=True)
-
-
-def _remove(path: Path) -> None:
-    """Remove the folder, under another name first: a kill may come while it is removed file by file."""
-    done = _gone(path)
-    os.replace(path, done)
-    shutil.rmtree(done)
-
-
-def _gone(path: Path) -> Path:
-    """The name under which a folder is removed; what a kill left there is removed first."""
-    done = path.with_name(f"{path.name}.done")
-    if done.is_dir():
-        shutil.rmtree(done)
-    return done
-
-
-def _is_empty(path: Path) -> bool:
-    """Whether a folder holds nothing but what a process left that was killed before it wrote the record."""
-    return all(file.name == _LOCK or is_draft(file) for file in path.iterdir())
-
-
-def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The options that changed and decide what is in the folder."""
-    different = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return [name for name in different if not (name in _MAY_CHANGE and before.get(name) == "raise")]
-
-
-def _same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise if this is another job, with what changed."""
-    changed = _changed(before, now)
-    if not changed:
-        return
-    name = changed[0]
-    one, other = before.get(name), now.get(name)
-    if isinstance(one, dict) and isinstance(other, dict):  # the contents of a file
-        got = f"another content of {name} ({one['bytes']:,} bytes before, {other['bytes']:,} now)"
-    else:
-        got = f"another {name} ({shown(one)} before, {shown(other)} now)"
-    more = f", and {len(changed) - 1} more: {', '.join(changed[1:])}" if len(changed) > 1 else ""
-    advice = "Undo the change, or start again with --fresh."
-    raise_invalid("--resume", "given for the same job", f"{got}{more}", advice)
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold the folder's lock, which is released when the process ends."""
+def _read_record(path: Path) -> dict[str, Any] | None:
+    """Return the record of a job, None if there is none; raise if it is damaged, or another's file."""
+    file = path / _RECORD
+    if not file.exists():
+        return None
     try:
-        fcntl: Any = importlib.import_module("fcntl")
-    except ImportError:  # Windows has none
-        yield
-        return
-    with (path / _LOCK).open("wb") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            message = f"another process is working on the job in {str(path)!r}. Wait for it, or stop it."
-            raise NaysayError(message) from None
-        yield
-
-
-class DiskError(NaysayError):
-    """A file of a job, or its output, cannot be written. The job is kept, and can be resumed."""
-
-
-@contextmanager
-def disk_errors(path: Path, needed: Callable[[], int] | None = None) -> Iterator[None]:
-    """Raise errors of the disk as one sentence; for a full disk with the bytes needed. The job is kept."""
-    try:
-        yield
-    except DiskError:
-        raise
-    except (OSError, NaysayError) as error:
-        cause = error if isinstance(error, OSError) else error.__context__
-        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
-            message = (
-                f"the disk of {str(path.parent)!r} is full"
-                + (f": {path.name!r} takes {needed():,} bytes. " if needed is not None else f", for {path.name!r}. ")
-                + "Nothing is lost: free some space, and run again with --resume."
-            )
-        elif isinstance(error, OSError):
-            message = (
-                f"{str(path)!r} cannot be written ({error.strerror}). Nothing is lost: repair the disk, and run "
-                "again with --resume."
-            )
-        else:
-            raise
-        raise DiskError(message) from error
-
-
-@contextmanager
-def job_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a `durable_stream` to a file of a job; a full disk is an error with the bytes that were written."""
-    written = 0
-    with disk_errors(path, lambda: written), durable_stream(path) as stream:
-        try:
-            yield stream
-        finally:
-            with suppress(OSError):
-                written = stream.tell()
-
-
-@contextmanager
-def array_file(path: Path, shape: tuple[int, ...], kind: np.dtype[Any]) -> Iterator[BinaryIO]:
-    """Open an .npy file whose bytes are written in order.
-
-    On a full disk, NumPy's own writer reports nothing, and a mapped file ends the process.
-    """
-    with job_file(path) as stream:
-        header = {"descr": kind.str, "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(stream, header)
-        yield stream
-
-
-def write_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array to an .npy file."""
-    rows = np.ascontiguousarray(array)
-    with array_file(path, rows.shape, rows.dtype) as stream:
-        stream.write(rows.reshape(-1).view(np.uint8).data)
-
-
-def stored_array(path: Path) -> NDArray[Any]:
-    """Read what `write_array` wrote."""
-    try:
-        return read_array(path)
-    except (ValueError, EOFError):
-        raise_damaged(path)
-
-
-def raise_damaged(path: Path) -> NoReturn:
-    """Raise the error for a file of a job that is not as it was written."""
-    message = f"{path.name!r} in the folder of the job is damaged. Start again with --fresh."
-    raise NaysayError(message)
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON document."""
-    with job_file(path) as stream:
-        stream.write((json.dumps(value, indent=1) + "\n").encode())
-
-
-def read_json(path: Path) -> Any:
-    """Read what `write_json` wrote; None if there is no such file."""
-    return json.loads(path.read_bytes()) if path.is_file() else None
+        record = json.loads(file.read_bytes())
+        good = isinstance(record, dict) and record.pop("checksum", None) == _checksum(record)
+    except (OSError, ValueError, RecursionError):
+        good = False
+    if not good or (record.get("naysay"), record.get("format")) != ("mine", FORMAT):
+        got = f"{str(path)!r}, whose {_RECORD} is damaged, or not of this version"
+        raise_invalid("--job", "a new folder, or one of a job", got, "Move that folder away, and run again.")
+    return dict(record)

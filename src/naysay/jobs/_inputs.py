@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -10,8 +11,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_range, raise_invalid, shown
+from naysay.checks import check_range, raise_invalid, shown, with_option_names
 from naysay.formats._table_files import batches, chosen_column, column_names
+from naysay.jobs._folder import JobFolder
 from naysay.jobs._texts import (
     Keys,
     Texts,
@@ -35,25 +37,17 @@ _POSITIVE = ("positive", "pos", "document", "answer", "corpus_id", "corpus-id", 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """One column of a file of pairs.
+    """One column of a file of pairs."""
 
-    Args:
-        option: What the file is called in an error.
-        path: The file.
-        name: The column.
-        numbers: (p,) if all values are whole numbers, else None.
-        keys: (p, 2) the keys of the values as strings.
-    """
-
-    option: str
+    option: str  # what the file is called in an error
     path: Path
     name: str
-    numbers: Ids | None
-    keys: Keys
+    numbers: Ids | None  # (p,) if all values are whole numbers
+    keys: Keys  # (p, 2) the keys of the values as strings
 
     def blocks(self) -> Iterator[list[str]]:
         """The values again, as strings."""
-        for (values,) in batches(self.option, self.path, [self.name]):
+        for (values,) in _batches(self.option, self.path, [self.name]):
             yield list(map(str, values))
 
     def value(self, row: int) -> str:
@@ -69,26 +63,18 @@ class Column:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """The queries, or the documents.
-
-    Args:
-        n: How many there are.
-        ids: Their ids on disk, or None.
-        texts: Their texts on disk, or None.
-        keys: The file of the keys of the ids.
-        broken: {"ids" or "texts": the first row that is not valid UTF-8}.
-    """
+    """The queries, or the documents."""
 
     n: int
-    ids: Texts | None
+    ids: Texts | None  # on disk
     texts: Texts | None
-    keys: Path
-    broken: dict[str, int]
+    keys: Path  # the file of the keys of the ids
+    broken: dict[str, int]  # {"ids" or "texts": the first row that is not valid UTF-8}
 
 
 def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Column, Column]:
     """Both columns of a file of pairs."""
-    names = column_names(option, path)
+    names = _names(option, path)
     found = []
     for place, (setting, given, usual) in enumerate(
         (("--anchor-column", anchor, _ANCHOR), ("--positive-column", positive, _POSITIVE))
@@ -102,7 +88,7 @@ def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Col
     keys: list[list[Keys]] = [[np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]]
     numbers: list[list[Ids]] = [[np.empty(0, np.int64)], [np.empty(0, np.int64)]]
     whole, rows = [True, True], 0
-    for batch in batches(option, path, found):
+    for batch in _batches(option, path, found):
         for side, values in enumerate(batch):
             kinds = {*map(type, values)}
             if not kinds <= {int, str}:
@@ -123,14 +109,35 @@ def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Col
     return made[0], made[1]
 
 
+@contextmanager
+def reading(option: str) -> Iterator[None]:
+    """Report errors of a reader under the name of the option that the file was given with."""
+    try:
+        with with_option_names("mine", {"path": option}):
+            yield
+    except (RecursionError, UnicodeDecodeError) as error:
+        got = "values nested too deep" if isinstance(error, RecursionError) else f"other bytes ({error})"
+        raise_invalid(option, "a file of plain values, with texts in UTF-8", got)
+
+
+def _names(option: str, path: Path) -> list[str]:
+    with reading(option):
+        return column_names(option, path)
+
+
+def _batches(option: str, path: Path, columns: list[str]) -> Iterator[list[list[Any]]]:
+    with reading(option):
+        yield from batches(option, path, columns)
+
+
 def write_side(
-    option: str, path: Path, folder: Path, name: str, id_column: str, text_column: str, title_column: str
+    option: str, path: Path, folder: JobFolder, name: str, id_column: str, text_column: str, title_column: str
 ) -> dict[str, int]:
     """Copy the ids and texts of a file of queries or documents to disk; return the rows that are not valid UTF-8.
 
     An id that is in two rows raises an error.
     """
-    names, of = column_names(option, path), "--query" if name == "query" else "-"
+    names, of = _names(option, path), "--query" if name == "query" else "-"
     key = chosen_column(f"{of}-id-column", names, id_column, _ID)
     text = chosen_column(f"{of}-text-column", names, text_column, _TEXT)
     if title_column:
@@ -140,29 +147,31 @@ def write_side(
         raise_invalid(option, "a file with a column of ids or of texts", ", ".join(map(repr, names)) or "none", advice)
     broken = {}
     if key is not None:
-        place = folder / f"{name}_ids"
-        broken["ids"] = write_texts(place, _strings(option, path, [key], of_ids=True))
-        _check_once(option, key, Texts(place), _keys_file(folder, name))
+        broken["ids"] = _write(folder, f"{name}_ids", _strings(option, path, [key], of_ids=True))
+        ids, keys = Texts(folder.path / f"{name}_ids"), f"{name}_ids.keys"
+        with folder.file(keys) as stream:
+            write_keys(stream, ids.blocks())
+        twice = first_repeat(folder.path / keys)
+        if twice is not None:
+            got = f"{shown(ids[twice[0]])} at rows {twice[0]} and {twice[1]}"
+            raise_invalid(option, f"a file with each id of {key!r} once", got)
     if text is not None:
         wanted = [title_column, text] if title_column else [text]
         blocks = _strings(option, path, wanted, of_ids=False)
-        broken["texts"] = write_texts(folder / f"{name}_texts", blocks)
+        broken["texts"] = _write(folder, f"{name}_texts", blocks)
     return {part: row for part, row in broken.items() if row >= 0}
 
 
-def _check_once(option: str, column: str, ids: Texts, path: Path) -> None:
-    """Write the keys of ids, and raise if an id is there twice."""
-    write_keys(path, ids.blocks())
-    twice = first_repeat(path)
-    if twice is not None:
-        got = f"{shown(ids[twice[0]])} at rows {twice[0]} and {twice[1]}"
-        raise_invalid(option, f"a file with each id of {column!r} once", got)
+def _write(folder: JobFolder, name: str, blocks: Iterator[list[str]]) -> int:
+    """Write texts to files of the job; return the first row that is not valid UTF-8, or -1."""
+    with folder.file(f"{name}.bytes") as run, folder.file(f"{name}.starts") as starts:
+        return write_texts(run, starts, blocks)
 
 
 def _strings(option: str, path: Path, columns: list[str], *, of_ids: bool) -> Iterator[list[str]]:
     """The strings of a column, those of several joined by a space; ids may be whole numbers."""
     start, kinds = 0, {str, int} if of_ids else {str}
-    for batch in batches(option, path, columns):
+    for batch in _batches(option, path, columns):
         for name, values in zip(columns, batch, strict=True):
             if not {*map(type, values)} <= kinds:
                 odd = next(place for place, value in enumerate(values) if type(value) not in kinds)
@@ -172,7 +181,7 @@ def _strings(option: str, path: Path, columns: list[str], *, of_ids: bool) -> It
         yield [" ".join(map(str, row)).strip() if len(row) > 1 else str(row[0]) for row in zip(*batch, strict=True)]
 
 
-def write_distinct(column: Column, folder: Path, name: str) -> dict[str, int]:
+def write_distinct(column: Column, folder: JobFolder, name: str) -> dict[str, int]:
     """Copy the distinct values of a column to disk, in the order of their first appearance."""
     first = distinct(column.keys).first
 
@@ -183,20 +192,16 @@ def write_distinct(column: Column, folder: Path, name: str) -> dict[str, int]:
             yield list(map(block.__getitem__, here.tolist()))
             start += len(block)
 
-    broken = write_texts(folder / f"{name}_texts", firsts())
+    broken = _write(folder, f"{name}_texts", firsts())
     return {"texts": broken} if broken >= 0 else {}
 
 
-def open_side(folder: Path, name: str, n: int, broken: dict[str, int]) -> Side:
+def open_side(folder: JobFolder, name: str, n: int, broken: dict[str, int]) -> Side:
     """What `write_side` or `write_distinct` left."""
-    parts = [folder / f"{name}_{part}" for part in ("ids", "texts")]
-    ids, texts = (Texts(part) if part.with_name(f"{part.name}.starts").is_file() else None for part in parts)
+    parts = [f"{name}_ids", f"{name}_texts"]
+    ids, texts = (Texts(folder.path / part) if f"{part}.bytes" in folder.files else None for part in parts)
     size = n if ids is None and texts is None else len(ids if ids is not None else texts or ())
-    return Side(size, ids, texts, _keys_file(folder, name), broken)
-
-
-def _keys_file(folder: Path, name: str) -> Path:
-    return folder / f"{name}_ids.keys"
+    return Side(size, ids, texts, folder.path / f"{name}_ids.keys", broken)
 
 
 def rows_in(column: Column, side: Side, what: str) -> Ids:

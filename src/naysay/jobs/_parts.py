@@ -5,20 +5,16 @@ The candidates of a few anchors, evenly spaced, are kept too: for the report, an
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
-from naysay.errors import NaysayError
-from naysay.jobs._folder import job_file, stopped_short
+from naysay.jobs._folder import PART, JobFolder
 from naysay.jobs._prepare import Ready
 from naysay.mining._pipeline import mine_rows
 from naysay.mining._task import SEARCH, Task
@@ -35,37 +31,23 @@ _EMPTY = {"ids": -1, "scores": -np.inf, "rank": 0, "source": -1, "suspicion": 0,
 # All that can happen to a candidate of a job, in the order of the stages: a number means the same in every part.
 _REASONS = ("repeated", *EXCLUDED, "too near", "too far", "too easy", SUSPICIOUS, NOT_SELECTED, "short anchor")
 _KEPT = ("relaxed", "random")
-_NAME = re.compile(r"part-(\d{12})-(\d{12})")
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Anchors from start to stop.
-
-    Args:
-        start: The first anchor.
-        stop: The one after the last.
-        arrays: Arrays by name.
-        totals: Numbers that add up over parts.
-    """
+    """Anchors from start to stop."""
 
     start: int
     stop: int
     arrays: Mapping[str, NDArray[Any]]
-    totals: Mapping[str, Any]
+    totals: Mapping[str, Any]  # numbers that add up over parts
 
 
-def mine_parts(
-    folder: Path, ready: Ready, check_inputs: Callable[[], None], on_progress: Callable[[float], None]
-) -> None:
+def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], None]) -> None:
     """Mine what is missing, `ready.size` anchors at a time.
 
-    Args:
-        folder: The job's.
-        ready: What the parts share.
-        check_inputs: Called before each part.
-        on_progress: Called with how many more anchors are done, as a fraction: a part may take as long as the whole.
+    `on_progress` gets how many more anchors are done, as a fraction: a part may take as long as the whole.
     """
     n, task, so_far = ready.task.queries.n, ready.task, 0.0
 
@@ -78,9 +60,8 @@ def mine_parts(
     options = replace(task.options, on_short="pad") if task.options.on_short == "raise" else task.options
     part_task = replace(task, options=options, on_progress=searched)
     sampled, done = sampled_rows(n, task.depth), finished(folder)
-    on_progress(sum(stop - start for start, stop, _ in done))
+    on_progress(sum(stop - start for start, stop in done))
     for start, stop in gaps(done, n, ready.size):
-        check_inputs()
         so_far = 0.0
         here = sampled[np.searchsorted(sampled, start) : np.searchsorted(sampled, stop)] - start
         part = _part(replace(ready, task=part_task), start, stop, here)
@@ -110,9 +91,9 @@ def above(scores: NDArray[np.float32], background: NDArray[np.float32]) -> int:
     return int(np.searchsorted(background, scores, side="left").sum())
 
 
-def _raise_short(folder: Path, part: Part) -> NoReturn:
+def _raise_short(folder: JobFolder, part: Part) -> NoReturn:
     """Raise the error for anchors that are short, as --on-short raise asks; the parts before are kept."""
-    stopped_short(folder)
+    folder.stop()
     counts, negatives = part.arrays["counts"], np.count_nonzero(part.arrays["ids"] >= 0, axis=1)
     short = np.flatnonzero(negatives < counts)
     first = short[0]
@@ -121,28 +102,20 @@ def _raise_short(folder: Path, part: Part) -> NoReturn:
     raise_invalid("--on-short", "other than 'raise' unless each anchor has its k negatives", got, advice)
 
 
-def write_part(folder: Path, part: Part) -> None:
-    """One file: the SHA-256 of the rest, a header in JSON, and the bytes of the arrays."""
+def write_part(folder: JobFolder, part: Part) -> None:
+    """One file: a header in JSON, and the bytes of the arrays."""
     stored = {name: np.ascontiguousarray(array) for name, array in part.arrays.items()}
     shapes = {name: [array.dtype.str, list(array.shape)] for name, array in stored.items()}
     header = json.dumps({"start": part.start, "stop": part.stop, "arrays": shapes, "totals": dict(part.totals)})
-    line = header.encode() + b"\n"
-    checksum = hashlib.sha256(line)
-    for array in stored.values():
-        checksum.update(array.data)
-    with job_file(folder / f"part-{part.start:012d}-{part.stop:012d}") as stream:
-        stream.write(checksum.hexdigest().encode() + b"\n" + line)
+    with folder.file(f"{PART}{part.start:012d}-{part.stop:012d}") as stream:
+        stream.write(header.encode() + b"\n")
         for array in stored.values():
             stream.write(array.data)
 
 
-def read_part(path: Path) -> Part | None:
-    """Read what `write_part` wrote; None if it is damaged, and so to be mined again."""
-    data = path.read_bytes()
-    checksum, _, rest = data.partition(b"\n")
-    if hashlib.sha256(rest).hexdigest().encode() != checksum:
-        return None
-    line, _, content = rest.partition(b"\n")
+def read_part(folder: JobFolder, name: str) -> Part:
+    """Read what `write_part` wrote; raise if it is damaged."""
+    line, _, content = folder.read(name).partition(b"\n")
     header = json.loads(line)
     arrays, place = {}, 0
     for name, (kind, shape) in header["arrays"].items():
@@ -152,21 +125,15 @@ def read_part(path: Path) -> Part | None:
     return Part(header["start"], header["stop"], arrays, header["totals"])
 
 
-def finished(folder: Path) -> list[tuple[int, int, Path]]:
-    """(start, stop, file) of the parts that are there, in order; one that is damaged is removed."""
-    found = []
-    for path in sorted(folder.glob("part-*")):
-        named = _NAME.fullmatch(path.name)
-        if named is None or read_part(path) is None:
-            path.unlink()
-        else:
-            found.append((int(named[1]), int(named[2]), path))
-    return found
+def finished(folder: JobFolder) -> list[tuple[int, int]]:
+    """(start, stop) of the parts that are there, in order."""
+    names = (name.removeprefix(PART).split("-") for name in sorted(folder.files) if name.startswith(PART))
+    return [(int(start), int(stop)) for start, stop in names]
 
 
-def gaps(done: list[tuple[int, int, Path]], n: int, size: int) -> list[tuple[int, int]]:
+def gaps(done: list[tuple[int, int]], n: int, size: int) -> list[tuple[int, int]]:
     """(start, stop) of what is missing to n anchors, at most `size` of them at a time."""
-    edges = [0, *(edge for start, stop, _ in done for edge in (start, stop)), n]
+    edges = [0, *(edge for start, stop in done for edge in (start, stop)), n]
     return [
         (start, min(start + size, last))
         for first, last in zip(edges[::2], edges[1::2], strict=True)
@@ -174,14 +141,9 @@ def gaps(done: list[tuple[int, int, Path]], n: int, size: int) -> list[tuple[int
     ]
 
 
-def parts(folder: Path) -> Iterator[Part]:
+def parts(folder: JobFolder) -> Iterator[Part]:
     """All parts in order, one in memory at a time."""
-    for path in sorted(folder.glob("part-*")):
-        part = read_part(path)
-        if part is None:
-            message = f"{path.name!r} was damaged while the job ran. Run again with --resume: it is mined again."
-            raise NaysayError(message)
-        yield part
+    return (read_part(folder, name) for name in sorted(folder.files) if name.startswith(PART))
 
 
 def sampled_rows(n: int, width: int) -> Ids:

@@ -14,9 +14,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid, shown
-from naysay.jobs._folder import VECTORS, begun, digest, disk_errors, read_json, stored_array, write_array, write_json
-from naysay.jobs._inputs import Side, open_side, read_pairs, rows_in, strings_of, write_distinct, write_side
+from naysay.checks import raise_invalid, shown, with_option_names
+from naysay.jobs._folder import INDEX, VECTORS, JobFolder
+from naysay.jobs._guards import disk_errors, raise_damaged
+from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
 from naysay.jobs.options import JobOptions
 from naysay.mining._pipeline import sample_of, score_known, threshold_of
 from naysay.mining._search import surveyed, with_index
@@ -28,6 +29,7 @@ from naysay.positives import Positives
 from naysay.search._vector_files import WINDOW
 from naysay.search.vectors import Vectors, as_vectors
 
+_KNOWN = ("indptr", "indices", "filter", "relation")  # arrays of known pairs
 _NEAR = 1 << 15  # bytes between two wanted rows that are read along with them
 _SLOT = 200  # bytes of a candidate while the stages sort and judge it
 _DEEP = 120  # bytes of a candidate of a deeper search
@@ -39,42 +41,22 @@ _ROWS, _PARTS = 4096, 16  # the fewest anchors of a part, and the fewest parts o
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Ready:
-    """A job that can be mined: everything that its parts share.
-
-    Args:
-        task: What is mined.
-        threshold: The judge and the lowest score.
-        queries: Ids and texts of the anchors.
-        corpus: Ids and texts of the documents.
-        known_scores: The scores of all known pairs.
-        background: Scores of random pairs, ascending.
-        notes: What to know about it so far.
-        size: How many anchors to mine at a time.
-    """
+    """A job that can be mined: everything that its parts share."""
 
     task: Task
-    threshold: Threshold
+    threshold: Threshold  # the judge and the lowest score
     queries: Side
     corpus: Side
     known_scores: NDArray[np.float32]
-    background: NDArray[np.float32]
+    background: NDArray[np.float32]  # scores of random pairs, ascending
     notes: tuple[str, ...]
-    size: int
+    size: int  # how many anchors to mine at a time
 
 
 def prepare(
-    folder: Path, job: JobOptions, options: MiningOptions, known: Positives, queries: Side, corpus: Side
+    folder: JobFolder, job: JobOptions, options: MiningOptions, known: Positives, queries: Side, corpus: Side
 ) -> Ready:
-    """Find the vectors, check everything, and decide the threshold.
-
-    Args:
-        folder: The job's.
-        job: The options of the job.
-        options: The options of mining.
-        known: As `read_tables` returns it.
-        queries: As `read_tables` returns them.
-        corpus: As `read_tables` returns it.
-    """
+    """Find the vectors, check everything, and decide the threshold, for what `read_tables` returned."""
     paths = job.vector_files
     if job.model is not None:
         paths = _encoded(folder, job, {"query": queries, "corpus": corpus})
@@ -88,24 +70,30 @@ def prepare(
     task = surveyed(task)
     scores, sample = _known_scores(folder, task), _background(folder, task)
     threshold = threshold_of(task, scores, lambda: sample)
-    with disk_errors(folder / "index"):
-        task, notes = with_index(task, folder / "index")
+    place = folder.claim(INDEX) if options.approximate is not None else folder.path / INDEX
+    with disk_errors(place), with_option_names("mine", {"path": "--approximate"}):
+        task, notes = with_index(task, place)
+    if options.approximate is not None:
+        folder.keep(INDEX)
     return Ready(task, threshold, queries, corpus, scores, np.sort(sample.scores), notes, size)
 
 
-def read_tables(folder: Path, job: JobOptions, *, same_ids: bool) -> tuple[Positives, Side, Side]:
+def read_tables(folder: JobFolder, job: JobOptions, *, same_ids: bool) -> tuple[Positives, Side, Side]:
     """Return what is known, the queries and the documents; read once, then from the folder."""
-    done = folder / "read.json"
-    state = read_json(done)
-    if state is None:
-        state = _read(folder, job, same_ids=same_ids)
-        write_json(done, state)
-    known = Positives.load(folder / "known")
+    if "read" not in folder.done:
+        folder.finish("read", _read(folder, job, same_ids=same_ids) | {"files": list(folder.files)})
+    state = folder.done["read"]
+    for name in state["files"]:
+        if name not in folder.files:
+            raise_damaged(name)
+    files = {name: f"known_{name}.npy" for name in _KNOWN}
+    arrays: dict[str, Any] = {name: folder.array(file) for name, file in files.items() if file in folder.files}
+    known = Positives(**arrays, n_items=state["corpus"]["n"], duplicates=state["duplicates"])
     sides = [open_side(folder, name, state[name]["n"], state[name]["broken"]) for name in ("query", "corpus")]
     return known, sides[0], sides[1]
 
 
-def _read(folder: Path, job: JobOptions, *, same_ids: bool) -> dict[str, Any]:
+def _read(folder: JobFolder, job: JobOptions, *, same_ids: bool) -> dict[str, Any]:
     given = [("pairs", job.pairs)] + ([("--ignore", job.ignore)] if job.ignore is not None else [])
     columns = [read_pairs(option, path, job.anchor_column, job.positive_column) for option, path in given]
     named = (
@@ -135,64 +123,63 @@ def _read(folder: Path, job: JobOptions, *, same_ids: bool) -> dict[str, Any]:
     known = known_of(
         positives, ignored[0] if ignored else None, state["query"]["n"], state["corpus"]["n"], same_ids=same_ids
     )
-    with disk_errors(folder / "known", lambda: known.nbytes):
-        known.save(folder / "known")
-    return state
+    for name in _KNOWN:
+        if getattr(known, name) is not None:
+            folder.write_array(f"known_{name}.npy", getattr(known, name))
+    return state | {"duplicates": known.duplicates}
 
 
-def _encoded(folder: Path, job: JobOptions, sides: Mapping[str, Side]) -> dict[str, Path]:
+def _encoded(folder: JobFolder, job: JobOptions, sides: Mapping[str, Side]) -> dict[str, Path]:
     """Encode queries and documents, a file each; raise if the vectors are not those that the job began with."""
     from naysay.encode.model import load_model
     from naysay.encode.texts import encode_texts
 
-    paths, place = {}, job.encoded if job.encoded is not None else folder / VECTORS
-    model = load_model(job.model) if isinstance(job.model, str | Path) else job.model
+    model = load_model(job.model, device=job.device) if isinstance(job.model, str | Path) else job.model
     for name, side in sides.items():
         if side.texts is None:
             raise_invalid("--model", f"given where the {name} has texts", "ids alone")
-    begun(folder)
+    place, paths, prompts = job.encoded, {}, {"query": job.query_prompt, "corpus": job.corpus_prompt}
+    if place is None:
+        place = folder.claim(VECTORS)
     for name, side in sides.items():
-        with disk_errors(place):
-            paths[name] = Path(encode_texts(model, strings_of(side.texts), folder=place))
-    made = {name: digest("--model", path)["sha256"] for name, path in paths.items()}
-    before = read_json(folder / "encoded.json")
-    if before is not None and before != made:
+        with disk_errors(place), with_option_names("mine", {"texts": "--queries" if name == "query" else "--corpus"}):
+            paths[name] = encode_texts(
+                model, strings_of(side.texts), folder=place, batch_size=job.batch_size, prompt=prompts[name] or None
+            )
+    made = {name: folder.inputs.watch(f"--{name}-vectors", path)["sha256"] for name, path in paths.items()}
+    if folder.done.get("encoded", made) != made:
         advice = "Put the model back, or start again with --fresh."
         raise_invalid("--resume", "given with the model that the job began with", "other vectors", advice)
-    write_json(folder / "encoded.json", made)
+    folder.finish("encoded", made)
     return paths
 
 
-def _word_lists(folder: Path, queries: Side, corpus: Side, known: Positives, depth: int) -> NDArray[Any]:
+def _word_lists(folder: JobFolder, queries: Side, corpus: Side, known: Positives, depth: int) -> NDArray[Any]:
     """(n, depth) the best documents by BM25, computed once. Its index of all words is in memory meanwhile."""
-    path = folder / "bm25.npy"
-    if not path.is_file():
+    if "bm25.npy" not in folder.files:
         for name, side in (("--queries", queries), ("--corpus", corpus)):
             if side.texts is None:
                 raise_invalid(name, "a file with texts for --source bm25", "none")
         texts, others = strings_of(queries.texts), strings_of(corpus.texts)
         plain = Positives(known.indptr, known.indices, known.n_items, filter=known.filter)
-        write_array(path, bm25(texts, others, depth, exclude=plain).ids.astype(np.int32))
-    found: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return found
+        folder.write_array("bm25.npy", bm25(texts, others, depth, exclude=plain).ids.astype(np.int32))
+    return folder.array("bm25.npy")
 
 
-def _known_scores(folder: Path, task: Task) -> NDArray[np.float32]:
+def _known_scores(folder: JobFolder, task: Task) -> NDArray[np.float32]:
     """The scores of all known pairs."""
-    path = folder / "known_scores.npy"
-    if not path.is_file():
-        write_array(path, score_known(task))
-    return stored_array(path)
+    if "known_scores.npy" not in folder.files:
+        folder.write_array("known_scores.npy", score_known(task))
+    return folder.array("known_scores.npy", mmap=False)
 
 
-def _background(folder: Path, task: Task) -> Background:
+def _background(folder: JobFolder, task: Task) -> Background:
     """The scores of random pairs, which hardness is measured by, and a threshold by shares."""
-    path, about = folder / "background.npy", folder / "background.json"
-    if not about.is_file():
+    if "background" not in folder.done or "background.npy" not in folder.files:
         sample = sample_of(task)
-        write_array(path, sample.scores)
-        write_json(about, {"n_positives": sample.n_positives, "whole": sample.whole})
-    return Background(stored_array(path), **read_json(about))
+        folder.write_array("background.npy", sample.scores)
+        folder.finish("background", {"n_positives": sample.n_positives, "whole": sample.whole})
+    return Background(folder.array("background.npy", mmap=False), **folder.done["background"])
 
 
 def open_steady(option: str, path: Path) -> Vectors:
@@ -201,7 +188,8 @@ def open_steady(option: str, path: Path) -> Vectors:
     A file that is cut short while it is mapped ends the process; read by position, it raises an error. Rows that are
     close together are read at once, a few megabytes at most.
     """
-    vectors = as_vectors(option, path)
+    with reading(option):
+        vectors = as_vectors(option, path)
     size = vectors.width * vectors.dtype.itemsize
     gap, longest = max(1, _NEAR // size), max(1, WINDOW // size)
 
@@ -221,14 +209,6 @@ def open_steady(option: str, path: Path) -> Vectors:
         return rows
 
     return replace(vectors, read=read, take=take)
-
-
-def check_size(option: str, path: Path, expected: int) -> None:
-    """Raise if a file has changed its size since the job began."""
-    size = path.stat().st_size if path.is_file() else 0
-    if size != expected:
-        advice = "Put it back, and run again with --resume."
-        raise_invalid(option, f"of {expected:,} bytes, as when the job began", f"{size:,} in {str(path)!r}", advice)
 
 
 def within(task: Task, budget: int) -> tuple[Task, int]:

@@ -16,11 +16,11 @@ from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors.rate import false_negative_rate
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
-from naysay.jobs._folder import array_file
+from naysay.jobs._folder import JobFolder
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
 from naysay.mining._task import Task
-from naysay.mining.backfill import added
+from naysay.mining.backfill import added, deeper
 from naysay.mining.candidates import Candidates
 from naysay.mining.exclude import EXCLUDED
 from naysay.mining.judge import SUSPICIOUS, score_thresholds
@@ -39,30 +39,19 @@ _UNSURE = 0.25  # an upper limit of the rate above which more labels are needed 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """All parts of a job together.
+    """All parts of a job together."""
 
-    Args:
-        ids: (n, k), mapped from a file in the job's folder.
-        scores: (n, k), mapped likewise.
-        tally: Numbers of all anchors.
-        dropped: {reason: candidates}.
-        above: See `_parts.above`.
-        sample: The candidates of some anchors.
-        rows: Which anchors these are.
-        counts: k of these.
-    """
-
-    ids: Ids
-    scores: NDArray[np.float32]
+    ids: Ids  # (n, k), mapped from a file in the job's folder, like the scores
+    scores: Floats
     tally: dict[str, int]
     dropped: dict[str, int]
-    above: int
-    sample: Candidates
-    rows: Ids
-    counts: Ids
+    above: int  # see `_parts.above`
+    sample: Candidates  # of some anchors
+    rows: Ids  # which these are
+    counts: Ids  # k of these
 
 
-def together(folder: Path, task: Task) -> Whole:
+def together(folder: JobFolder, task: Task) -> Whole:
     """Put the parts together: ids and scores in files that are mapped, the sample in memory."""
     n, width = task.queries.n, task.width
     if task.counts is None:
@@ -70,8 +59,8 @@ def together(folder: Path, task: Task) -> Whole:
     width = max(1, width)
     tallies, dropped, pairs, samples, counts = [], dict[str, int](), 0, [], np.zeros(n, np.int64)
     with (
-        array_file(folder / "ids.npy", (n, width), np.dtype(np.int64)) as ids,
-        array_file(folder / "scores.npy", (n, width), np.dtype(np.float32)) as scores,
+        folder.array_file("ids.npy", (n, width), np.dtype(np.int64)) as ids,
+        folder.array_file("scores.npy", (n, width), np.dtype(np.float32)) as scores,
     ):
         for part in parts(folder):
             for stream, name, empty in ((ids, "ids", -1), (scores, "scores", -np.inf)):
@@ -83,11 +72,10 @@ def together(folder: Path, task: Task) -> Whole:
             pairs += part.totals["above"]
             own = {name[7:]: np.array(values) for name, values in part.arrays.items() if name[:7] == "sample "}
             samples.append(own)
-    mapped = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in ("ids.npy", "scores.npy")]
     rows = sampled_rows(n, task.depth)
     return Whole(
-        mapped[0],
-        mapped[1],
+        folder.array("ids.npy"),
+        folder.array("scores.npy"),
         added(tallies),
         dict(sorted(dropped.items())),
         pairs,
@@ -182,15 +170,40 @@ class MinedFile:
         return f"{line}\n{self.advice}" if self.advice else line
 
 
+def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: int) -> MinedFile:
+    """The summary of a training file with so many rows."""
+    task, tally = ready.task, whole.tally
+    positive = one_positive(task, ready.known_scores)[whole.rows]
+    rate = _rate_of(whole.sample, positive, sample.thresholds, whole.counts, task.depth, task.options.select)
+    return MinedFile(
+        output=output,
+        rows=rows,
+        anchors=tally["anchors"],
+        negatives=tally["negatives"],
+        short=tally["short"],
+        missing=tally["missing"],
+        false_negatives=rate,
+        hardness=whole.above / max(1, tally["negatives"] * len(ready.background)),
+        rule=ready.threshold.rule,
+        notes=sample.notes,
+        dropped=whole.dropped,
+        recall=task.recall,
+        advice=next_step(output, tally, rate, depth=deeper(tally, ready.corpus.n), judged=sample.judge is not None),
+    )
+
+
+def one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n,) the score of one positive of each anchor, NaN without one."""
+    one = task.held_out()
+    found = np.full(task.queries.n, np.nan, np.float32)
+    found[task.known.pairs()[0][one]] = scores[one]
+    return found
+
+
 def next_step(output: Path, tally: Mapping[str, int], rate: Share | str, *, depth: int, judged: bool) -> str:
     """What to do next, by what is most wrong with the negatives.
 
-    Args:
-        output: The training file.
-        tally: As `tally_of` returns it.
-        rate: The estimated false-negative rate, or why there is none.
-        depth: How deep to search for anchors that are short, 0 if that cannot help.
-        judged: Whether anything was suspected.
+    `depth` is how deep to search for anchors that are short, 0 if that cannot help.
     """
     if not tally["negatives"]:
         return "Next: mine again with a larger --depth, another --judge or a lower --min-score: there are no negatives."
@@ -205,7 +218,7 @@ def next_step(output: Path, tally: Mapping[str, int], rate: Share | str, *, dept
     return f"Next: train on {output}."
 
 
-def rate_of(
+def _rate_of(
     candidates: Candidates,
     positive: Floats,
     thresholds: NDArray[np.float64],
@@ -217,15 +230,8 @@ def rate_of(
 
     Candidates are all that was searched, known pairs left out; positives are those that the same search would have
     found. Anchors whose search skipped suspected candidates are left out: their list has a gap. With "top", a positive
-    would have been kept if it is below the threshold and not below the last one kept.
-
-    Args:
-        candidates: The candidates of these anchors, with the negatives marked.
-        positive: (n,) the score of one known positive of each, NaN without one.
-        thresholds: (n,) the score at or above which candidates are suspected, NaN if the judge does not go by scores.
-        counts: (n,) k of each.
-        depth: The depth of the search.
-        how: The method of selection.
+    would have been kept if it is below the threshold and not below the last one kept. `positive` is the score of one
+    known positive of each anchor, NaN without one; `thresholds` are NaN if the judge does not go by scores.
     """
     gap = candidates.outside.get(SUSPICIOUS, np.zeros(len(candidates), np.int64)) > 0
     searched = candidates.filled & (candidates.source == 0) & ~candidates.dropped_for(("repeated", *EXCLUDED))

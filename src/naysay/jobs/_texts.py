@@ -13,7 +13,7 @@ from typing import BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.jobs._folder import job_file, raise_damaged
+from naysay.jobs._guards import raise_damaged
 
 Ids = NDArray[np.int64]
 Keys = NDArray[np.uint64]
@@ -25,21 +25,21 @@ _HOW = ("utf-8", "surrogatepass")  # a lone surrogate is what a byte of broken U
 
 @final
 class Texts:
-    """The texts of a file that `write_texts` wrote: one run of bytes, and where each text starts. `nbytes` is its size.
+    """The texts of two files that `write_texts` wrote: one run of bytes, and where each text starts.
 
-    `texts[row]` and `texts.gather(rows)` read by position; the file is not mapped.
+    `nbytes` is the size of the texts. `texts[row]` and `texts.gather(rows)` read by position; the file is not mapped.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open both files."""
-        run, starts = _files(path)
+        """Open PATH.bytes and PATH.starts."""
+        run, starts = (path.with_name(path.name + suffix) for suffix in (".bytes", ".starts"))
         self.nbytes, self._size = run.stat().st_size, starts.stat().st_size // 8 - 1
         self._bytes, self._starts = run.open("rb"), starts.open("rb")
         for stream in (self._bytes, self._starts):
             weakref.finalize(self, stream.close)
         last = _read(self._starts, 8 * self._size, 8) if self._size >= 0 else b""
         if last != np.int64(self.nbytes).tobytes():
-            raise_damaged(run)
+            raise_damaged(run.name)
 
     def __len__(self) -> int:
         """How many there are."""
@@ -68,21 +68,19 @@ class Texts:
             yield [run[start:stop].decode(*_HOW) for start, stop in pairwise(edges)]
 
 
-def write_texts(path: Path, blocks: Iterable[list[str]]) -> int:
-    """Write texts, a block at a time; return the first row that is not valid UTF-8, or -1."""
+def write_texts(run: BinaryIO, starts: BinaryIO, blocks: Iterable[list[str]]) -> int:
+    """Write texts to both files, a block at a time; return the first row that is not valid UTF-8, or -1."""
     broken, rows, last = -1, 0, 0
-    run, starts = _files(path)
-    with job_file(starts) as places, job_file(run) as stream:
-        places.write(np.zeros(1, np.int64).tobytes())
-        for block in blocks:
-            coded = [text.encode(*_HOW) for text in block]
-            ends = last + np.cumsum(np.fromiter(map(len, coded), np.int64, len(coded)))
-            joined = b"".join(coded)
-            stream.write(joined)
-            places.write(ends.tobytes())
-            if broken < 0 and not _is_utf8(joined):
-                broken = rows + next(place for place, part in enumerate(coded) if not _is_utf8(part))
-            rows, last = rows + len(block), int(ends[-1]) if len(ends) else last
+    starts.write(np.zeros(1, np.int64).tobytes())
+    for block in blocks:
+        coded = [text.encode(*_HOW) for text in block]
+        ends = last + np.cumsum(np.fromiter(map(len, coded), np.int64, len(coded)))
+        joined = b"".join(coded)
+        run.write(joined)
+        starts.write(ends.tobytes())
+        if broken < 0 and not _is_utf8(joined):
+            broken = rows + next(place for place, part in enumerate(coded) if not _is_utf8(part))
+        rows, last = rows + len(block), int(ends[-1]) if len(ends) else last
     return broken
 
 
@@ -90,10 +88,6 @@ def _read(stream: BinaryIO, start: int, size: int) -> bytes:
     """Bytes of a file by position."""
     stream.seek(start)
     return stream.read(size)
-
-
-def _files(path: Path) -> tuple[Path, Path]:
-    return path.with_name(f"{path.name}.bytes"), path.with_name(f"{path.name}.starts")
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -110,11 +104,10 @@ def keys_of(strings: list[str]) -> Keys:
     return np.frombuffer(b"".join(digests), np.uint64).reshape(-1, 2)
 
 
-def write_keys(path: Path, blocks: Iterable[list[str]]) -> None:
+def write_keys(stream: BinaryIO, blocks: Iterable[list[str]]) -> None:
     """Write the keys of strings, 16 bytes each, so that they are hashed once and read several times."""
-    with job_file(path) as stream:
-        for block in blocks:
-            stream.write(keys_of(block).tobytes())
+    for block in blocks:
+        stream.write(keys_of(block).tobytes())
 
 
 def read_keys(path: Path) -> Iterator[Keys]:
@@ -170,17 +163,11 @@ def _repeat(parts: list[tuple[Keys, Ids]]) -> tuple[int, int] | None:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Distinct:
-    """Which strings of a list are the same.
+    """Which strings of a list are the same."""
 
-    Args:
-        first: (m,) the first row of each distinct one, ascending: they are numbered in this order.
-        which: (n,) the number of each.
-        keys: (m, 2).
-    """
-
-    first: Ids
-    which: Ids
-    keys: Keys
+    first: Ids  # (m,) the first row of each distinct one, ascending: they are numbered in this order
+    which: Ids  # (n,) the number of each
+    keys: Keys  # (m, 2)
 
 
 def distinct(keys: Keys) -> Distinct:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -23,14 +26,15 @@ from naysay.formats._blocks import Job
 from naysay.formats._labels import Labels
 from naysay.formats._table import FORMATS, format_called
 from naysay.formats.write_negatives import check_options
-from naysay.jobs._folder import FORMAT, begun, check_unfinished, digest, disk_errors, folder_of, opened, stopped_short
+from naysay.jobs._folder import FORMAT, JobFolder, opened
+from naysay.jobs._guards import disk_errors, locked
 from naysay.jobs._inputs import Side
 from naysay.jobs._parts import mine_parts
-from naysay.jobs._prepare import Ready, check_size, prepare, read_tables
-from naysay.jobs._results import MinedFile, Whole, as_numbers, next_step, rate_of, sampled, together
+from naysay.jobs._prepare import Ready, prepare, read_tables
+from naysay.jobs._results import MinedFile, Whole, as_numbers, one_positive, sampled, summarised, together
 from naysay.jobs.options import JobOptions, recorded
-from naysay.mining._task import Task, pairs_of
-from naysay.mining.backfill import deeper, notes_of
+from naysay.mining._task import pairs_of
+from naysay.mining.backfill import notes_of
 from naysay.mining.judge import is_detector
 from naysay.mining.mined import Mined
 from naysay.mining.options import MiningOptions
@@ -67,41 +71,45 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     if is_detector(mining.judge):
         raise_invalid("judge", "text, such as 'margin:0.05'", shown(mining.judge))
     out, errors = console or Console(), Console(stderr=True)
-    _check_output(job)
-    if job.report is not None:
-        check_page("--report", job.report)
-    check_apart({"--output": job.output, "--report": job.report}, job.read_files)
-    place = job.job if job.job is not None else folder_of(job.output)
-    check_unfinished(place, resume=job.resume, fresh=job.fresh)
-    with _progress(errors) as progress:
+    place = _checked_place(job)
+    for path in (job.output, job.report):
+        if path is not None and path.exists():
+            _print(errors, f"{path} is there already: it is replaced when the job is done.")
+    writing = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
+    lock = job.output.with_name(f".{job.output.name}.naysay-lock")
+    with _progress(errors) as progress, locked(lock, writing, f"naysay job {secrets.token_hex(8)}"):
         summary = _run(place, job, mining, progress)
+    left = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
+    if left:
+        _print(errors, f"{place} is kept: it holds {left[0]!r}, which the job did not make.")
     for sentence in (summary.rule, *summary.notes):
-        errors.print(sentence, markup=False, highlight=False, soft_wrap=True)
-    out.print(str(summary), markup=False, highlight=False, soft_wrap=True)
+        _print(errors, sentence)
+    _print(out, str(summary))
     return summary
+
+
+def _print(console: Console, text: str) -> None:
+    """Print text as it is."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress) -> MinedFile:
     """Do what is left of a job."""
     step = progress.add_task("reading", total=None)
-    contents = {option: digest(option, path) for option, path in job.read_files.items()}
-    versions = {"naysay": version("naysay"), "numpy": np.__version__, "job format": FORMAT}
-    record = versions | recorded(contents, job, mining)
-
-    def check_inputs() -> None:
-        for option, content in contents.items():
-            check_size(option, job.read_files[option], content["bytes"])
-
-    with opened(place, record, resume=job.resume, fresh=job.fresh) as folder:
+    with opened(place, resume=job.resume, fresh=job.fresh) as folder:
+        contents = {option: folder.inputs.watch(option, path) for option, path in job.read_files.items()}
+        versions = {"naysay": version("naysay"), "numpy": np.__version__, "job format": FORMAT}
+        record = versions | recorded(contents, job, mining)
+        folder.begin(record, resume=job.resume)
         known, queries, corpus = read_tables(folder, job, same_ids=mining.same_ids)
         _check_output(job, queries, corpus)
         progress.update(step, description="encoding" if job.model is not None else "scoring known pairs")
         ready = prepare(folder, job, mining, known, queries, corpus)
-        begun(folder)
         progress.update(step, description="mining", total=queries.n)
-        mine_parts(folder, ready, check_inputs, partial(progress.advance, step))
+        mine_parts(folder, ready, partial(progress.advance, step))
         progress.reset(step, description="writing", total=queries.n)
-        return _finalize(folder, ready, job, record, partial(progress.advance, step))
+        with _published(folder, job) as (output, report):
+            return _finalize(folder, ready, job, record, output, report, partial(progress.advance, step))
 
 
 def _progress(errors: Console) -> Progress:
@@ -110,16 +118,27 @@ def _progress(errors: Console) -> Progress:
     return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
 
 
-def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | None = None) -> None:
-    """Raise if the output could not be written at the end of the job.
+def _checked_place(job: JobOptions) -> Path:
+    """The folder of the job; raise if it, the output or the report cannot be where they are to be."""
+    _check_output(job)
+    place = job.job if job.job is not None else job.output.with_name(f".{job.output.name}.naysay-job")
+    if place.name in ("", ".."):
+        raise_invalid("--job", "a folder of its own", repr(str(place)))
+    if job.report is not None:
+        check_page("--report", job.report)
+    written = {"--output": job.output, "--report": job.report}
+    check_apart({**written, "--job": place}, job.read_files)
+    for option, path in {**written, "--encoded": job.encoded}.items():
+        if path is not None and path.resolve().is_relative_to(place.resolve()):
+            raise_invalid(option, "outside of the folder of the job", repr(str(path)))
+    return place
 
-    Args:
-        job: The options of the job.
-        queries: The anchors, once they are read: then their texts and ids are checked, too.
-        corpus: The documents, the same.
-    """
+
+def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | None = None) -> None:
+    """Raise if the output could not be written at the end; once queries and documents are read, of these."""
     name, suffix = format_called(job.format, "trec"), job.output.suffix.lower()
-    whole_files.check_place(job.output)
+    with with_option_names("mine", {"path": "--output"}):
+        whole_files.check_place(job.output)
     check_options(name, job.short, job.corpus_path, job.tag, titles=False)
     if name == "trec":
         runs.check_fields("--tag", [[job.tag or _TAG]])
@@ -144,42 +163,78 @@ def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | N
             raise_invalid(option, f"{part} that are valid UTF-8", f"row {row}", advice)
 
 
+@contextmanager
+def _published(folder: JobFolder, job: JobOptions) -> Iterator[tuple[Path, Path | None]]:
+    """Give names for drafts of the output and the report, which carry the id of the job; publish both at the end.
+
+    Nothing is published if an input changed.
+    """
+    targets = [path for path in (job.output, job.report) if path is not None]
+    drafts = [path.with_name(f".naysay-{folder.id}{path.suffix}") for path in targets]
+    old = drafts[0].with_name(f".naysay-{folder.id}.old")
+    _clear(*drafts)
+    try:
+        yield drafts[0], drafts[1] if job.report is not None else None
+        folder.inputs.check()
+        for draft, target in zip(drafts, targets, strict=True):
+            with disk_errors(target):
+                sync(draft)
+                if target.is_dir():  # a data set, which cannot be replaced in one step
+                    os.replace(target, old)
+                os.replace(draft, target)
+                sync(target.parent)
+    finally:
+        if old.exists() and not job.output.exists():
+            os.replace(old, job.output)
+        _clear(*drafts, old)
+
+
+def _clear(*drafts: Path) -> None:
+    """Remove drafts of the job, and the drafts that their writers left."""
+    for draft in drafts:
+        shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
+        clear_drafts(draft)
+
+
 def _finalize(
-    folder: Path, ready: Ready, job: JobOptions, record: Mapping[str, Any], on_progress: Callable[[int], None]
+    folder: JobFolder,
+    ready: Ready,
+    job: JobOptions,
+    record: Mapping[str, Any],
+    output: Path,
+    report: Path | None,
+    on_progress: Callable[[int], None],
 ) -> MinedFile:
-    """Write the training file and the report from the parts of a job. Nothing in its folder is changed."""
+    """Write drafts of the training file and of the report from the parts of a job."""
     whole = together(folder, ready.task)
-    for path in (job.output, job.report):
-        if path is not None:
-            clear_drafts(path)
     if job.short == "raise":
         _check_short(folder, whole)
-    cells = 2 * max(1, whole.tally["negatives"])
-    with disk_errors(job.output, lambda: cells * _text_bytes(ready)):
-        rows = _write(job, whole, ready, on_progress)
-    sync(job.output)
-    sync(job.output.parent)
+    texts = ready.corpus.texts
+    cell = 8 if texts is None else max(8, texts.nbytes // max(1, len(texts)))  # the mean size of a text, or a number
+    needed = 2 * max(1, whole.tally["negatives"]) * cell
+    with with_option_names("mine", {"path": "--output"}), disk_errors(job.output, lambda: needed):
+        rows = _write(output, job, whole, ready, on_progress)
     notes = (*ready.notes, *notes_of(whole.tally, ready.corpus.n, option="--depth "))
     sample = sampled(ready, whole, notes)
-    summary = _summarised(ready, whole, sample, job, rows)
-    if job.report is not None:
-        with disk_errors(job.report, lambda: 1 << 24):
-            _report(job.report, job, record, ready, whole, sample, summary)
+    summary = summarised(ready, whole, sample, job.output, rows)
+    if report is not None:
+        with with_option_names("mine", {"path": "--report"}), disk_errors(job.report or report, lambda: 1 << 24):
+            _report(report, job, record, ready, whole, sample, summary)
     return summary
 
 
-def _write(job: JobOptions, whole: Whole, ready: Ready, on_progress: Callable[[int], None]) -> int:
+def _write(output: Path, job: JobOptions, whole: Whole, ready: Ready, on_progress: Callable[[int], None]) -> int:
     """Write the negatives, a block at a time; return the number of rows of the file."""
     name = format_called(job.format, "trec")
     sides = _labels("query", ready.queries), _labels("corpus", ready.corpus)
     if name == "trec":
-        return runs.write_lines(job.output, whole.ids, whole.scores, *sides, job.tag or _TAG)
+        return runs.write_lines(output, whole.ids, whole.scores, *sides, job.tag or _TAG)
     known = ready.task.known
     starts, items = offsets(known.count()), pairs_of(known, POSITIVE)[1]
     beside = ready.known_scores[ready.task.kinds["positive"]] if job.with_scores else None
     corpus_id = "" if job.corpus_path is None else Path(job.corpus_path).name
     content = Job(whole.ids, whole.scores if job.with_scores else None, starts, items, beside, *sides, corpus_id)
-    return whole_files.write_blocks(job.output, FORMATS[name], content, job.corpus_path, on_progress)
+    return whole_files.write_blocks(output, FORMATS[name], content, job.corpus_path, on_progress)
 
 
 def _labels(side: str, given: Side) -> Labels:
@@ -190,43 +245,14 @@ def _labels(side: str, given: Side) -> Labels:
     return labels
 
 
-def _check_short(folder: Path, whole: Whole) -> None:
+def _check_short(folder: JobFolder, whole: Whole) -> None:
     """Raise if an anchor has fewer negatives than a row of the file, as --short raise asks; the parts are kept."""
     negatives, k = np.count_nonzero(whole.ids >= 0, axis=1), whole.ids.shape[1]
     if (negatives < k).any():
-        stopped_short(folder)
+        folder.stop()
         advice = "Run again with --short drop, which continues from here."
         got = first_bad(negatives, negatives < k)
         raise_invalid("--short", f"'drop' unless each anchor has {k} negatives", got, advice)
-
-
-def _summarised(ready: Ready, whole: Whole, sample: Mined, job: JobOptions, rows: int) -> MinedFile:
-    task, tally = ready.task, whole.tally
-    positive = _one_positive(task, ready.known_scores)[whole.rows]
-    rate = rate_of(whole.sample, positive, sample.thresholds, whole.counts, task.depth, task.options.select)
-    return MinedFile(
-        output=job.output,
-        rows=rows,
-        anchors=tally["anchors"],
-        negatives=tally["negatives"],
-        short=tally["short"],
-        missing=tally["missing"],
-        false_negatives=rate,
-        hardness=whole.above / max(1, tally["negatives"] * len(ready.background)),
-        rule=ready.threshold.rule,
-        notes=sample.notes,
-        dropped=whole.dropped,
-        recall=task.recall,
-        advice=next_step(job.output, tally, rate, depth=deeper(tally, ready.corpus.n), judged=sample.judge is not None),
-    )
-
-
-def _one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n,) the score of one positive of each anchor, NaN without one."""
-    one = task.held_out()
-    found = np.full(task.queries.n, np.nan, np.float32)
-    found[task.known.pairs()[0][one]] = scores[one]
-    return found
 
 
 def _report(
@@ -252,12 +278,7 @@ def _report(
             for name, value in record.items()
         },
         background=ready.background,
-        one_positive=_one_positive(ready.task, ready.known_scores)[rows],
+        one_positive=one_positive(ready.task, ready.known_scores)[rows],
         of_anchors=ready.task.queries.n,
         seed=ready.task.options.seed,
     )
-
-
-def _text_bytes(ready: Ready) -> int:
-    """The mean size of a document's text, or of its number."""
-    return 8 if ready.corpus.texts is None else max(8, ready.corpus.texts.nbytes // max(1, ready.corpus.n))

@@ -14,6 +14,7 @@ from naysay._options import command_fields, flag_of, option
 from naysay.checks import check_one_of, check_whole, raise_invalid, shown
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
+_LARGEST, _DIGITS = 1 << 63, 9
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -22,7 +23,10 @@ def read_size(flag: str, text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise_invalid(flag, "a size such as 2GB or 500MB", shown(text))
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])
+    size = float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()]
+    if size >= _LARGEST:
+        raise_invalid(flag, "a size below 8EiB", shown(text))
+    return int(size)
 
 
 def read_count(flag: str, text: str) -> int | str:
@@ -31,6 +35,8 @@ def read_count(flag: str, text: str) -> int | str:
         return text
     if not text.isdecimal():
         raise_invalid(flag, "a whole number, or auto", shown(text))
+    if len(text) > _DIGITS:
+        raise_invalid(flag, f"a number of at most {_DIGITS} digits, or auto", shown(text))
     return check_whole(flag, int(text), 1)
 
 
@@ -39,38 +45,11 @@ def read_count(flag: str, text: str) -> int | str:
 class JobOptions:
     """All options of `naysay mine` that are not options of `mine`. A path that is recorded is a file that is read.
 
-    Args:
-        pairs: .parquet, .jsonl, .csv or .tsv: an anchor and a positive in each row; an anchor may have several.
-        output: The training file.
-        k: Number of negatives, or "auto".
-        corpus: The documents: ids, texts, or both. Positives are its ids, its texts, or its row numbers. Without it
-            the documents are the distinct positives, in the order of their first appearance.
-        queries: The anchors: the same. Without it they are the distinct anchors, in the order of their appearance.
-        model: An encoder: a folder, or an object with encode().
-        query_vectors: A file whose row i is the vector of anchor i.
-        corpus_vectors: A file whose row i is the vector of document i.
-        encoded: A folder in which the vectors of `model` are kept.
-        ignore: Pairs that are neither positive nor negative, in a file like `pairs`.
-        source: More sources of candidates: "bm25".
-        report: An HTML file that shows what was mined.
-        budget: Memory in bytes, above what the program takes for itself. Known pairs (some 40 bytes each, some 120
-            while they are read) and k results for each anchor (12 bytes each, mapped) come on top; so do the index of
-            words of "bm25", and the texts that a model encodes.
-        resume: Whether to continue a job that was stopped.
-        fresh: Whether to throw an unfinished job away.
-        job: The job's folder, by default beside the output. It is removed when the job is done.
-        format: The format of the training file, as for `write_negatives`.
-        with_scores: Whether to write scores.
-        short: "drop" or "raise": anchors with fewer than k negatives, in formats of fixed width.
-        corpus_path: The path of the corpus, for the format "nemo".
-        tag: The name of the run, for the format "trec".
-        anchor_column: A column of `pairs`. This and the others are found by their usual names if left out.
-        positive_column: A column of `pairs`.
-        query_id_column: A column of `queries`.
-        query_text_column: A column of `queries`.
-        id_column: A column of `corpus`.
-        text_column: A column of `corpus`.
-        title_column: A column of `corpus`, put before the text.
+    Without `corpus` the documents are the distinct positives, without `queries` the anchors are those of the pairs,
+    both in the order of their first appearance. In Python, `model` may be an object with encode(). `budget` is the
+    memory above what the program takes for itself. Known pairs (some 40 bytes each, some 120 while they are read) and
+    k results for each anchor (12 bytes each, mapped) come on top; so do the index of words of "bm25", and the texts
+    that a model encodes.
     """
 
     pairs: Path = option(help="Anchors and their positives: .parquet, .jsonl, .csv or .tsv.", flags=("pairs",))
@@ -78,7 +57,6 @@ class JobOptions:
         help="Training file to write: .parquet, .jsonl or .hf.",
         flags=("--output", "-o"),
         record=False,
-        parameters=("path",),
     )
     k: int | str = option(8, "Negatives for each anchor, or auto.", flags=("-k",), read=read_count, written="8")
     corpus: Path | None = option(
@@ -97,6 +75,10 @@ class JobOptions:
     encoded: Path | None = option(
         None, "Folder in which --model keeps its vectors.", record=False, parameters=("folder",)
     )
+    query_prompt: str = option("", "Prompt that --model puts before each anchor.")
+    corpus_prompt: str = option("", "Prompt that --model puts before each document.")
+    batch_size: int = option(32, "Texts that --model encodes at a time.")
+    device: str | None = option(None, "Device of --model: cpu, cuda, ...")
     ignore: Path | None = option(None, "Pairs that are neither positive nor negative.")
     source: list[str] | None = option(None, "Another source of candidates: bm25. Can be repeated.")
     report: Path | None = option(None, "Write an .html file that shows what was mined, and why.", record=False)
@@ -135,6 +117,12 @@ class JobOptions:
         if self.model is None and len(given) < 2:
             got = f"`{given[0]}` alone" if given else "none"
             raise_invalid("model", "given, or `query_vectors` and `corpus_vectors`", got)
+        check_whole("batch_size", self.batch_size, 1)
+        for name in ("query_prompt", "corpus_prompt", "device", "encoded"):
+            if getattr(self, name) and self.model is None:
+                raise_invalid(name, "left out without `model`", shown(getattr(self, name)))
+        if self.device is not None and not isinstance(self.model, str | Path):
+            raise_invalid("device", "left out unless `model` is a folder", shown(self.device))
 
     @property
     def read_files(self) -> dict[str, Path]:

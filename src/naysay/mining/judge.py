@@ -180,7 +180,8 @@ def check_judge_text(parameter: str, text: str) -> None:
     try:
         maker(numbers, np.ones(1, np.float32))
     except NaysayError as error:
-        raise_invalid(parameter, "a judge with numbers that it can have", f"{shown(text)} ({error})")
+        what = error.args[0].replace("`", "").rstrip(".")
+        raise_invalid(parameter, "a judge with numbers that it can have", f"{shown(text)} ({what})")
 
 
 def _parsed(text: str) -> tuple[str, list[float] | None]:
