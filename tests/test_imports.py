@@ -25,6 +25,7 @@ PROGRAMS = sorted(
 )  # data of the catalogue: they import naysay as users do
 LAYERS = [
     "errors",
+    "_lock",
     "text",
     "_options",
     "_commands",

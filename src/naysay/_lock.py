@@ -1,0 +1,59 @@
+"""The lock of a part that learns: one thread may draw while another pushes, and neither sees half of a change.
+
+    self._lock = Lock()            # in __init__
+    with self._lock:               # round every read and every change of the arrays that change
+        ...
+
+Inside, a part reads and writes its own arrays, in compiled loops, too. It never calls the user's functions or
+another part's methods there: no thread that holds a lock waits for another lock, so none can wait for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Any, final
+
+
+@final
+class Lock:
+    """A reentrant lock. A copy, a pickle and a forked process get a free one of their own. About 0.2 us to take."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        with _REGISTRY:
+            _ALL.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Lock, ()
+
+
+_ALL: weakref.WeakSet[Lock] = weakref.WeakSet()
+_REGISTRY = threading.RLock()
+_HELD: list[Lock] = []
+
+
+def _hold_all() -> None:
+    """Take every lock before a fork, so that the child inherits whole states and no lock of a thread it has not."""
+    _REGISTRY.acquire()
+    _HELD[:] = list(_ALL)
+    for lock in _HELD:
+        lock.__enter__()
+
+
+def _free_all() -> None:
+    for lock in _HELD:
+        lock.__exit__()
+    _HELD.clear()
+    _REGISTRY.release()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(before=_hold_all, after_in_parent=_free_all, after_in_child=_free_all)
