@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
-from naysay.checks import check_range, check_whole, first_bad, raise_invalid, shown, whole_numbers
+from naysay.checks import (
+    check_bool,
+    check_one_of,
+    check_range,
+    check_whole,
+    first_bad,
+    raise_invalid,
+    whole_numbers,
+)
 from naysay.errors import NaysayError
 from naysay.kernels.threads import in_rows
 from naysay.types import Query, anchor_ids, check_query
@@ -18,11 +26,18 @@ ON_SHORT = ("pad", "raise")
 EXHAUSTED = "exhausted"
 
 
-def check_distinct(distinct: object) -> bool:
-    """Return `distinct` as a bool, or raise if it is not one: "no" would be truthy."""
-    if not isinstance(distinct, bool | np.bool_):
-        raise_invalid("distinct", "True or False", shown(distinct))
-    return bool(distinct)
+def check_settings(distinct: object, on_short: str) -> tuple[bool, str]:
+    """The two settings that every pool has, checked."""
+    check_one_of("on_short", on_short, ON_SHORT)
+    return check_bool("distinct", distinct), on_short
+
+
+def shown_settings(pool: Any, *parts: object, **settings: object) -> str:
+    """The repr of a pool: what it holds, its own settings, and the two that every pool has."""
+    shared = {"distinct": pool.distinct, "on_short": pool.on_short}
+    shown_parts = [part if isinstance(part, str) else repr(part) for part in parts]
+    named = [f"{name}={value!r}" for name, value in {**settings, **shared}.items()]
+    return f"{type(pool).__name__}({', '.join([*shown_parts, *named])})"
 
 
 def check_ids(parameter: str, ids: NDArray[np.int64], size: int | None, what: str, *, least: int = 0) -> None:

@@ -13,7 +13,7 @@ from naysay._rows import frozen
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, check_distinct, logs, shortfall, slot_counts
+from naysay.pools._slots import check_settings, logs, shortfall, slot_counts
 from naysay.rng import key_from
 from naysay.triples import SideIndex, Triples, candidate_lists
 from naysay.types import HEAD, RELATION, SIDES, TAIL, Negatives, Query, anchor_ids, check_query
@@ -50,9 +50,6 @@ class Corruption:
         distinct: Whether a (side, id) comes at most once in a row.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import naysay as ns
         >>> pool = Corruption([[0, 0, 1], [0, 0, 2]], sides=("tail",), n_entities=4)
@@ -76,7 +73,6 @@ class Corruption:
     ) -> None:
         """Index the known triples by side: O(n log n)."""
         check_one_of("choice", choice, _CHOICES)
-        check_one_of("on_short", on_short, ON_SHORT)
         named = isinstance(sides, tuple | list) and all(isinstance(side, str) for side in sides)
         if not named or not sides or len(set(sides)) != len(sides):
             raise_invalid("sides", "a sequence of different parts", shown(sides), 'For example ("head", "tail").')
@@ -92,8 +88,7 @@ class Corruption:
             raise_invalid("triples", "of at least one entity", "none")
         train = Triples(train.array, everything.n_entities, everything.n_relations)
         self.known = everything
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        self.distinct, self.on_short = check_settings(distinct, on_short)
         self.sides = tuple(sorted(SIDES.index(side) for side in sides))
         self.chance = _chances(train, self.sides, choice)
         self._index = everything.index(self.sides)

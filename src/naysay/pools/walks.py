@@ -7,10 +7,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay.checks import check_one_of, check_whole, public, raise_invalid
+from naysay.checks import check_whole, public, raise_invalid
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
+from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
 from naysay.pools.khop import edges_of
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -45,9 +45,6 @@ class Walks:
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where walks ran out and counts it in `dropped`; "raise" raises NaysayError.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import naysay as ns
         >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
@@ -68,9 +65,7 @@ class Walks:
         """Get the edges of the graph: O(pairs); no copy if all its pairs are positive."""
         self.length = _steps("length", length)
         self.walks = _steps("walks", walks)
-        check_one_of("on_short", on_short, ON_SHORT)
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        self.distinct, self.on_short = check_settings(distinct, on_short)
         self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
@@ -100,9 +95,7 @@ class Walks:
 
     def __repr__(self) -> str:
         """The settings."""
-        sizes = f"{self._edges.n_nodes:,} nodes, {len(self._edges.indices):,} edges"
-        how = f"length={self.length}, walks={self.walks}, distinct={self.distinct}, on_short={self.on_short!r}"
-        return f"Walks({sizes}, {how})"
+        return shown_settings(self, self._edges.shown, length=self.length, walks=self.walks)
 
 
 def _steps(name: str, value: int) -> int:

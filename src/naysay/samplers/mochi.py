@@ -116,8 +116,9 @@ class MoCHi:
         if self.embed is not None:
             vectors = item_vectors(self.embed, like_query(drawn.ids, query), layers=False)
         elif drawn.vectors is not None:
-            vectors = to_numpy(drawn.vectors)
-            if vectors.strides[0] == 0 and len(vectors):
+            vectors = drawn.vectors
+            step = vectors.stride(0) if is_torch(vectors) else vectors.strides[0]
+            if step == 0 and len(vectors):
                 vectors = vectors[0]  # a view that all rows share: do not copy it for each
             vectors = like_query(vectors, query)
         elif drawn.shape[1] == 0:  # an empty memory
