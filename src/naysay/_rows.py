@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import first_bad, raise_invalid
+from naysay.checks import raise_invalid
 from naysay.kernels import csr
 from naysay.kernels.threads import in_rows
 
@@ -23,27 +23,33 @@ class Rows(NamedTuple):
     relation: NDArray[np.int8] | None = None
 
 
-def check_sound(arrays: Mapping[str, NDArray[Any]], n_items: int, *, every_id: bool) -> None:
-    """Raise if saved arrays do not fit one another, before a compiled loop reads past their ends.
+def check_sound(arrays: Mapping[str, NDArray[Any]], n_items: int) -> None:
+    """Raise if saved arrays are not what compiled loops rely on: a wrong id or offset could end the process.
 
-    Types, lengths and row starts in O(rows); with `every_id` all ids, too.
+    Types and lengths, then every offset, id, filter bit and relation in one pass at the speed of memory.
     """
-    indptr, indices = arrays["indptr"], arrays["indices"]
+    rule, indptr, indices = "a folder of matching arrays", arrays["indptr"], arrays["indices"]
     types = {"indptr": np.int64, "indices": index_type(n_items), "filter": np.uint8, "relation": np.int8}
     for name, kind in types.items():
         array = arrays.get(name)
         if array is None:
             continue
         if array.ndim != 1 or array.dtype != kind or (name != "indptr" and array.size != indices.size):
-            raise_invalid("path", "a folder of matching arrays", f"{name}: {array.shape} {array.dtype}")
+            raise_invalid("path", rule, f"{name}: {array.shape} {array.dtype}")
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
-        raise_invalid("path", "a folder of matching arrays", f"indptr: not from 0 to {len(indices)}")
-    falls = indptr[1:] < indptr[:-1]
-    if falls.any():
-        raise_invalid("path", "a folder of matching arrays", f"indptr: a decrease to {first_bad(indptr[1:], falls)}")
-    if every_id and len(indices) and not (indices.min() >= 0 and indices.max() < n_items):
-        wrong = first_bad(indices, (indices < 0) | (indices >= n_items))
-        raise_invalid("path", f"a folder of ids below {n_items}", f"indices: {wrong}")
+        raise_invalid("path", rule, f"indptr: not from 0 to {len(indices)}")
+    found: list[tuple[int, int]] = []
+    whole = [frozen(arrays.get(name, _NO_RELATION)) for name in ("indptr", "indices", "filter", "relation")]
+
+    def check(start: int, stop: int) -> None:
+        found.append(csr.damaged_rows(start, stop, whole[0], whole[1], n_items, whole[2], whole[3]))
+
+    in_rows(check, len(indptr) - 1, 4 * (len(indices) + len(indptr)))
+    damaged = sum(count for _, count in found)
+    if damaged:
+        row = min(first for first, _ in found)
+        got = f"row {row} damaged ({damaged} such row{'s' if damaged > 1 else ''})"
+        raise_invalid("path", f"a folder of ascending ids below {n_items} in every row", got)
 
 
 def index_type(n_items: int) -> type[np.int32] | type[np.int64]:

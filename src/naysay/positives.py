@@ -285,10 +285,13 @@ class Positives:
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
-        """Read what `save` wrote, memory-mapped unless `mmap=False`. Raises NaysayError if the folder is damaged."""
+        """Read what `save` wrote, memory-mapped unless `mmap=False`.
+
+        Every id is checked, at the speed of memory. Raises NaysayError if the folder is damaged.
+        """
         numbers = ("n_items", "duplicates")
         header, arrays = storage.load_folder(path, "positives", mmap=mmap, numbers=numbers, needed=_ARRAYS[:3])
-        rows.check_sound(arrays, header["n_items"], every_id=not mmap)
+        rows.check_sound(arrays, header["n_items"])
         parts: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
         names: dict[str, Any] = {name: Vocabulary.from_arrays(arrays, name) for name in _NAMES}
         return cls(**parts, **names, **{name: header[name] for name in numbers})

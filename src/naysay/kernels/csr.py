@@ -135,6 +135,35 @@ def fill_filter(start: Any, stop: Any, indptr: Any, indices: Any, bits: Any) -> 
 
 
 @compiled
+def damaged_rows(start: Any, stop: Any, indptr: Any, indices: Any, n_items: Any, bits: Any, relation: Any) -> Any:
+    """The first row whose offsets fall, whose ids are not ascending ids below `n_items`, or whose filter or relations
+    are wrong, and how many such rows there are: what all other loops rely on, in one pass.
+
+    Args:
+        relation: (0,) if all pairs are positive.
+    """
+    first, damaged = stop, 0
+    for row in range(start, stop):
+        low, high = indptr[row], indptr[row + 1]
+        wrong = low < 0 or high < low or high > len(indices)
+        if not wrong and low < high:
+            ids, related = indices[low:high], relation[low:high]
+            wrong = ids[0] < 0 or ids[-1] >= n_items
+            for i in range(1, len(ids)):
+                wrong |= ids[i] <= ids[i - 1]
+            for i in range(len(related)):
+                wrong |= related[i] < 1 or related[i] > 2
+            held = np.uint64(1)
+            for i in range(len(ids)):
+                held &= may_contain(bits, low, high - low, ids[i])
+            wrong |= held == 0
+        if wrong:
+            first = min(first, row)
+            damaged += 1
+    return first, damaged
+
+
+@compiled
 def contains(start: Any, stop: Any, anchors: Any, items: Any, indptr: Any, indices: Any, bits: Any, out: Any) -> None:
     """out[i] = position of items[i] in the row of anchors[i], or -1."""
     for i in range(start, stop):
