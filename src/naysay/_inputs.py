@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any, TypedDict
 
 import numpy as np
@@ -11,11 +13,17 @@ from naysay import _rows as rows
 from naysay import _tables as tables
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_lengths, check_range, check_whole, first_bad, raise_invalid, whole_numbers
+from naysay.errors import NaysayWarning
 from naysay.types import HEAD, RELATION, TAIL
 from naysay.vocabulary import Vocabulary
 
 Ids = NDArray[np.int64]
 _MANY = 1 << 27  # rows that cost a gigabyte
+_TO_NUMBER = {
+    "anchors": "anchor_names=True to number only those that occur",
+    "items": "item_names=True to number only those that occur",
+}
+_MANY_GAPS = 100  # unused ids that are worth a warning: fewer are a small example
 
 
 class Made(TypedDict):
@@ -34,31 +42,40 @@ def pairs(
     items: Any,
     n_anchors: int | None,
     n_items: int | None,
-    anchor_names: Vocabulary | None,
-    item_names: Vocabulary | None,
-) -> Made:
-    """Anchors and items, as ids or as names, checked, encoded and sorted."""
-    for parameter, given in (("anchor_names", anchor_names), ("item_names", item_names)):
-        if given is not None and not isinstance(given, Vocabulary):
-            raise_invalid(parameter, "a Vocabulary", type(given).__name__, "Pass Vocabulary(names).")
-    anchor_ids, anchor_names = tables.encode("anchors", to_numpy(anchors), anchor_names)
-    item_ids, item_names = tables.encode("items", to_numpy(items), item_names)
+    anchor_names: tables.Names,
+    item_names: tables.Names,
+) -> tuple[Made, int]:
+    """Anchors and items, as ids or as names, checked, encoded and sorted; and `warn_of_gaps` of the items."""
+    check_names(anchor_names=anchor_names, item_names=item_names)
+    anchor_ids, known_anchors = tables.encode("anchors", to_numpy(anchors), anchor_names)
+    item_ids, known_items = tables.encode("items", to_numpy(items), item_names)
     check_lengths(anchors=len(anchor_ids), items=len(item_ids))
-    n_anchors = size_of("n_anchors", "anchors", n_anchors, anchor_ids, anchor_names)
-    n_items = size_of("n_items", "items", n_items, item_ids, item_names)
-    unsorted = rows.grouped(anchor_ids, item_ids, n_anchors, n_items)
-    return _made(unsorted.indptr, unsorted.indices, n_items, anchor_names, item_names)
+    rows_wanted = size_of("n_anchors", "anchors", n_anchors, anchor_ids, known_anchors)
+    size = size_of("n_items", "items", n_items, item_ids, known_items)
+    unsorted = rows.grouped(anchor_ids, item_ids, rows_wanted, size)
+    made = _made(unsorted.indptr, unsorted.indices, size, known_anchors, known_items)
+    if n_items is not None or known_items is not None:
+        return made, 0
+    return made, warn_of_gaps("n_items", "item", size, made["indices"], _TO_NUMBER["items"])
+
+
+def check_names(**given: object) -> None:
+    """Raise if one of the named parameters is not a vocabulary, True or None."""
+    for parameter, names in given.items():
+        if names is not None and not isinstance(names, Vocabulary | bool):
+            advice = "Pass Vocabulary(names), or True to make one."
+            raise_invalid(parameter, "a Vocabulary", type(names).__name__, advice)
 
 
 def columns(
     table: Any,
-    anchors: str,
-    items: str,
+    anchors: str | None,
+    items: str | None,
     n_anchors: int | None,
     n_items: int | None,
-    anchor_names: Vocabulary | None,
-    item_names: Vocabulary | None,
-) -> Made:
+    anchor_names: tables.Names,
+    item_names: tables.Names,
+) -> tuple[Made, int]:
     """The same for two named columns of an Arrow table."""
     given = tables.columns(table, anchors=anchors, items=items)
     return pairs(given["anchors"], given["items"], n_anchors, n_items, anchor_names, item_names)
@@ -89,12 +106,36 @@ def size_of(name: str, of: str, given: int | None, ids: NDArray[Any], names: Voc
             raise_invalid(of, "at least 0", first_bad(ids, ids < 0))
         size = (int(ids.max()) if ids.size else -1) + 1
         if size > _MANY and size > 100 * ids.size:  # e.g. hashes: most rows would be empty
-            advice = f"Encode ids as 0 to n - 1, or pass {name}."
+            advice = f"Pass {name}, or {_TO_NUMBER.get(of, 'number those that occur from 0')}."
             raise_invalid(of, "numbered from 0 without wide gaps", f"{size - 1} among {ids.size} ids", advice)
         return size
     size = check_whole(name, len(names) if given is None and names is not None else given, 0)
     check_range(of, ids, size, name.removeprefix("n_"))
     return size
+
+
+def unused_ids(size: int, ids: NDArray[Any]) -> int:
+    """How many of 0 ... size - 1 are not among the ids."""
+    if size > 8 * ids.size:
+        return size - len(np.unique(ids))
+    used = np.zeros(size, np.bool_)
+    used[ids] = True
+    return size - int(np.count_nonzero(used))
+
+
+def warn_of_gaps(name: str, what: str, size: int, ids: NDArray[Any], advice: str) -> int:
+    """`unused_ids` where the size was not given. Warns if they are many: each would be drawn as if it existed."""
+    unused = unused_ids(size, ids)
+    if unused >= _MANY_GAPS and unused > size / 10:
+        message = (
+            f"{unused:,} of the {size:,} {what} ids from 0 to {size - 1:,} ({unused / size:.1%}) occur nowhere, and "
+            f"may be drawn as negatives. Pass {name}={size} if they all exist, or {advice}."
+        )
+        frame, level = sys._getframe(), 1
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "naysay":
+            frame, level = frame.f_back, level + 1
+        warnings.warn(message, NaysayWarning, stacklevel=level)
+    return unused
 
 
 def aligned(
@@ -121,8 +162,8 @@ def aligned(
     return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
 
 
-def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> Made:
-    """Row starts that rise from 0 to the number of ids, and the ids, checked and sorted; neither is written to."""
+def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> tuple[Made, int]:
+    """Row starts that rise from 0 to the number of ids, and the ids, as `pairs` has them; neither is written to."""
     starts = whole_numbers("indptr", to_numpy(indptr)).astype(np.int64)
     ids = whole_numbers("indices", to_numpy(indices))
     rule, falls = f"a rising sequence from 0 to the {len(ids)} indices", np.diff(starts) < 0
@@ -132,10 +173,13 @@ def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> Made
     if falls.any():
         raise_invalid("indptr", rule, f"a decrease to {first_bad(starts[1:], falls)}")
     size = size_of("n_items", "indices", n_items, ids)
-    return _made(starts, ids.astype(rows.index_type(size)), size)
+    made = _made(starts, ids.astype(rows.index_type(size)), size)
+    if n_items is not None:
+        return made, 0
+    return made, warn_of_gaps("n_items", "item", size, made["indices"], "number those that occur from 0")
 
 
-def sparse_rows(matrix: Any) -> Made:
+def sparse_rows(matrix: Any) -> tuple[Made, int]:
     """The entries of a scipy.sparse matrix, explicit zeros left out."""
     if not hasattr(matrix, "tocsr"):
         raise_invalid("matrix", "a scipy.sparse matrix", type(matrix).__name__)
@@ -144,7 +188,7 @@ def sparse_rows(matrix: Any) -> Made:
     if matrix.format == "coo":  # its tocsr adds repeated entries up
         kept, (anchors, items) = matrix.data != 0, matrix.coords
         grouped = rows.grouped(anchors[kept], items[kept], *map(int, matrix.shape))
-        return _made(grouped.indptr, grouped.indices, int(matrix.shape[1]))
+        return _made(grouped.indptr, grouped.indices, int(matrix.shape[1])), 0
     sparse = matrix.tocsr()
     if sparse.nnz and not sparse.data.all():
         sparse = sparse.copy()
@@ -168,6 +212,9 @@ def edge_ends(
     ends = whole_numbers("targets", to_numpy(targets))
     check_lengths(sources=len(starts), targets=len(ends))
     size = max(size_of("n_nodes", "sources", n_nodes, starts), size_of("n_nodes", "targets", n_nodes, ends))
+    if n_nodes is None:
+        advice = "number those that occur from 0"
+        warn_of_gaps("n_nodes", "node", size, np.concatenate([starts, ends]), advice)
     if directed:
         return starts, ends, size
     return np.concatenate([starts, ends]), np.concatenate([ends, starts]), size

@@ -31,6 +31,9 @@ class Positives:
     `naysay.Triples` has (head, relation, tail) from every side. Ids are in [0, n_anchors) and [0, n_items). Memory: 5
     bytes per pair (9 from 2^31 items on) and 8 per anchor; one byte per pair more if some pairs are ignored.
 
+    `unused_items` counts the ids below n_items that are in no pair, where n_items was not given: a pool of all items
+    draws them, too. Makers warn (NaysayWarning) if they are at least 100 and a tenth of all.
+
     Args:
         indptr: (n_anchors + 1,) int64, the start of each row.
         indices: (pairs,) int32, or int64 from 2^31 items on: the items of each row, ascending and distinct.
@@ -66,8 +69,15 @@ class Positives:
         self.n_items = n_items
         self.relation = None if relation is None else rows.frozen(relation)
         self.duplicates = duplicates
+        self.unused_items = 0
         self.anchor_names, self.item_names = anchor_names, item_names
         self.filter = rows.frozen(rows.filter_of(indptr, indices) if filter is None else filter)
+
+    @classmethod
+    def _built(cls, made: inputs.Made, unused_items: int) -> Positives:
+        built = cls(**made)
+        built.unused_items = unused_items
+        return built
 
     # ---- making one -------------------------------------------------------------------------------------
 
@@ -79,8 +89,8 @@ class Positives:
         n_anchors: int | None = None,
         n_items: int | None = None,
         *,
-        anchor_names: Vocabulary | None = None,
-        item_names: Vocabulary | None = None,
+        anchor_names: Vocabulary | bool | None = None,
+        item_names: Vocabulary | bool | None = None,
     ) -> Positives:
         """From two arrays of equal length, in any order; duplicates are merged. O(pairs + n_anchors), and sorting rows.
 
@@ -89,69 +99,70 @@ class Positives:
             items: (n,) ids or strings.
             n_anchors: By default the number of names, or the largest id plus one.
             n_items: The same for items.
-            anchor_names: The vocabulary of the strings, so that splits can share one; by default a new one.
+            anchor_names: The vocabulary of the strings, so that splits can share one; by default a new one. True makes
+                one of whole numbers, too, which numbers those that occur: `known.anchor_names.ids(given)`.
             item_names: The same for items.
         """
-        return cls(**inputs.pairs(anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls._built(*inputs.pairs(anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_csr(cls, indptr: ArrayLike, indices: ArrayLike, n_items: int | None = None) -> Positives:
         """From CSR arrays. Rows need not be sorted; duplicates are merged."""
-        return cls(**inputs.csr_rows(indptr, indices, n_items))
+        return cls._built(*inputs.csr_rows(indptr, indices, n_items))
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Positives:
         """From the stored non-zeros of a scipy.sparse matrix, anchors x items. Repeats are merged, never summed."""
-        return cls(**inputs.sparse_rows(matrix))
+        return cls._built(*inputs.sparse_rows(matrix))
 
     @classmethod
     def from_arrow(
         cls,
         table: Any,
+        anchors: str | None = None,
+        items: str | None = None,
         *,
-        anchors: str,
-        items: str,
         n_anchors: int | None = None,
         n_items: int | None = None,
-        anchor_names: Vocabulary | None = None,
-        item_names: Vocabulary | None = None,
+        anchor_names: Vocabulary | bool | None = None,
+        item_names: Vocabulary | bool | None = None,
     ) -> Positives:
         """From two named columns of an Arrow table; sizes and vocabularies as in `from_pairs`."""
-        return cls(**inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls._built(*inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_parquet(
         cls,
         path: str | Path,
+        anchors: str | None = None,
+        items: str | None = None,
         *,
-        anchors: str,
-        items: str,
         n_anchors: int | None = None,
         n_items: int | None = None,
-        anchor_names: Vocabulary | None = None,
-        item_names: Vocabulary | None = None,
+        anchor_names: Vocabulary | bool | None = None,
+        item_names: Vocabulary | bool | None = None,
     ) -> Positives:
         """From two named columns of a Parquet file, like `from_arrow`; other columns are not read."""
         table = tables.read_parquet(path, anchors=anchors, items=items)
-        return cls(**inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls._built(*inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_csv(
         cls,
         path: str | Path,
+        anchors: str | None = None,
+        items: str | None = None,
         *,
-        anchors: str,
-        items: str,
         delimiter: str = ",",
         n_anchors: int | None = None,
         n_items: int | None = None,
-        anchor_names: Vocabulary | None = None,
-        item_names: Vocabulary | None = None,
+        anchor_names: Vocabulary | bool | None = None,
+        item_names: Vocabulary | bool | None = None,
     ) -> Positives:
         """From two named columns of a CSV file with a header line; a column with a vocabulary is read as names."""
         text = [name for name, names in ((anchors, anchor_names), (items, item_names)) if names is not None]
         table = tables.read_csv(path, delimiter, text, anchors=anchors, items=items)
-        return cls(**inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls._built(*inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_edges(
@@ -249,7 +260,14 @@ class Positives:
         return len(self.indices)
 
     def __repr__(self) -> str:
-        return f"Positives({len(self):,} pairs, {self.n_anchors:,} anchors x {self.n_items:,} items)"
+        parts = [f"{len(self):,} pairs, {self.n_anchors:,} anchors x {self.n_items:,} items"]
+        if self.relation is not None:
+            parts.append("some ignored")
+        for name in ("duplicates", "unused_items", *_NAMES):
+            value = getattr(self, name)
+            if value:
+                parts.append(f"{name}={value if isinstance(value, int) else f'{len(value):,} names'}")
+        return f"Positives({', '.join(parts)})"
 
     def union(self, other: Positives) -> Positives:
         """All pairs of both; sorted rows are merged, not sorted again. A pair that is positive in one is positive."""
@@ -263,6 +281,8 @@ class Positives:
         relation = both.relation if both.relation is not None and (both.relation == IGNORE).any() else None
         union = Positives(both.indptr, both.indices, n_items, relation=relation)
         union.duplicates = self.duplicates + other.duplicates
+        if self.unused_items or other.unused_items:
+            union.unused_items = int(np.count_nonzero(union.item_counts() == 0))
         union.anchor_names, union.item_names = anchor_names, item_names
         return union
 
@@ -270,7 +290,7 @@ class Positives:
         """The same with pairs (ids or names) that are neither positive nor negative: never drawn, not counted."""
         anchor_ids = tables.look_up("anchors", to_numpy(anchors), self.anchor_names)
         item_ids = tables.look_up("items", to_numpy(items), self.item_names)
-        added = inputs.pairs(anchor_ids, item_ids, self.n_anchors, self.n_items, None, None)
+        added, _ = inputs.pairs(anchor_ids, item_ids, self.n_anchors, self.n_items, None, None)
         ignore = np.full(len(added["indices"]), IGNORE, np.int8)
         return self.union(Positives(added["indptr"], added["indices"], self.n_items, relation=ignore))
 
@@ -280,7 +300,7 @@ class Positives:
         for name in _NAMES:
             vocabulary: Vocabulary | None = getattr(self, name)
             arrays |= {} if vocabulary is None else vocabulary.arrays(name)
-        header = {"n_items": self.n_items, "duplicates": self.duplicates}
+        header = {"n_items": self.n_items, "duplicates": self.duplicates, "unused_items": self.unused_items}
         storage.save_folder(path, "positives", header, arrays)
 
     @classmethod
@@ -294,7 +314,9 @@ class Positives:
         rows.check_sound(arrays, header["n_items"])
         parts: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
         names: dict[str, Any] = {name: Vocabulary.from_arrays(arrays, name) for name in _NAMES}
-        return cls(**parts, **names, **{name: header[name] for name in numbers})
+        loaded = cls(**parts, **names, **{name: header[name] for name in numbers})
+        loaded.unused_items = int(header.get("unused_items", 0))
+        return loaded
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the arrays read-only again, which pickles and deep copies of arrays are not."""

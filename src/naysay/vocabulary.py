@@ -45,21 +45,25 @@ class Vocabulary:
             raise_invalid("names", "strings", first_bad(np.asarray(names), np.asarray(array.is_null())))
         self._array = array
         if len(array.unique()) != len(array):
-            twice = next(name for place, name in enumerate(array.to_pylist()) if self._index[name] != place)
-            raise_invalid("names", "distinct", f"{twice!r} more than once")
+            self._places([])  # raises: they are not distinct
 
     @cached_property
     def _index(self) -> dict[str, int]:
         """Names to ids, made when it is first needed, because it takes far more memory than the names."""
-        return {name: place for place, name in enumerate(self._array.to_pylist())}
+        index = {name: place for place, name in enumerate(self._array.to_pylist())}
+        if len(index) < len(self):  # also those of a damaged folder
+            twice = next(name for place, name in enumerate(self._array.to_pylist()) if index[name] != place)
+            raise_invalid("names", "distinct", f"{twice!r} more than once")
+        return index
 
-    def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """The ids of names. Raises NaysayError if a name is unknown."""
+    def ids(self, names: Any) -> NDArray[np.int64]:
+        """The ids of names (n,); a whole number is the name of its digits. Raises NaysayError if one is unknown."""
         return ids_of_names(self, "names", names)
 
     def _places(self, names: Sequence[str]) -> NDArray[np.int64]:
         """The ids of names, -1 for those that are not known."""
-        return np.fromiter((self._index.get(name, -1) for name in names), np.int64, len(names))
+        index = self._index
+        return np.fromiter((index.get(name, -1) for name in names), np.int64, len(names))
 
     def names(self, ids: Any) -> list[str]:
         """The names of ids, (n,)."""
@@ -107,6 +111,11 @@ class Vocabulary:
         """Equal names in equal order."""
         return isinstance(other, Vocabulary) and bool(self._array.equals(other._array))
 
+    def __repr__(self) -> str:
+        """The number of names, and the first of them."""
+        first = ", ".join(map(shown, self._array[:3].to_pylist()))
+        return f"Vocabulary({len(self):,} names{': ' if first else ''}{first}{', ...' if len(self) > 3 else ''})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as two arrays, for a spawned worker."""
         return Vocabulary.from_arrays, (self.arrays("names"), "names")
@@ -129,9 +138,11 @@ def ids_of_names(vocabulary: Vocabulary, parameter: str, names: Any) -> NDArray[
     import pyarrow as pa
 
     ids: NDArray[np.int64]
+    names = _numbers_as_arrow(names)
     if isinstance(names, pa.Array):
         coded = names.dictionary_encode()
-        ids = vocabulary._places(coded.dictionary.to_pylist())[coded.indices.to_numpy(zero_copy_only=False)]
+        known = coded.dictionary.cast(pa.large_string()).to_pylist()
+        ids = vocabulary._places(known)[coded.indices.to_numpy(zero_copy_only=False)]
     else:
         if isinstance(names, str):  # its letters are not names
             raise_invalid(parameter, "a sequence of names", shown(names), f"Pass [{shown(names)}].")
@@ -142,3 +153,14 @@ def ids_of_names(vocabulary: Vocabulary, parameter: str, names: Any) -> NDArray[
     if len(ids) and ids.min() < 0:
         raise_invalid(parameter, f"among the {len(vocabulary):,} known names", first_bad(np.asarray(names), ids < 0))
     return ids
+
+
+def _numbers_as_arrow(names: Any) -> Any:
+    """Whole numbers as an Arrow array; anything else as it is."""
+    import pyarrow as pa
+
+    values = to_numpy(names)
+    if isinstance(values, list | tuple) and values and isinstance(values[0], int):
+        values = np.asarray(values)
+    whole = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iu"
+    return pa.array(values) if whole else values

@@ -136,8 +136,9 @@ def fill_filter(start: Any, stop: Any, indptr: Any, indices: Any, bits: Any) -> 
 
 @compiled
 def damaged_rows(start: Any, stop: Any, indptr: Any, indices: Any, n_items: Any, bits: Any, relation: Any) -> Any:
-    """The first row whose offsets fall, whose ids are not ascending ids below `n_items`, or whose filter or relations
-    are wrong, and how many such rows there are: what all other loops rely on, in one pass.
+    """The first row that breaks what all other loops rely on, and how many such rows there are.
+
+    Its offsets fall, its ids are not ascending numbers below `n_items`, or a filter bit or a relation is wrong.
 
     Args:
         relation: (0,) if all pairs are positive.
