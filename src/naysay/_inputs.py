@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -13,9 +12,8 @@ from naysay import _rows as rows
 from naysay import _tables as tables
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_lengths, check_range, check_whole, first_bad, raise_invalid, whole_numbers
-from naysay.errors import NaysayWarning
 from naysay.types import HEAD, RELATION, TAIL
-from naysay.vocabulary import Vocabulary
+from naysay.vocabulary import Vocabulary, warn_of_gaps
 
 Ids = NDArray[np.int64]
 _MANY = 1 << 27  # rows that cost a gigabyte
@@ -23,7 +21,6 @@ _TO_NUMBER = {
     "anchors": "anchor_names=True to number only those that occur",
     "items": "item_names=True to number only those that occur",
 }
-_MANY_GAPS = 100  # unused ids that are worth a warning: fewer are a small example
 
 
 class Made(TypedDict):
@@ -114,30 +111,6 @@ def size_of(name: str, of: str, given: int | None, ids: NDArray[Any], names: Voc
     return size
 
 
-def unused_ids(size: int, ids: NDArray[Any]) -> int:
-    """How many of 0 ... size - 1 are not among the ids."""
-    if size > 8 * ids.size:
-        return size - len(np.unique(ids))
-    used = np.zeros(size, np.bool_)
-    used[ids] = True
-    return size - int(np.count_nonzero(used))
-
-
-def warn_of_gaps(name: str, what: str, size: int, ids: NDArray[Any], advice: str) -> int:
-    """`unused_ids` where the size was not given. Warns if they are many: each would be drawn as if it existed."""
-    unused = unused_ids(size, ids)
-    if unused >= _MANY_GAPS and unused > size / 10:
-        message = (
-            f"{unused:,} of the {size:,} {what} ids from 0 to {size - 1:,} ({unused / size:.1%}) occur nowhere, and "
-            f"may be drawn as negatives. Pass {name}={size} if they all exist, or {advice}."
-        )
-        frame, level = sys._getframe(), 1
-        while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "naysay":
-            frame, level = frame.f_back, level + 1
-        warnings.warn(message, NaysayWarning, stacklevel=level)
-    return unused
-
-
 def aligned(
     name: str,
     anchors: ArrayLike,
@@ -220,14 +193,55 @@ def edge_ends(
     return np.concatenate([starts, ends]), np.concatenate([ends, starts]), size
 
 
+Named = tuple[Ids, Vocabulary | None, Vocabulary | None]  # triples, and the names of entities and relations
+
+
 def triple_array(triples: Any) -> Ids:
     """(n, 3) int64: head, relation, tail."""
+    array = _three_columns(triples)
+    return whole_numbers("triples", array, "(n, 3)").astype(np.int64, copy=False)
+
+
+def named_triples(triples: Any, entity_names: tables.Names, relation_names: tables.Names) -> Named:
+    """(n, 3) ids or names as ids, and their vocabularies, as `tables.encode` has them."""
+    check_names(entity_names=entity_names, relation_names=relation_names)
+    array = _three_columns(triples)
+    return _named_parts(array[:, HEAD], array[:, RELATION], array[:, TAIL], entity_names, relation_names)
+
+
+def named_columns(
+    table: Any, columns: Sequence[str], entity_names: tables.Names, relation_names: tables.Names
+) -> Named:
+    """The same for three named columns of an Arrow table."""
+    check_names(entity_names=entity_names, relation_names=relation_names)
+    parts = tables.columns(table, **dict(zip(("heads", "relations", "tails"), columns, strict=True)))
+    return _named_parts(*parts.values(), entity_names, relation_names)
+
+
+def _named_parts(heads: Any, relations: Any, tails: Any, entity_names: Any, relation_names: Any) -> Named:
+    """The same for three arrays, of NumPy or Arrow; heads and tails share a vocabulary, in which heads come first.
+
+    If one of the three has names, entities and relations both get a vocabulary.
+    """
+    if any(tables.is_text(part) for part in (heads, relations, tails)):
+        entity_names = True if entity_names is None else entity_names
+        relation_names = True if relation_names is None else relation_names
+    if isinstance(entity_names, Vocabulary):
+        first, last = (tables.encode("triples", part, entity_names)[0] for part in (heads, tails))
+    else:
+        both, entity_names = tables.encode("triples", tables.joined(heads, tails), entity_names)
+        first, last = np.split(both, 2)
+    between, relation_names = tables.encode("triples", relations, relation_names)
+    return np.stack((first, between, last), axis=1).astype(np.int64, copy=False), entity_names, relation_names
+
+
+def _three_columns(triples: Any) -> NDArray[Any]:
     array = as_array("triples", to_numpy(triples))
-    if array.ndim == 2 and array.shape[1] == 3:
-        return whole_numbers("triples", array, "(n, 3)").astype(np.int64, copy=False)
     if array.ndim == 1 and array.size == 0:  # an empty list
         return np.empty((0, 3), np.int64)
-    raise_invalid("triples", "of shape (n, 3): head, relation, tail", f"shape {array.shape}")
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise_invalid("triples", "of shape (n, 3): head, relation, tail", f"shape {array.shape}")
+    return array
 
 
 def check_parts(triples: Ids, n_entities: int, n_relations: int) -> None:
@@ -239,12 +253,15 @@ def check_parts(triples: Ids, n_entities: int, n_relations: int) -> None:
         raise_invalid("triples", rule, first_bad(triples, bad))
 
 
-def triple_sizes(triples: Ids, n_entities: int | None, n_relations: int | None) -> tuple[int, int]:
-    """The numbers of entities and relations, as given or by the largest ids; every part must be below its size."""
+def triple_sizes(named: Named, n_entities: int | None, n_relations: int | None) -> tuple[int, int]:
+    """The numbers of entities and relations, as given, by the names or the largest ids; parts are below them."""
+    triples, entity_names, relation_names = named
     if n_entities is None:
-        n_entities = int(triples[:, [HEAD, TAIL]].max(initial=-1)) + 1
+        largest = int(triples[:, [HEAD, TAIL]].max(initial=-1))
+        n_entities = largest + 1 if entity_names is None else len(entity_names)
     if n_relations is None:
-        n_relations = int(triples[:, RELATION].max(initial=-1)) + 1
+        largest = int(triples[:, RELATION].max(initial=-1))
+        n_relations = largest + 1 if relation_names is None else len(relation_names)
     sizes = check_whole("n_entities", n_entities, 0), check_whole("n_relations", n_relations, 0)
     for name, size in zip(("n_entities", "n_relations"), sizes, strict=True):
         if size >= 1 << 31:  # a key is the product of two ids
@@ -256,7 +273,7 @@ def triple_sizes(triples: Ids, n_entities: int | None, n_relations: int | None) 
 def tails_by_key(triples: Any, n_entities: int | None, n_relations: int | None) -> tuple[Ids, Ids, int, int]:
     """(head, relation) as h * n_relations + r, the tails, the number of such keys, and that of entities."""
     array = triple_array(triples)
-    entities, relations = triple_sizes(array, n_entities, n_relations)
+    entities, relations = triple_sizes((array, None, None), n_entities, n_relations)
     if entities * relations > _MANY:
         rule, advice = "of at most 2^27 pairs of entity and relation", "naysay.Triples numbers only those that occur."
         raise_invalid("triples", rule, f"{entities} x {relations}", advice)

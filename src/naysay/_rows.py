@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,18 +38,23 @@ def check_sound(arrays: Mapping[str, NDArray[Any]], n_items: int) -> None:
             raise_invalid("path", rule, f"{name}: {array.shape} {array.dtype}")
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
         raise_invalid("path", rule, f"indptr: not from 0 to {len(indices)}")
+    whole = [arrays.get(name, _NO_RELATION) for name in ("indptr", "indices", "filter", "relation")]
+    steps = 4 * (len(indices) + len(indptr))
+    raise_damaged(
+        f"ascending ids below {n_items} in every row", csr.damaged_rows, len(indptr) - 1, steps, n_items, *whole
+    )
+
+
+def raise_damaged(of: str, loop: Callable[..., Any], rows: int, steps: int, *arguments: Any) -> None:
+    """Raise if `loop`, which returns the first damaged row and their number, finds any in a saved folder."""
     found: list[tuple[int, int]] = []
-    whole = [frozen(arrays.get(name, _NO_RELATION)) for name in ("indptr", "indices", "filter", "relation")]
-
-    def check(start: int, stop: int) -> None:
-        found.append(csr.damaged_rows(start, stop, whole[0], whole[1], n_items, whole[2], whole[3]))
-
-    in_rows(check, len(indptr) - 1, 4 * (len(indices) + len(indptr)))
+    given = [frozen(value) if isinstance(value, np.ndarray) else value for value in arguments]
+    in_rows(lambda start, stop: found.append(loop(start, stop, *given)), rows, steps)
     damaged = sum(count for _, count in found)
     if damaged:
-        row = min(first for first, _ in found)
+        row = min(first for first, count in found if count)
         got = f"row {row} damaged ({damaged} such row{'s' if damaged > 1 else ''})"
-        raise_invalid("path", f"a folder of ascending ids below {n_items} in every row", got)
+        raise_invalid("path", f"a folder of {of}", got)
 
 
 def index_type(n_items: int) -> type[np.int32] | type[np.int64]:

@@ -95,7 +95,7 @@ def encode(parameter: str, values: Any, names: Names = None) -> tuple[NDArray[An
         values = _whole(parameter, "without nulls", values)
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         array = as_array(parameter, values)
-        text = _is_text(array)
+        text = is_text(array)
         if not text and names is not True:
             return whole_numbers(parameter, array), names or None
         values = (
@@ -110,16 +110,27 @@ def encode(parameter: str, values: Any, names: Names = None) -> tuple[NDArray[An
     return ids.astype(np.int64, copy=False), Vocabulary(encoded.dictionary)
 
 
+def joined(one: Any, other: Any) -> Any:
+    """One column after the other: two of Arrow's, or two of NumPy's."""
+    import pyarrow as pa
+
+    if isinstance(one, pa.Array) and isinstance(other, pa.Array):
+        return pa.concat_arrays([part.cast(pa.large_string()) for part in (one, other)])
+    return np.concatenate([np.asarray(one), np.asarray(other)])
+
+
 def look_up(parameter: str, values: Any, names: Vocabulary | None) -> NDArray[Any]:
     """Ids as they are; strings by an existing vocabulary."""
     array = as_array(parameter, values)
-    if names is None or not _is_text(array):
+    if names is None or not is_text(array):
         return whole_numbers(parameter, array)
     return ids_of_names(names, parameter, _strings(parameter, array))
 
 
-def _is_text(array: NDArray[Any]) -> bool:
-    return array.dtype.kind in "UT" or (array.dtype.kind == "O" and array.size > 0)
+def is_text(column: Any) -> bool:
+    """Whether a column, of NumPy or as `columns` gives it, has strings; of objects they may yet prove to be none."""
+    kind = column.dtype.kind if isinstance(column, np.ndarray) else "U"
+    return kind in "UT" or (kind == "O" and len(column) > 0)
 
 
 def _strings(parameter: str, array: NDArray[Any]) -> list[str]:

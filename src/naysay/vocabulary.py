@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, final
@@ -11,7 +13,10 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_range, first_bad, public, raise_invalid, shown, whole_numbers
+from naysay.errors import NaysayWarning
 from naysay.files import first_line
+
+_MANY_GAPS = 100  # unused ids that are worth a warning: fewer are a small example
 
 
 @final
@@ -121,6 +126,30 @@ class Vocabulary:
         return Vocabulary.from_arrays, (self.arrays("names"), "names")
 
 
+def unused_ids(size: int, ids: NDArray[Any]) -> int:
+    """How many of 0 ... size - 1 are not among the ids."""
+    if size > 8 * ids.size:
+        return size - len(np.unique(ids))
+    used = np.zeros(size, np.bool_)
+    used[ids] = True
+    return size - int(np.count_nonzero(used))
+
+
+def warn_of_gaps(name: str, what: str, size: int, ids: NDArray[Any], advice: str) -> int:
+    """`unused_ids` where the size was not given. Warns if they are many: each would be drawn as if it existed."""
+    unused = unused_ids(size, ids)
+    if unused >= _MANY_GAPS and unused > size / 10:
+        message = (
+            f"{unused:,} of the {size:,} {what} ids from 0 to {size - 1:,} ({unused / size:.1%}) occur nowhere, and "
+            f"may be drawn as negatives. Pass {name}={size} if they all exist, or {advice}."
+        )
+        frame, level = sys._getframe(), 1
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "naysay":
+            frame, level = frame.f_back, level + 1
+        warnings.warn(message, NaysayWarning, stacklevel=level)
+    return unused
+
+
 def shared_names(kind: str, one: Vocabulary | None, other: Vocabulary | None, size: int) -> Vocabulary | None:
     """The names of a union of `size` anchors or items: of either side, and of both if both have some."""
     if one is not None and other is not None and one != other:
@@ -131,6 +160,21 @@ def shared_names(kind: str, one: Vocabulary | None, other: Vocabulary | None, si
         rule = f"of at most {len(names)} {kind}s, as many as have a name"
         raise_invalid("other", rule, f"{size} in all")
     return names
+
+
+def joined_names(
+    one: Vocabulary | None, other: Vocabulary | None
+) -> tuple[Vocabulary | None, NDArray[np.int64] | None]:
+    """A vocabulary in which the ids of `one` stay; and the new ids of `other`, or None if they stay, too."""
+    import pyarrow as pa
+
+    if one is None or other is None or one == other:
+        return (other if one is None else one), None
+    names = other._array.to_pylist()
+    ids = one._places(names)
+    new = np.flatnonzero(ids < 0)
+    ids[new] = len(one) + np.arange(len(new))
+    return Vocabulary(pa.concat_arrays([one._array, other._array.take(pa.array(new))])), ids
 
 
 def ids_of_names(vocabulary: Vocabulary, parameter: str, names: Any) -> NDArray[np.int64]:

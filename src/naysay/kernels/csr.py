@@ -135,7 +135,7 @@ def fill_filter(start: Any, stop: Any, indptr: Any, indices: Any, bits: Any) -> 
 
 
 @compiled
-def damaged_rows(start: Any, stop: Any, indptr: Any, indices: Any, n_items: Any, bits: Any, relation: Any) -> Any:
+def damaged_rows(start: Any, stop: Any, n_items: Any, indptr: Any, indices: Any, bits: Any, relation: Any) -> Any:
     """The first row that breaks what all other loops rely on, and how many such rows there are.
 
     Its offsets fall, its ids are not ascending numbers below `n_items`, or a filter bit or a relation is wrong.

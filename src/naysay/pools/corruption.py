@@ -10,13 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay._inputs import check_parts
 from naysay._rows import frozen
-from naysay.checks import check_one_of, public, raise_invalid, shown
+from naysay._slots import corrupted_triples, like_query
+from naysay.arrays import to_numpy
+from naysay.checks import check_one_of, check_range, public, raise_invalid, shown, whole_numbers
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import check_settings, logs, shortfall, slot_counts
+from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.triples import SideIndex, Triples, candidate_lists
-from naysay.types import HEAD, RELATION, SIDES, TAIL, Negatives, Query, anchor_ids, check_query
+from naysay.triples import SideIndex, Triples
+from naysay.types import HEAD, RELATION, SIDES, TAIL, Array, Negatives, Query, anchor_ids, check_query
 
 _CHOICES = ("uniform", "bernoulli")
 
@@ -80,13 +83,12 @@ class Corruption:
             check_one_of("sides", side, SIDES)
         train = triples if isinstance(triples, Triples) else Triples(triples, n_entities, n_relations)
         everything = train.union(*_split_up(known))
-        if n_entities is not None or n_relations is not None:
-            entities = everything.n_entities if n_entities is None else n_entities
-            relations = everything.n_relations if n_relations is None else n_relations
-            everything = Triples(everything.array, entities, relations)
+        entities = everything.n_entities if n_entities is None else n_entities
+        relations = everything.n_relations if n_relations is None else n_relations
+        everything = everything._resized(entities, relations)
         if everything.n_entities == 0:
             raise_invalid("triples", "of at least one entity", "none")
-        train = Triples(train.array, everything.n_entities, everything.n_relations)
+        train = train._resized(entities, relations)
         self.known = everything
         self.distinct, self.on_short = check_settings(distinct, on_short)
         self.sides = tuple(sorted(SIDES.index(side) for side in sides))
@@ -121,8 +123,8 @@ class Corruption:
         in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs, *rows, *self._lists.arrays, longest, ids, side, chance)
         return Negatives(ids, side=side, log_q=logs(chance), dropped=shortfall(self.on_short, ids, counts))
 
-    def corrupted(self, query: Query, negatives: Negatives) -> NDArray[np.int64]:
-        """(B, K, 3) the corrupted triples of the negatives; (-1, -1, -1) in empty slots."""
+    def corrupted(self, query: Query, negatives: Negatives) -> Array:
+        """(B, K, 3) the corrupted triples in the query's array type, on its device; (-1, -1, -1) in empty slots."""
         given = self._triples(query)
         advice = "Pass what Corruption.draw returned for this query."
         if not isinstance(negatives, Negatives):
@@ -131,13 +133,9 @@ class Corruption:
             raise_invalid("negatives.side", "given", None, advice)
         if len(negatives.ids) != len(given):
             raise_invalid("negatives", f"of {len(given)} rows, like the query", len(negatives.ids), advice)
-        triples = np.repeat(given[:, None, :], negatives.shape[1], axis=1)
-        plain = negatives.numpy()
-        empty = plain.ids < 0
-        np.put_along_axis(
-            triples, np.where(empty, 0, plain.side)[:, :, None].astype(np.int64), plain.ids[:, :, None], 2
-        )
-        triples[empty] = -1
+        made = negatives.like(query)
+        triples = corrupted_triples(like_query(given, query), made.ids, made.side)
+        triples[made.ids < 0] = -1
         return triples
 
     def _triples(self, query: Query) -> NDArray[np.int64]:
@@ -172,7 +170,7 @@ class _Lists:
         parts: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
         longest = total = 0
         for s, side in enumerate(index.sides):
-            found = candidate_lists(*given[side], train, side)
+            found = _candidate_lists(*given[side], train, side)
             if found is None:
                 continue
             pointer, entities = found
@@ -190,6 +188,29 @@ class _Lists:
         """Make the arrays read-only again after unpickling, like Positives."""
         self.longest = state["longest"]
         self.arrays = tuple(map(frozen, state["arrays"]))
+
+
+def _candidate_lists(
+    parameter: str, given: Any, triples: Triples, side: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
+    """The candidates of a side for each relation, as CSR: None for all entities, "observed", or a list per relation."""
+    if given is None:
+        return None
+    if not isinstance(given, list | tuple | np.ndarray):
+        if not isinstance(given, str) or given != "observed":
+            raise_invalid(parameter, 'None, "observed", or one array of entities for each relation', shown(given))
+        seen = Positives.from_pairs(
+            triples.array[:, RELATION], triples.array[:, side], triples.n_relations, triples.n_entities
+        )
+    else:
+        if len(given) != triples.n_relations:
+            raise_invalid(parameter, f"of one array for each of the {triples.n_relations} relations", len(given))
+        arrays = [whole_numbers(parameter, to_numpy(part)) for part in given]
+        entities = np.concatenate([np.empty(0, np.int64), *arrays])
+        check_range(parameter, entities, triples.n_entities, "entities")
+        relations = np.repeat(np.arange(len(arrays)), [len(part) for part in arrays])
+        seen = Positives.from_pairs(relations, entities, triples.n_relations, triples.n_entities)
+    return seen.indptr, seen.indices
 
 
 def _chances(train: Triples, sides: tuple[int, ...], choice: str) -> NDArray[np.float64]:

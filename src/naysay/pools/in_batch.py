@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
+from naysay._slots import like_query
 from naysay.checks import check_generator, public, raise_invalid
 from naysay.kernels.lists import all_entries, draw_entries
 from naysay.kernels.threads import in_rows
@@ -15,7 +16,7 @@ from naysay.kernels.uniform import TRIES
 from naysay.pools._slots import anchors_of, check_ids, check_settings, shortfall, shown_settings, slot_counts
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.types import Negatives, Query, check_query, positive_ids
+from naysay.types import Array, Negatives, Query, check_query, positive_ids
 
 Ids = NDArray[np.int64]
 # The rows (anchors (B,), positives (B,)) and the entries (items (M,), owners (M,)).
@@ -59,11 +60,13 @@ class InBatch:
         self.positives = positives
         self.distinct, self.on_short = check_settings(distinct, on_short)
 
-    def eligible(self, query: Query) -> NDArray[np.bool_]:
-        """(B, B): whether row i may use the item of row j. The diagonal is False."""
-        batch = self._batch(query)
-        ids, _ = usable(batch, known_rows(self.positives))
-        return np.asarray(ids >= 0)
+    def eligible(self, query: Query) -> Array:
+        """(B, B) bool in the query's array type, on its device: whether row i may use the item of row j.
+
+        The diagonal is False.
+        """
+        ids, _ = usable(self._batch(query), known_rows(self.positives))
+        return like_query(ids >= 0, query)
 
     def draw(self, query: Query, n: Any = None, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) items of other rows; n is a number, or (B,) numbers.
