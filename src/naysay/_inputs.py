@@ -11,7 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from naysay import _rows as rows
 from naysay import _tables as tables
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_lengths, check_range, check_whole, first_bad, raise_invalid, whole_numbers
+from naysay.checks import (
+    as_array,
+    check_bool,
+    check_lengths,
+    check_range,
+    check_whole,
+    first_bad,
+    raise_invalid,
+    shown,
+    whole_numbers,
+)
 from naysay.types import HEAD, RELATION, TAIL
 from naysay.vocabulary import Vocabulary, warn_of_gaps
 
@@ -107,6 +117,8 @@ def size_of(name: str, of: str, given: int | None, ids: NDArray[Any], names: Voc
             raise_invalid(of, "numbered from 0 without wide gaps", f"{size - 1} among {ids.size} ids", advice)
         return size
     size = check_whole(name, len(names) if given is None and names is not None else given, 0)
+    if size >> 62:
+        raise_invalid(name, "below 2^62", shown(given))
     check_range(of, ids, size, name.removeprefix("n_"))
     return size
 
@@ -129,7 +141,8 @@ def aligned(
     if owners.ndim == 1 and partners.ndim == 2:
         owners = owners[:, None]
     try:
-        owners, partners = np.broadcast_arrays(owners, partners)
+        if owners.shape != partners.shape:
+            owners, partners = (part.copy() for part in np.broadcast_arrays(owners, partners))
     except ValueError:
         raise_invalid(name, "of shape (B,) or (B, K) for anchors (B,)", shapes)
     return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
@@ -173,6 +186,7 @@ def edge_ends(
     sources: ArrayLike, targets: ArrayLike | None, n_nodes: int | None, *, directed: bool
 ) -> tuple[NDArray[Any], NDArray[Any], int]:
     """Both ends of each edge, each edge both ways unless directed, and the number of nodes."""
+    check_bool("directed", directed)
     if targets is None:
         edges = as_array("sources", to_numpy(sources))
         if edges.ndim != 2 or edges.shape[1] != 2:

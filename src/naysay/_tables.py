@@ -130,7 +130,7 @@ def look_up(parameter: str, values: Any, names: Vocabulary | None) -> NDArray[An
 def is_text(column: Any) -> bool:
     """Whether a column, of NumPy or as `columns` gives it, has strings; of objects they may yet prove to be none."""
     kind = column.dtype.kind if isinstance(column, np.ndarray) else "U"
-    return kind in "UT" or (kind == "O" and len(column) > 0)
+    return kind in "UT" or (kind == "O" and column.size > 0)
 
 
 def _strings(parameter: str, array: NDArray[Any]) -> list[str]:
@@ -165,9 +165,9 @@ def _check_delimiter(delimiter: object) -> None:
 def _check_columns(present: list[str], wanted: Mapping[str, str | None]) -> None:
     """Raise if a column is missing, with the nearest name and all there are."""
     for parameter, name in wanted.items():
-        if present.count(name) > 1:
-            raise_invalid(parameter, "the name of exactly one column", f"{name!r}, {present.count(name)} times")
-        if name not in present:
+        if not isinstance(name, str) or name not in present:
             near = difflib.get_close_matches(str(name), present, n=1)
             advice = f"Did you mean {near[0]!r}?" if near else ""
             raise_invalid(parameter, "one of the columns " + ", ".join(map(repr, present)), shown(name), advice)
+        if present.count(name) > 1:
+            raise_invalid(parameter, "the name of exactly one column", f"{name!r}, {present.count(name)} times")

@@ -181,7 +181,7 @@ def check_bool(parameter: str, value: object) -> bool:
 
 def check_one_of(parameter: str, value: object, options: Sequence[str]) -> None:
     """Raise if `value` is not one of `options`; the message suggests the nearest."""
-    if value in options:
+    if isinstance(value, str) and value in options:
         return
     near = difflib.get_close_matches(str(value), options, n=1)
     advice = f"Did you mean {near[0]!r}?" if near else ""

@@ -13,7 +13,7 @@ from naysay import _rows as rows
 from naysay import _tables as tables
 from naysay import files as storage
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, check_range, public, raise_invalid
+from naysay.checks import check_bool, check_one_of, check_range, public, raise_invalid
 from naysay.vocabulary import Vocabulary, shared_names
 
 POSITIVE, IGNORE = 1, 2
@@ -183,9 +183,10 @@ class Positives:
             directed: Whether an edge counts in one direction only.
             self_pairs: Whether a node may be a negative of itself; if not, (v, v) is ignored.
         """
+        alone = check_bool("self_pairs", self_pairs)
         starts, ends, size = inputs.edge_ends(sources, targets, n_nodes, directed=directed)
         graph = cls.from_pairs(starts, ends, size, size)
-        return graph if self_pairs else graph.with_ignored(np.arange(size), np.arange(size))
+        return graph if alone else graph.with_ignored(np.arange(size), np.arange(size))
 
     @classmethod
     def from_triples(

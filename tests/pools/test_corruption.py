@@ -612,7 +612,8 @@ def test_what_a_draw_rejects(triples, n, rng, message):
 
 def test_repr_names_the_settings():
     assert repr(Corruption([[0, 0, 1]], sides=("tail", "head"), distinct=False)) == (
-        "Corruption(Triples(1 triples, 2 entities, 1 relations), sides=('head', 'tail'), distinct=False)"
+        "Corruption(Triples(1 triples, 2 entities, 1 relations), sides=('head', 'tail'), choice='uniform', "
+        "domains=None, ranges=None, distinct=False, on_short='pad')"
     )
 
 

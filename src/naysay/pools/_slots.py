@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
 from naysay.checks import (
+    as_array,
     check_bool,
     check_one_of,
     check_range,
@@ -48,6 +49,14 @@ def check_ids(parameter: str, ids: NDArray[np.int64], size: int | None, what: st
         raise_invalid(parameter, f"at least {least}", first_bad(ids, ids < least))
 
 
+def check_count(name: str, value: object, least: int = 1) -> int:
+    """A number of slots, steps or entries. Below 2^31, so that products of two and counters fit 64 bits."""
+    number = check_whole(name, value, least)
+    if number >> 31:
+        raise_invalid(name, "below 2^31", number)
+    return number
+
+
 def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray[np.int64]:
     """The anchors of a query (B,), checked to be below `size` if it is known, in the form that compiled loops take."""
     check_query(query)
@@ -60,11 +69,12 @@ def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray
 
 def slot_counts(n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
     """The number of slots of each row (B,), and the largest; n is one number, or one per row."""
-    n = to_numpy(n)
-    if np.ndim(n) == 0:
-        width = check_whole("n", n.item() if isinstance(n, np.ndarray) else n, 0)
+    plain = to_numpy(n)
+    array = as_array("n", plain) if isinstance(plain, np.ndarray | list | tuple) else None
+    if array is None or array.ndim == 0:
+        width = check_count("n", plain if array is None else array.item(), 0)
         return frozen(np.full(rows, width, np.int64)), width
-    counts = whole_numbers("n", n).astype(np.int64, copy=False)
+    counts = whole_numbers("n", array).astype(np.int64, copy=False)
     if len(counts) != rows:
         raise_invalid("n", f"one number, or one for each of the {rows} rows", f"{len(counts)} numbers")
     if counts.size and counts.min() < 0:

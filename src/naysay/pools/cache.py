@@ -14,7 +14,6 @@ from naysay.arrays import to_numpy
 from naysay.checks import (
     check_lengths,
     check_range,
-    check_whole,
     first_bad,
     public,
     raise_invalid,
@@ -23,7 +22,7 @@ from naysay.checks import (
 )
 from naysay.kernels.lists import draw_places, keep_first, look_up
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
+from naysay.pools._slots import anchors_of, check_count, check_settings, shortfall, shown_settings, slot_counts
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -68,8 +67,8 @@ class Cache:
         on_short: str = "pad",
     ) -> None:
         """Make an empty table of (n_anchors, size)."""
-        self.n_anchors = check_whole("n_anchors", n_anchors, 0)
-        self.size = check_whole("size", size, 1)
+        self.n_anchors = check_count("n_anchors", n_anchors, 0)
+        self.size = check_count("size", size)
         if positives is not None and not isinstance(positives, Positives):
             raise_invalid("positives", "a Positives or None", type(positives).__name__)
         if positives is not None and positives.n_anchors != self.n_anchors:

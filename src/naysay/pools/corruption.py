@@ -15,7 +15,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import check_one_of, check_range, public, raise_invalid, shown, whole_numbers
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import check_settings, logs, shortfall, slot_counts
+from naysay.pools._slots import check_settings, logs, shortfall, shown_settings, slot_counts
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.triples import SideIndex, Triples
@@ -96,6 +96,8 @@ class Corruption:
         self._index = everything.index(self.sides)
         sizes = {HEAD: everything.n_entities, RELATION: everything.n_relations, TAIL: everything.n_entities}
         self._sizes = np.array([sizes[side] for side in self.sides])
+        self.choice = choice
+        self._shown = [given if given is None or isinstance(given, str) else "given" for given in (domains, ranges)]
         self._lists = _Lists(train, self._index, domains, ranges)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
@@ -149,7 +151,8 @@ class Corruption:
 
     def __repr__(self) -> str:
         """The settings."""
-        return f"Corruption({self.known!r}, sides={tuple(SIDES[s] for s in self.sides)}, distinct={self.distinct})"
+        settings = {"sides": tuple(SIDES[side] for side in self.sides), "choice": self.choice}
+        return shown_settings(self, self.known, **settings, domains=self._shown[0], ranges=self._shown[1])
 
 
 class _Lists:
@@ -196,7 +199,7 @@ def _candidate_lists(
     """The candidates of a side for each relation, as CSR: None for all entities, "observed", or a list per relation."""
     if given is None:
         return None
-    if not isinstance(given, list | tuple | np.ndarray):
+    if not isinstance(given, list | tuple | np.ndarray) or (isinstance(given, np.ndarray) and given.ndim == 0):
         if not isinstance(given, str) or given != "observed":
             raise_invalid(parameter, 'None, "observed", or one array of entities for each relation', shown(given))
         seen = Positives.from_pairs(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay._rows import frozen, offsets
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_bool, check_whole, first_bad, public, raise_invalid
+from naysay.checks import as_array, check_all, check_bool, check_whole, public, raise_invalid, shown
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import all_filled, anchors_of, check_settings, logs, shortfall, shown_settings, slot_counts
@@ -160,14 +160,16 @@ class _Tables:
 
     def __init__(self, positives: Positives, weights: ArrayLike) -> None:
         given = as_array("weights", to_numpy(weights))
+        if given.ndim == 0 or given.dtype.kind not in "biuf":
+            got = shown(weights) if given.ndim == 0 else f"dtype {given.dtype}"
+            advice = "For weights by popularity pass naysay.pools.popularity(positives)."
+            raise_invalid(
+                "weights", f"None, or numbers of shape ({positives.n_items},), one for each item", got, advice
+            )
         if given.shape != (positives.n_items,):
             raise_invalid("weights", f"of shape ({positives.n_items},)", f"shape {given.shape}")
-        if given.dtype.kind not in "biuf":
-            raise_invalid("weights", "numbers", f"dtype {given.dtype}")
         given = given.astype(np.float64, copy=False)
-        bad = ~(np.isfinite(given) & (given >= 0))
-        if bad.any():
-            raise_invalid("weights", "finite and at least 0", first_bad(given, bad))
+        check_all("weights", given, np.isfinite(given) & (given >= 0), "finite and at least 0")
         if not given.any():
             raise_invalid("weights", "above 0 for at least one item", "all 0")
         scaled = given / given.max()  # first, so that the sum of huge weights stays finite

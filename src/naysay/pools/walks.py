@@ -7,10 +7,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay.checks import check_whole, public, raise_invalid
+from naysay.checks import public
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
+from naysay.pools._slots import anchors_of, check_count, check_settings, shortfall, shown_settings, slot_counts
 from naysay.pools.khop import edges_of
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -63,8 +63,8 @@ class Walks:
         on_short: str = "pad",
     ) -> None:
         """Get the edges of the graph: O(pairs); no copy if all its pairs are positive."""
-        self.length = _steps("length", length)
-        self.walks = _steps("walks", walks)
+        # With both below 2^31 every step of a row has its own random number.
+        self.length, self.walks = check_count("length", length), check_count("walks", walks)
         self.distinct, self.on_short = check_settings(distinct, on_short)
         self._edges = edges_of(graph, positives)
 
@@ -86,7 +86,7 @@ class Walks:
         With an equal rng, `draw` takes the same walks in the same order.
         """
         nodes = anchors_of(Query(anchors), self._edges.n_nodes, "nodes")
-        width = check_whole("count", count, 0)
+        width = check_count("count", count, 0)
         key = key_from(rng)
         ends = np.empty((len(nodes), width), np.int64)
         settings = (key, nodes, self.length, self._edges.indptr, self._edges.indices)
@@ -96,10 +96,3 @@ class Walks:
     def __repr__(self) -> str:
         """The settings."""
         return shown_settings(self, self._edges.shown, length=self.length, walks=self.walks)
-
-
-def _steps(name: str, value: int) -> int:
-    """A number of steps or walks. With both below 2^31 every step of a row has its own random number."""
-    if check_whole(name, value, 1) >= 1 << 31:
-        raise_invalid(name, "below 2^31", value)
-    return int(value)
