@@ -229,7 +229,7 @@ def named_columns(
     """The same for three named columns of an Arrow table."""
     check_names(entity_names=entity_names, relation_names=relation_names)
     parts = tables.columns(table, **dict(zip(("heads", "relations", "tails"), columns, strict=True)))
-    return _named_parts(*parts.values(), entity_names, relation_names)
+    return _named_parts(parts["heads"], parts["relations"], parts["tails"], entity_names, relation_names)
 
 
 def _named_parts(heads: Any, relations: Any, tails: Any, entity_names: Any, relation_names: Any) -> Named:

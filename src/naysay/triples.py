@@ -160,7 +160,7 @@ class Triples:
             new_ids = (entity_ids, relation_ids, entity_ids)
             columns = [part if new is None else new[part] for part, new in zip(named[0].T, new_ids, strict=True)]
             arrays.append(np.stack(columns, axis=1))
-            sizes.append(tuple(0 if names is None else len(names) for names in (entities, relations)))
+            sizes.append((0 if entities is None else len(entities), 0 if relations is None else len(relations)))
         n_entities, n_relations = (max(size[part] for size in sizes) for part in (0, 1))
         union = Triples.__new__(Triples)._keep((np.concatenate(arrays), entities, relations), n_entities, n_relations)
         if counted:

@@ -46,9 +46,7 @@ def _saying(load: Callable[..., Any]) -> Callable[..., Any]:
         found = load(*arguments)
         if found is None and not _SAID and sys.stderr is not None and sys.stderr.isatty():
             _SAID.append(True)
-            print(
-                "naysay: compiling loops at their first use, once for this installation: about 10 s.", file=sys.stderr
-            )
+            sys.stderr.write("naysay: compiling loops at their first use, once for this installation: about 10 s.\n")
         return found
 
     return look_up

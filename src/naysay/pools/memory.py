@@ -85,13 +85,13 @@ class Memory:
     def ids(self) -> Ids:
         """(len,) the ids, oldest first."""
         with self._lock:
-            return self._oldest_first(self._ids)
+            return np.asarray(self._oldest_first(self._ids))
 
     @property
     def owners(self) -> Ids:
         """(len,) the anchor that each entry belongs to, oldest first."""
         with self._lock:
-            return self._oldest_first(self._owners)
+            return np.asarray(self._oldest_first(self._owners))
 
     @property
     def vectors(self) -> Array:
