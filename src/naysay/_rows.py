@@ -145,12 +145,13 @@ def merged(one: Rows, other: Rows, n_anchors: int, n_items: int) -> Rows:
     a, b = _prepared(one, n_anchors, n_items), _prepared(other, n_anchors, n_items)
     kept = np.empty(n_anchors, np.int64)
     steps = len(one.indices) + len(other.indices)
-    in_rows(csr.merge_counts, n_anchors, steps, a[0], a[1], b[0], b[1], kept)
+    kind = index_type(n_items)
+    in_rows(csr.merge_rows, n_anchors, steps, a, b, kept, np.empty(0, kind), np.empty(0, np.int8), kept)
     indptr = offsets(kept)
-    indices = np.empty(indptr[-1], index_type(n_items))
+    indices = np.empty(indptr[-1], kind)
     related = one.relation is not None or other.relation is not None
     relation = np.empty(len(indices) if related else 0, np.int8)
-    in_rows(csr.merge_rows, n_anchors, steps, *a, *b, indptr, indices, relation)
+    in_rows(csr.merge_rows, n_anchors, steps, a, b, indptr, indices, relation, kept)
     return Rows(indptr, indices, relation if related else None)
 
 

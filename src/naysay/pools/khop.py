@@ -149,18 +149,17 @@ class KHop:
         degree = len(edges.indices) / edges.n_nodes
         ball = min(float(len(edges.indices)), degree ** min(self.hops[1], 32))  # roughly the edges that a row reads
         steps = ids.size + int(len(ids) * (4 + ball))
-        settings = (key, not self.distinct, anchors, counts, *self._distances())
-        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, *edges.rows, ids, log_q)
+        settings = (key, not self.distinct, anchors, counts, self._distances())
+        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, edges.rows, ids, log_q)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def candidates(self, anchor: int) -> NDArray[np.int64]:
         """All candidates of one anchor, ascending."""
         edges = self._edges
         node = one_anchor(anchor, edges.n_nodes)
-        stamps, queue = _scratch(edges.n_nodes)
-        low, high = self._distances()
-        size = loops.candidates(node, low, high, *edges.rows, stamps, queue)
-        return np.sort(queue[:size]).astype(np.int64)
+        scratch = _scratch(edges.n_nodes)
+        size = loops.candidates(1, node, *self._distances(), edges.rows, scratch)
+        return np.sort(scratch[1][:size]).astype(np.int64)
 
     def _distances(self) -> tuple[int, int]:
         """The hops, limited to the number of nodes, which is above every distance."""
@@ -190,4 +189,4 @@ def _scratch(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 def _draw_part(start: int, stop: int, n_nodes: int, *arguments: Any) -> None:
     """One thread's rows, with scratch of its own."""
-    loops.draw_at_distance(start, stop, *_scratch(n_nodes), *arguments)
+    loops.draw_at_distance(start, stop, _scratch(n_nodes), *arguments)

@@ -90,20 +90,19 @@ class PageRank:
         pushed = min(len(edges.indices) + 1.0, 1.0 / (self.restart * self.tolerance))
         first, end = (float(min(rank, edges.n_nodes)) for rank in self.ranks)
         window = (first, end, isinstance(self.ranks[0], float))
-        settings = (key, not self.distinct, anchors, counts, self.restart, self.tolerance, *window)
+        settings = (key, not self.distinct, anchors, counts, (self.restart, self.tolerance), window)
         steps = ids.size + int(len(ids) * pushed)
-        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, *edges.rows, ids, log_q)
+        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, edges.rows, ids, log_q)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def scores(self, anchor: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """(ids, scores) of every node that the push reached, best first, with the anchor and known nodes."""
         edges = self._edges
         node = one_anchor(anchor, edges.n_nodes)
-        nodes, queue, score, residual = _scratch(edges.n_nodes)
-        settings = (node, self.restart, self.tolerance, edges.indptr, edges.indices)
-        reached = loops.pagerank(*settings, nodes, queue, score, residual)
-        ids = nodes[:reached].astype(np.int64)
-        scores = score[ids]
+        scratch = _scratch(edges.n_nodes)
+        reached = loops.pagerank(node, self.restart, self.tolerance, edges.indptr, edges.indices, scratch)
+        ids = scratch[0][:reached].astype(np.int64)
+        scores = scratch[2][ids]
         best_first = np.lexsort((ids, -scores))
         return ids[best_first], scores[best_first]
 
@@ -148,4 +147,4 @@ def _scratch(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArra
 
 def _draw_part(start: int, stop: int, n_nodes: int, *arguments: Any) -> None:
     """One thread's rows, with scratch of its own."""
-    loops.draw_ranks(start, stop, *_scratch(n_nodes), *arguments)
+    loops.draw_ranks(start, stop, _scratch(n_nodes), *arguments)

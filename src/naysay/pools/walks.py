@@ -77,7 +77,7 @@ class Walks:
         ids = np.empty((len(anchors), width), np.int64)
         settings = (key, not self.distinct, anchors, counts, self.length, self.walks)
         steps = 2 * ids.size * (self.length + 2)
-        in_rows(loops.draw_walk_ends, len(ids), steps, *settings, *edges.rows, edges.known.filter, ids)
+        in_rows(loops.draw_walk_ends, len(ids), steps, *settings, (*edges.rows, edges.known.filter), ids)
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts))
 
     def endpoints(self, anchors: ArrayLike, count: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
