@@ -94,7 +94,7 @@ def test_merged_is_the_union_and_positive_wins(one, other, one_related, other_re
     expected = {pair: min(one.get(pair, 9), other.get(pair, 9)) for pair in one.keys() | other.keys()}
     lists = [sorted(item for anchor, item in expected if anchor == row) for row in range(n_anchors)]
     assert as_lists(both.indptr, both.indices) == lists
-    if one_related or other_related:
+    if 2 in expected.values():
         assert both.relation.tolist() == [expected[pair] for pair in sorted(expected)]
     else:
         assert both.relation is None

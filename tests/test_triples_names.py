@@ -41,7 +41,9 @@ def test_names_get_vocabularies(kind, tmp_path):
     assert known.contains(FACTS).all()
     assert known.contains(known.ids(FACTS)).all()
     assert not known.contains([("eve", "likes", "ann")]).any()
-    assert repr(known) == "Triples(4 triples, 4 entities, 2 relations, with names)"
+    entities, relations = "Vocabulary(4 names: 'ann', 'eve', 'bob', ...)", "Vocabulary(2 names: 'knows', 'likes')"
+    names = f"entity_names={entities}, relation_names={relations}"
+    assert repr(known) == f"Triples(4 triples, 4 entities, 2 relations, {names})"
 
 
 def test_splits_share_ids_and_a_union_keeps_them(tmp_path):

@@ -12,6 +12,7 @@ from naysay.checks import raise_invalid
 from naysay.kernels import csr
 from naysay.kernels.threads import in_rows
 
+_IGNORE = 2
 _NO_RELATION: NDArray[np.int8] = np.empty(0, np.int8)
 
 
@@ -152,7 +153,7 @@ def merged(one: Rows, other: Rows, n_anchors: int, n_items: int) -> Rows:
     related = one.relation is not None or other.relation is not None
     relation = np.empty(len(indices) if related else 0, np.int8)
     in_rows(csr.merge_rows, n_anchors, steps, a, b, indptr, indices, relation, kept)
-    return Rows(indptr, indices, relation if related else None)
+    return Rows(indptr, indices, relation if (relation == _IGNORE).any() else None)
 
 
 def _prepared(rows: Rows, n_anchors: int, n_items: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -14,11 +14,12 @@ from naysay import _tables as tables
 from naysay import files as storage
 from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_one_of, check_range, public, raise_invalid
-from naysay.vocabulary import Vocabulary, shared_names
+from naysay.vocabulary import Vocabulary, arrays_of_names, shared_names, shown_extras
 
 POSITIVE, IGNORE = 1, 2
 _ARRAYS, _NAMES = ("indptr", "indices", "filter", "relation"), ("anchor_names", "item_names")
-_RELATIONS = {"positive": (POSITIVE,), "ignore": (IGNORE,), "any": (POSITIVE, IGNORE)}
+_NUMBERS = ("n_items", "duplicates", "unused_items")
+_RELATIONS = {"positive": POSITIVE, "ignore": IGNORE, "any": 0}
 
 
 @final
@@ -32,7 +33,7 @@ class Positives:
     bytes per pair (9 from 2^31 items on) and 8 per anchor; one byte per pair more if some pairs are ignored.
 
     `unused_items` counts the ids below n_items that are in no pair, where n_items was not given: a pool of all items
-    draws them, too. Makers warn (NaysayWarning) if they are at least 100 and a tenth of all.
+    draws them, too. There is a NaysayWarning if they are at least 100 and a tenth of all.
 
     Args:
         indptr: (n_anchors + 1,) int64, the start of each row.
@@ -41,8 +42,8 @@ class Positives:
         filter: (pairs,) one byte per pair that settles most membership tests; computed by default.
         relation: (pairs,) int8, 1 positive and 2 ignore, which is excluded like a positive; None if all are positive.
         duplicates: How many of the given pairs were repeats; a union has the sum.
-        anchor_names: The vocabulary of anchors, if they were given as strings.
-        item_names: The vocabulary of items, if they were given as strings.
+        anchor_names: The vocabulary of anchors, if they have names.
+        item_names: The vocabulary of items, if they have names.
 
     Examples:
         >>> known = Positives.from_pairs([0, 0, 1], [4, 2, 4], n_items=6)
@@ -63,13 +64,10 @@ class Positives:
         item_names: Vocabulary | None = None,
     ) -> None:
         """Keep read-only views of the arrays."""
-        self.indptr = rows.frozen(indptr)
-        self.indices = rows.frozen(indices)
-        self.n_anchors = len(indptr) - 1
-        self.n_items = n_items
+        self.indptr, self.indices = rows.frozen(indptr), rows.frozen(indices)
+        self.n_anchors, self.n_items = len(indptr) - 1, n_items
         self.relation = None if relation is None else rows.frozen(relation)
-        self.duplicates = duplicates
-        self.unused_items = 0
+        self.duplicates, self.unused_items = duplicates, 0
         self.anchor_names, self.item_names = anchor_names, item_names
         self.filter = rows.frozen(rows.filter_of(indptr, indices) if filter is None else filter)
 
@@ -78,8 +76,6 @@ class Positives:
         built = cls(**made)
         built.unused_items = unused_items
         return built
-
-    # ---- making one -------------------------------------------------------------------------------------
 
     @classmethod
     def from_pairs(
@@ -183,19 +179,16 @@ class Positives:
             directed: Whether an edge counts in one direction only.
             self_pairs: Whether a node may be a negative of itself; if not, (v, v) is ignored.
         """
-        alone = check_bool("self_pairs", self_pairs)
+        check_bool("self_pairs", self_pairs)
         starts, ends, size = inputs.edge_ends(sources, targets, n_nodes, directed=directed)
         graph = cls.from_pairs(starts, ends, size, size)
-        return graph if alone else graph.with_ignored(np.arange(size), np.arange(size))
+        return graph if self_pairs else graph.with_ignored(np.arange(size), np.arange(size))
 
     @classmethod
     def from_triples(
         cls, triples: ArrayLike, n_entities: int | None = None, n_relations: int | None = None
     ) -> Positives:
-        """From (n, 3) head, relation, tail: the tails known of each (head, relation).
-
-        The anchor of (h, r) is h * n_relations + r, at most 2^27 of them. `naysay.Triples` has every side.
-        """
+        """From (n, 3) head, relation, tail: the tails of the anchors h * n_relations + r, at most 2^27 of them."""
         return cls.from_pairs(*inputs.tails_by_key(triples, n_entities, n_relations))
 
     def contains(self, anchors: ArrayLike, items: ArrayLike, *, relation: str = "positive") -> NDArray[np.bool_]:
@@ -212,7 +205,7 @@ class Positives:
         positions = rows.positions(self.indptr, self.indices, self.filter, row, item)
         known = positions >= 0
         if relation != "any" and self.relation is not None:
-            known &= self.relation[positions] == _RELATIONS[relation][0]
+            known &= self.relation[positions] == _RELATIONS[relation]
         elif relation == "ignore":
             known[...] = False
         return known
@@ -225,11 +218,9 @@ class Positives:
             chosen = tables.look_up("anchors", to_numpy(anchors), self.anchor_names)
             check_range("anchors", chosen, self.n_anchors, "anchors")
             starts, stops = starts[chosen], stops[chosen]
-        if relation == "any" or (relation == "positive" and self.relation is None):
-            return np.asarray(stops - starts)
-        if self.relation is None:
-            return np.zeros(len(starts), np.int64)
-        return rows.counts_of_kind(self.relation, starts, stops, _RELATIONS[relation][0])
+        if relation != "any" and self.relation is not None:
+            return rows.counts_of_kind(self.relation, starts, stops, _RELATIONS[relation])
+        return np.asarray(stops - starts) * (relation != "ignore")
 
     def item_counts(self) -> NDArray[np.int64]:
         """(n_items,) the number of anchors that each item is a positive of: its popularity."""
@@ -237,10 +228,7 @@ class Positives:
         return np.bincount(ids, minlength=self.n_items)
 
     def nth_negative(self, anchors: ArrayLike, ranks: ArrayLike) -> NDArray[np.int64]:
-        """The rank-th item, counted from 0 in ascending order, that is not known of the anchor; -1 past the last.
-
-        i = rank + #{j : p_j - j <= rank} over the sorted known items p of the anchor: exact, O(log of the row).
-        """
+        """The rank-th item, from 0 in ascending order, that is not known of the anchor, or -1: O(log of the row)."""
         row, wanted = inputs.aligned("ranks", anchors, ranks, self.n_anchors, self.anchor_names)
         if wanted.size and wanted.min() < 0:
             raise_invalid("ranks", "at least 0", int(wanted.min()))
@@ -261,30 +249,24 @@ class Positives:
         return len(self.indices)
 
     def __repr__(self) -> str:
-        parts = [f"{len(self):,} pairs, {self.n_anchors:,} anchors x {self.n_items:,} items"]
-        if self.relation is not None:
-            parts.append("some ignored")
-        for name in ("duplicates", "unused_items", *_NAMES):
-            value = getattr(self, name)
-            if value:
-                parts.append(f"{name}={value if isinstance(value, int) else f'{len(value):,} names'}")
-        return f"Positives({', '.join(parts)})"
+        sizes = f"{len(self):,} pairs, {self.n_anchors:,} anchors x {self.n_items:,} items"
+        ignored = "" if self.relation is None else ", some ignored"
+        return f"Positives({sizes}{ignored}{shown_extras(self, ('duplicates', 'unused_items', *_NAMES))})"
 
     def union(self, other: Positives) -> Positives:
         """All pairs of both; sorted rows are merged, not sorted again. A pair that is positive in one is positive."""
         if not isinstance(other, Positives):
             raise_invalid("other", "a Positives", type(other).__name__)
         n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
-        anchor_names = shared_names("anchor", self.anchor_names, other.anchor_names, n_anchors)
-        item_names = shared_names("item", self.item_names, other.item_names, n_items)
+        names = {
+            "anchor_names": shared_names("anchor", self.anchor_names, other.anchor_names, n_anchors),
+            "item_names": shared_names("item", self.item_names, other.item_names, n_items),
+        }
         mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
-        both = rows.merged(mine, theirs, n_anchors, n_items)
-        relation = both.relation if both.relation is not None and (both.relation == IGNORE).any() else None
-        union = Positives(both.indptr, both.indices, n_items, relation=relation)
-        union.duplicates = self.duplicates + other.duplicates
+        both, duplicates = rows.merged(mine, theirs, n_anchors, n_items), self.duplicates + other.duplicates
+        union = Positives(*both[:2], n_items, relation=both.relation, duplicates=duplicates, **names)
         if self.unused_items or other.unused_items:
             union.unused_items = int(np.count_nonzero(union.item_counts() == 0))
-        union.anchor_names, union.item_names = anchor_names, item_names
         return union
 
     def with_ignored(self, anchors: ArrayLike, items: ArrayLike) -> Positives:
@@ -298,25 +280,18 @@ class Positives:
     def save(self, path: str | Path) -> None:
         """Write a folder of .npy arrays, a JSON header and the names, atomically."""
         arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
-        for name in _NAMES:
-            vocabulary: Vocabulary | None = getattr(self, name)
-            arrays |= {} if vocabulary is None else vocabulary.arrays(name)
-        header = {"n_items": self.n_items, "duplicates": self.duplicates, "unused_items": self.unused_items}
-        storage.save_folder(path, "positives", header, arrays)
+        header = {name: getattr(self, name) for name in _NUMBERS}
+        storage.save_folder(path, "positives", header, arrays | arrays_of_names(self, _NAMES))
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
-        """Read what `save` wrote, memory-mapped unless `mmap=False`.
-
-        Every id is checked, at the speed of memory. Raises NaysayError if the folder is damaged.
-        """
-        numbers = ("n_items", "duplicates")
-        header, arrays = storage.load_folder(path, "positives", mmap=mmap, numbers=numbers, needed=_ARRAYS[:3])
+        """Read what `save` wrote, memory-mapped unless `mmap=False`, and check every id, at the speed of memory."""
+        header, arrays = storage.load_folder(path, "positives", mmap=mmap, numbers=_NUMBERS[:2], needed=_ARRAYS[:3])
         rows.check_sound(arrays, header["n_items"])
         parts: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
         names: dict[str, Any] = {name: Vocabulary.from_arrays(arrays, name) for name in _NAMES}
-        loaded = cls(**parts, **names, **{name: header[name] for name in numbers})
-        loaded.unused_items = int(header.get("unused_items", 0))
+        loaded = cls(**parts, **names, **{name: header[name] for name in _NUMBERS[:2]})
+        loaded.unused_items = header.get("unused_items", 0)  # which folders of 0.1 do not have
         return loaded
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from naysay.kernels import corrupt
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
 from naysay.types import HEAD, RELATION, SIDES, TAIL
-from naysay.vocabulary import Vocabulary, joined_names, unused_ids, warn_of_gaps
+from naysay.vocabulary import Vocabulary, arrays_of_names, joined_names, shown_extras, unused_ids, warn_of_gaps
 
 _NUMBERS = ("n_entities", "n_relations", "duplicates", "unused_entities")
 _NAMES = ("entity_names", "relation_names")
@@ -197,17 +197,12 @@ class Triples:
     def __repr__(self) -> str:
         """The sizes, and what else there is."""
         sizes = f"{len(self):,} triples, {self.n_entities:,} entities, {self.n_relations:,} relations"
-        counts = [f"{name}={getattr(self, name)}" for name in _NUMBERS[2:] if getattr(self, name)]
-        named = ["with names"] if self.entity_names is not None or self.relation_names is not None else []
-        return f"Triples({', '.join([sizes, *counts, *named])})"
+        return f"Triples({sizes}{shown_extras(self, (*_NUMBERS[2:], *_NAMES))})"
 
     def save(self, path: str | Path) -> None:
         """Write a folder of .npy arrays, a JSON header and the names, atomically."""
-        arrays: dict[str, NDArray[Any]] = {"triples": self.array}
-        for name in _NAMES:
-            vocabulary: Vocabulary | None = getattr(self, name)
-            arrays |= {} if vocabulary is None else vocabulary.arrays(name)
-        storage.save_folder(path, "triples", {name: getattr(self, name) for name in _NUMBERS}, arrays)
+        header = {name: getattr(self, name) for name in _NUMBERS}
+        storage.save_folder(path, "triples", header, {"triples": self.array} | arrays_of_names(self, _NAMES))
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Triples:

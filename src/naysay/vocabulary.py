@@ -126,6 +126,18 @@ class Vocabulary:
         return Vocabulary.from_arrays, (self.arrays("names"), "names")
 
 
+def arrays_of_names(part: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """`Vocabulary.arrays` of the named attributes of a part, those that are None left out."""
+    found = {name: getattr(part, name) for name in names}
+    return {key: array for name, one in found.items() if one is not None for key, array in one.arrays(name).items()}
+
+
+def shown_extras(part: Any, names: Sequence[str]) -> str:
+    """The named attributes for a repr, counts and vocabularies, without those that are 0 or None."""
+    found = {name: getattr(part, name) for name in names}
+    return "".join(f", {name}={value}" for name, value in found.items() if value)
+
+
 def unused_ids(size: int, ids: NDArray[Any]) -> int:
     """How many of 0 ... size - 1 are not among the ids."""
     if size > 8 * ids.size:
