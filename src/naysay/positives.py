@@ -258,15 +258,14 @@ class Positives:
         if not isinstance(other, Positives):
             raise_invalid("other", "a Positives", type(other).__name__)
         n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
-        names = {
-            "anchor_names": shared_names("anchor", self.anchor_names, other.anchor_names, n_anchors),
-            "item_names": shared_names("item", self.item_names, other.item_names, n_items),
-        }
+        anchor_names = shared_names("anchor", self.anchor_names, other.anchor_names, n_anchors)
+        item_names = shared_names("item", self.item_names, other.item_names, n_items)
         mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
         both, duplicates = rows.merged(mine, theirs, n_anchors, n_items), self.duplicates + other.duplicates
-        union = Positives(*both[:2], n_items, relation=both.relation, duplicates=duplicates, **names)
+        union = Positives(both.indptr, both.indices, n_items, relation=both.relation, duplicates=duplicates)
         if self.unused_items or other.unused_items:
             union.unused_items = int(np.count_nonzero(union.item_counts() == 0))
+        union.anchor_names, union.item_names = anchor_names, item_names
         return union
 
     def with_ignored(self, anchors: ArrayLike, items: ArrayLike) -> Positives:
