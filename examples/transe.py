@@ -40,7 +40,7 @@ def run(steps: int, candidates: int) -> str:
     for step in range(steps):
         rng = ns.rng_for(seed=0, step=step)
         query = ns.Query(train[rng.integers(0, len(train), 250)], step=step)
-        corrupted = torch.from_numpy(pool.corrupted(query, sampler.sample(query, 8, rng=rng)))
+        corrupted = pool.corrupted(query, sampler.sample(query, 8, rng=rng))
         optimiser.zero_grad()
         ns.losses.self_adversarial(score(query.anchors), score(corrupted), margin=2.0).mean().backward()
         optimiser.step()

@@ -21,6 +21,7 @@ from positives_as_sets import (
 )
 
 import naysay as ns
+from naysay import _rows as rows
 from naysay.positives import IGNORE, POSITIVE
 
 
@@ -217,7 +218,7 @@ def scribble(folder: Path, name: str, array: np.ndarray):
         ),
         (
             lambda folder: scribble(folder, "indptr", np.array([0, 1, 10**12, 2, 2, 2])),
-            "a folder of matching arrays, got indptr: a decrease to 2 at row 2 (1 such row).",
+            "a folder of ascending ids below 9 in every row, got row 1 damaged (2 such rows).",
         ),
     ],
 )
@@ -228,12 +229,36 @@ def test_a_damaged_folder_is_one_sentence(tmp_path, damage, message, mmap):
     assert found.startswith(f"Positives.load: `path` must be {message}")
 
 
-@pytest.mark.parametrize("wrong", [-1, 9])
-def test_an_id_out_of_range_is_seen_when_all_is_read(tmp_path, wrong):
-    build([(0, 1), (1, 2)]).save(tmp_path / "known")
-    scribble(tmp_path / "known", "indices", np.array([1, wrong], np.int32))
-    rule = f"a folder of ids below 9, got indices: {wrong} at row 1 (1 such row)."
-    assert refusal(ns.Positives.load, tmp_path / "known", mmap=False) == f"Positives.load: `path` must be {rule}"
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("wrong", [[1, -1, 2], [1, 9, 2], [2, 1, 2], [1, 1, 2], [1, 3, 2**31 - 1]])
+def test_damaged_ids_are_never_drawn_with(tmp_path, wrong, mmap):
+    """Ids of 2^31 - 1 ended the process in a weighted pool; reversed rows gave known positives back."""
+    build([(0, 1), (0, 3), (1, 2)]).save(tmp_path / "known")
+    scribble(tmp_path / "known", "indices", np.array(wrong, np.int32))
+    row = int(wrong[:2] == [1, 3])
+    rule = f"a folder of ascending ids below 9 in every row, got row {row} damaged (1 such row)."
+    assert refusal(ns.Positives.load, tmp_path / "known", mmap=mmap) == f"Positives.load: `path` must be {rule}"
+
+
+@COMPILING
+@given(st.lists(st.tuples(st.integers(0, N_ANCHORS - 1), st.integers(0, 8)), min_size=1), st.data())
+def test_what_loads_never_draws_a_positive(pairs, data):
+    """A folder with one changed number: it is rejected, or it is as good as before."""
+    known = build(pairs)
+    name = data.draw(st.sampled_from(["indptr", "indices", "filter"]))
+    arrays = {each: getattr(known, each).copy() for each in ("indptr", "indices", "filter")}
+    place = data.draw(st.integers(0, len(arrays[name]) - 1))
+    limits = np.iinfo(arrays[name].dtype)
+    arrays[name][place] = data.draw(st.integers(int(limits.min), int(limits.max)) | st.integers(0, 9))
+    try:
+        rows.check_sound(arrays, known.n_items)
+    except ns.NaysayError:
+        return
+    loaded = ns.Positives(**arrays, n_items=known.n_items)
+    anchors, items = loaded.pairs()
+    assert loaded.contains(anchors, items).all()
+    drawn = ns.pools.Everything(loaded).draw(ns.Query(np.arange(N_ANCHORS)), 9, rng=ns.rng_for(0)).ids
+    assert not loaded.contains(np.arange(N_ANCHORS), drawn).any()
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])

@@ -61,7 +61,7 @@ def test_no_pairs(empty):
 
 
 def test_sizes_default_to_the_largest_id():
-    assert repr(ns.Positives.from_pairs([2], [1000])) == "Positives(1 pairs, 3 anchors x 1,001 items)"
+    assert repr(ns.Positives.from_pairs([2], [9])) == "Positives(1 pairs, 3 anchors x 10 items, unused_items=9)"
     assert repr(ns.Positives.from_pairs([2], [1000], 7, 2000)) == "Positives(1 pairs, 7 anchors x 2,000 items)"
 
 

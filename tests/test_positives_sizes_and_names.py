@@ -1,9 +1,11 @@
 """Sizes that cannot be meant, and vocabularies that splits share."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from positives_as_sets import as_set, refusal, same
+from pyarrow import csv
 
 import naysay as ns
 
@@ -17,23 +19,96 @@ def test_from_triples_rejects_more_rows_than_fit():
 
 
 @pytest.mark.parametrize(
-    ("make", "given", "parameter", "size"),
+    ("make", "given", "parameter", "advice"),
     [
-        (ns.Positives.from_pairs, ([10**12, 3], [0, 1]), "anchors", "n_anchors"),
-        (ns.Positives.from_pairs, ([0, 1], [3, 10**12]), "items", "n_items"),
-        (ns.Positives.from_csr, ([0, 2], [3, 10**12]), "indices", "n_items"),
-        (ns.Positives.from_edges, ([0, 1], [3, 10**12]), "targets", "n_nodes"),
+        (
+            ns.Positives.from_pairs,
+            ([10**12, 3], [0, 1]),
+            "anchors",
+            "Pass n_anchors, or anchor_names=True to number only those that occur.",
+        ),
+        (
+            ns.Positives.from_pairs,
+            ([0, 1], [3, 10**12]),
+            "items",
+            "Pass n_items, or item_names=True to number only those that occur.",
+        ),
+        (ns.Positives.from_csr, ([0, 2], [3, 10**12]), "indices", "Pass n_items, or number those that occur from 0."),
+        (ns.Positives.from_edges, ([0, 1], [3, 10**12]), "targets", "Pass n_nodes, or number those that occur from 0."),
     ],
 )
-def test_ids_with_wide_gaps_are_rejected(make, given, parameter, size):
+def test_ids_with_wide_gaps_are_rejected(make, given, parameter, advice):
     rule = "must be numbered from 0 without wide gaps, got 1000000000000 among 2 ids."
-    advice = f"Encode ids as 0 to n - 1, or pass {size}."
     assert refusal(make, *given) == f"Positives.{make.__name__}: `{parameter}` {rule} {advice}"
+
+
+MOVIES = np.array([1, 296, 593, 296, 2571])  # ids with gaps, as in MovieLens
+USERS = np.array([7, 7, 7, 9, 9])
+GAPS = (
+    "2,568 of the 2,572 item ids from 0 to 2,571 (99.8%) occur nowhere, and may be drawn as negatives. "
+    "Pass n_items=2572 if they all exist, or "
+)
+NUMBERED = GAPS + "item_names=True to number only those that occur."
+
+
+@pytest.mark.parametrize("kind", ["pairs", "arrow", "parquet", "csv"])
+def test_unused_item_ids_are_said_and_counted(kind, tmp_path):
+    """73 % of uniform negatives were items that do not exist, silently."""
+    table = pa.table({"user": USERS, "item": MOVIES})
+    pq.write_table(table, tmp_path / "pairs.parquet")
+    csv.write_csv(table, tmp_path / "pairs.csv")
+    make, given = {
+        "pairs": (ns.Positives.from_pairs, (USERS, MOVIES)),
+        "arrow": (ns.Positives.from_arrow, (table, "user", "item")),
+        "parquet": (ns.Positives.from_parquet, (tmp_path / "pairs.parquet", "user", "item")),
+        "csv": (ns.Positives.from_csv, (tmp_path / "pairs.csv", "user", "item")),
+    }[kind]
+    with pytest.warns(ns.NaysayWarning) as caught:
+        known = make(*given)
+    assert [str(one.message) for one in caught] == [NUMBERED]
+    assert caught[0].filename == __file__
+    assert known.unused_items == 2568
+    assert "unused_items=2568" in repr(known)
+    declared = make(*given, n_items=2572)  # whoever gives the number has said that they exist
+    assert declared.unused_items == 0
+    named = make(*given, item_names=True)
+    assert (named.n_items, named.unused_items, named.n_anchors) == (4, 0, 10)
+    assert named.item_names.ids(MOVIES).tolist() == [0, 1, 2, 1, 3]
+    assert named.item_names.ids([2571]).tolist() == named.item_names.ids(["2571"]).tolist() == [3]
+    assert as_set(named) == {(7, 0), (7, 1), (7, 2), (9, 1), (9, 3)}
+    split = ns.Positives.from_pairs([7], named.item_names.ids([2571]), item_names=named.item_names)
+    assert named.union(split).contains([7], [3]).all()
+    both = make(*given, anchor_names=True, item_names=True)
+    assert (both.n_anchors, both.anchor_names.names([0, 1])) == (2, ["7", "9"])
+
+
+def test_unused_ids_are_counted_on_the_way(tmp_path):
+    with pytest.warns(ns.NaysayWarning, match="2,568 of the 2,572"):
+        known = ns.Positives.from_pairs(USERS, MOVIES)
+    known.save(tmp_path / "known")
+    assert ns.Positives.load(tmp_path / "known").unused_items == 2568
+    assert known.union(ns.Positives.from_pairs([0], [2], n_items=3)).unused_items == 2567
+    assert known.with_ignored([0], [2]).unused_items == 2568
+    with pytest.warns(ns.NaysayWarning) as caught:
+        ns.Positives.from_csr([0, 5], np.sort(MOVIES))
+    assert str(caught[0].message) == GAPS + "number those that occur from 0."
+    with pytest.warns(ns.NaysayWarning, match=r"298 of the 300 node ids .* Pass n_nodes=300 if they all exist"):
+        ns.Positives.from_edges([0], [299])
+    few = ns.Positives.from_pairs([0, 1], [0, 99])  # a small example is not worth a warning
+    assert (few.unused_items, few.with_ignored([0], [5]).unused_items) == (98, 98)
+
+
+def test_columns_go_by_place_too(tmp_path):
+    (tmp_path / "pairs.csv").write_text("user,item\n0,1\n")
+    assert as_set(ns.Positives.from_csv(tmp_path / "pairs.csv", "user", "item")) == {(0, 1)}
+    rule = "Positives.from_csv: `anchors` must be one of the columns 'user', 'item', got None."
+    assert refusal(ns.Positives.from_csv, tmp_path / "pairs.csv") == rule
 
 
 def test_a_size_that_is_given_allows_gaps():
     assert ns.Positives.from_pairs([0], [10**12], n_items=10**12 + 1).contains([0], [10**12]).all()
-    assert ns.Positives.from_pairs([0], [2**27 - 1]).n_items == 2**27
+    with pytest.warns(ns.NaysayWarning, match="134,217,727 of the"):
+        assert ns.Positives.from_pairs([0], [2**27 - 1]).n_items == 2**27
 
 
 def test_vocabularies_that_are_given():
@@ -49,7 +124,7 @@ def test_vocabularies_that_are_given():
     rule = "`items` must be among the 3 known names, got 'x' at row 1 (2 such rows)."
     unknown = [0, 0, 0], ["ann", "x", "y"]
     assert refusal(ns.Positives.from_pairs, *unknown, item_names=names) == f"{owner}{rule}"
-    rule = "`item_names` must be a Vocabulary, got list. Pass Vocabulary(names)."
+    rule = "`item_names` must be a Vocabulary, got list. Pass Vocabulary(names), or True to make one."
     assert refusal(ns.Positives.from_pairs, [0], ["x"], item_names=["x"]) == f"{owner}{rule}"
 
 

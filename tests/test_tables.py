@@ -246,7 +246,7 @@ def test_csv_that_cannot_be_read(tmp_path, text, got):
 def test_a_column_goes_by_its_name(tmp_path, wrong):
     pq.write_table(pa.table({"user": [1], "item": [2]}), tmp_path / "pairs.parquet")
     (tmp_path / "pairs.csv").write_text("user,item\n1,2\n")
-    message = f"`anchors` must be the name of a column, got {wrong!r}."
+    message = f"`anchors` must be one of the columns 'user', 'item', got {wrong!r}."
     assert refusal(tables.read_parquet, tmp_path / "pairs.parquet", anchors=wrong, items="item") == message
     assert refusal(tables.read_csv, tmp_path / "pairs.csv", ",", anchors=wrong, items="item") == message
 

@@ -95,7 +95,7 @@ def test_forms_that_are_taken():
         known = Triples(form)
         assert known.array.tolist() == [[0, 0, 1], [1, 0, 2]]
         assert known.duplicates == 1
-    assert repr(known) == "Triples(2 triples, 3 entities, 1 relations)"
+    assert repr(known) == "Triples(2 triples, 3 entities, 1 relations, duplicates=1)"
 
 
 def test_the_given_array_is_left_alone():
@@ -108,7 +108,7 @@ def test_the_given_array_is_left_alone():
 def test_ids_near_the_limit_make_no_key_twice():
     last = (1 << 31) - 2
     triples = [[0, 0, last], [last, last, 0], [last, 2, last], [1, last, 1]]
-    known = ns.Triples(triples)
+    known = ns.Triples(triples, last + 1)
     assert known.contains(triples).all()
     assert not known.contains([[last, last, 1], [last, 1, last], [0, last, 0], [0, 1, last], [2, 0, 1]]).any()
     for sides in SIDE_SETS:
@@ -144,7 +144,22 @@ def test_many_triples_against_sorted_keys():
             lambda: Triples([[0.0, 1.0, 2.0]]),
             r"^Triples: `triples` must be whole numbers, got dtype float64\. Ids count",
         ),
-        (lambda: Triples([["a", "b", "c"]]), r"^Triples: `triples` must be whole numbers, got dtype <U1\. Ids count"),
+        (
+            lambda: Triples([[0, 0, 1]]).contains([["a", "b", "c"]]),
+            r"^Triples\.contains: `triples` must be whole numbers, got dtype <U1\. Ids count",
+        ),
+        (
+            lambda: Triples([[0, 0, 1]]).ids([["a", "b", "c"]]),
+            r"^Triples\.ids: `names` must be of triples that were made from names, got triples that were made from ids",
+        ),
+        (
+            lambda: Triples([["a", "b", "c"]]).ids([["a", "b", "d"]]),
+            r"^Triples\.ids: `triples` must be among the 2 known names, got 'd' at row 0 \(1 such row\)",
+        ),
+        (
+            lambda: Triples([["a", "b", "c"]], entity_names=["a"]),
+            r"^Triples: `entity_names` must be a Vocabulary, got list\. Pass Vocabulary\(names\), or True to make",
+        ),
         (
             lambda: Triples([[0, 0, 1], [0, 0, -1], [-2, 0, 0]]),
             r"^Triples: `triples` must be of ids within 2 entities and 1 relations, got \[0, 0, -1\] at row 1 \(2 ",
@@ -167,7 +182,7 @@ def test_many_triples_against_sorted_keys():
             r"^Triples\.contains: `triples` must be of ids within 2 entities and 1 relations, got \[0, 0, 2\] at row 0",
         ),
         (lambda: Triples([[0, 0, 1]]).contains([0, 0, 1]), r"^Triples\.contains: `triples` must be of shape \(n, 3\)"),
-        (lambda: Triples([[0, 0, 1]]).union([0, 0, 1]), r"^Triples: `triples` must be of shape \(n, 3\)"),
+        (lambda: Triples([[0, 0, 1]]).union([0, 0, 1]), r"^Triples\.union: `triples` must be of shape \(n, 3\)"),
     ],
 )
 def test_what_is_rejected(call, message):

@@ -19,6 +19,7 @@ _HOMES = {
     "rng_for": "rng",
     "set_threads": "kernels.threads",
     "NaysayError": "errors",
+    "NaysayWarning": "errors",
     "check_pool": "testing",
     "check_sampler": "testing",
     "check_detector": "testing",
@@ -87,7 +88,7 @@ if TYPE_CHECKING:
         types,
     )
     from naysay.auditing.audit import audit
-    from naysay.errors import NaysayError
+    from naysay.errors import NaysayError, NaysayWarning
     from naysay.kernels.threads import set_threads
     from naysay.mining.mine import mine
     from naysay.positives import Positives

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -10,12 +11,26 @@ from numpy.typing import ArrayLike, NDArray
 from naysay import _rows as rows
 from naysay import _tables as tables
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_lengths, check_range, check_whole, first_bad, raise_invalid, whole_numbers
+from naysay.checks import (
+    as_array,
+    check_bool,
+    check_lengths,
+    check_range,
+    check_whole,
+    first_bad,
+    raise_invalid,
+    shown,
+    whole_numbers,
+)
 from naysay.types import HEAD, RELATION, TAIL
-from naysay.vocabulary import Vocabulary
+from naysay.vocabulary import Vocabulary, warn_of_gaps
 
 Ids = NDArray[np.int64]
 _MANY = 1 << 27  # rows that cost a gigabyte
+_TO_NUMBER = {
+    "anchors": "anchor_names=True to number only those that occur",
+    "items": "item_names=True to number only those that occur",
+}
 
 
 class Made(TypedDict):
@@ -34,31 +49,40 @@ def pairs(
     items: Any,
     n_anchors: int | None,
     n_items: int | None,
-    anchor_names: Vocabulary | None,
-    item_names: Vocabulary | None,
-) -> Made:
-    """Anchors and items, as ids or as names, checked, encoded and sorted."""
-    for parameter, given in (("anchor_names", anchor_names), ("item_names", item_names)):
-        if given is not None and not isinstance(given, Vocabulary):
-            raise_invalid(parameter, "a Vocabulary", type(given).__name__, "Pass Vocabulary(names).")
-    anchor_ids, anchor_names = tables.encode("anchors", to_numpy(anchors), anchor_names)
-    item_ids, item_names = tables.encode("items", to_numpy(items), item_names)
+    anchor_names: tables.Names,
+    item_names: tables.Names,
+) -> tuple[Made, int]:
+    """Anchors and items, as ids or as names, checked, encoded and sorted; and `warn_of_gaps` of the items."""
+    check_names(anchor_names=anchor_names, item_names=item_names)
+    anchor_ids, known_anchors = tables.encode("anchors", to_numpy(anchors), anchor_names)
+    item_ids, known_items = tables.encode("items", to_numpy(items), item_names)
     check_lengths(anchors=len(anchor_ids), items=len(item_ids))
-    n_anchors = size_of("n_anchors", "anchors", n_anchors, anchor_ids, anchor_names)
-    n_items = size_of("n_items", "items", n_items, item_ids, item_names)
-    unsorted = rows.grouped(anchor_ids, item_ids, n_anchors, n_items)
-    return _made(unsorted.indptr, unsorted.indices, n_items, anchor_names, item_names)
+    rows_wanted = size_of("n_anchors", "anchors", n_anchors, anchor_ids, known_anchors)
+    size = size_of("n_items", "items", n_items, item_ids, known_items)
+    unsorted = rows.grouped(anchor_ids, item_ids, rows_wanted, size)
+    made = _made(unsorted.indptr, unsorted.indices, size, known_anchors, known_items)
+    if n_items is not None or known_items is not None:
+        return made, 0
+    return made, warn_of_gaps("n_items", "item", size, made["indices"], _TO_NUMBER["items"])
+
+
+def check_names(**given: object) -> None:
+    """Raise if one of the named parameters is not a vocabulary, True or None."""
+    for parameter, names in given.items():
+        if names is not None and not isinstance(names, Vocabulary | bool):
+            advice = "Pass Vocabulary(names), or True to make one."
+            raise_invalid(parameter, "a Vocabulary", type(names).__name__, advice)
 
 
 def columns(
     table: Any,
-    anchors: str,
-    items: str,
+    anchors: str | None,
+    items: str | None,
     n_anchors: int | None,
     n_items: int | None,
-    anchor_names: Vocabulary | None,
-    item_names: Vocabulary | None,
-) -> Made:
+    anchor_names: tables.Names,
+    item_names: tables.Names,
+) -> tuple[Made, int]:
     """The same for two named columns of an Arrow table."""
     given = tables.columns(table, anchors=anchors, items=items)
     return pairs(given["anchors"], given["items"], n_anchors, n_items, anchor_names, item_names)
@@ -89,10 +113,12 @@ def size_of(name: str, of: str, given: int | None, ids: NDArray[Any], names: Voc
             raise_invalid(of, "at least 0", first_bad(ids, ids < 0))
         size = (int(ids.max()) if ids.size else -1) + 1
         if size > _MANY and size > 100 * ids.size:  # e.g. hashes: most rows would be empty
-            advice = f"Encode ids as 0 to n - 1, or pass {name}."
+            advice = f"Pass {name}, or {_TO_NUMBER.get(of, 'number those that occur from 0')}."
             raise_invalid(of, "numbered from 0 without wide gaps", f"{size - 1} among {ids.size} ids", advice)
         return size
     size = check_whole(name, len(names) if given is None and names is not None else given, 0)
+    if size >> 62:
+        raise_invalid(name, "below 2^62", shown(given))
     check_range(of, ids, size, name.removeprefix("n_"))
     return size
 
@@ -115,14 +141,15 @@ def aligned(
     if owners.ndim == 1 and partners.ndim == 2:
         owners = owners[:, None]
     try:
-        owners, partners = np.broadcast_arrays(owners, partners)
+        if owners.shape != partners.shape:
+            owners, partners = (part.copy() for part in np.broadcast_arrays(owners, partners))
     except ValueError:
         raise_invalid(name, "of shape (B,) or (B, K) for anchors (B,)", shapes)
     return owners.astype(np.int64, copy=False), partners.astype(np.int64, copy=False)
 
 
-def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> Made:
-    """Row starts that rise from 0 to the number of ids, and the ids, checked and sorted; neither is written to."""
+def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> tuple[Made, int]:
+    """Row starts that rise from 0 to the number of ids, and the ids, as `pairs` has them; neither is written to."""
     starts = whole_numbers("indptr", to_numpy(indptr)).astype(np.int64)
     ids = whole_numbers("indices", to_numpy(indices))
     rule, falls = f"a rising sequence from 0 to the {len(ids)} indices", np.diff(starts) < 0
@@ -132,10 +159,13 @@ def csr_rows(indptr: ArrayLike, indices: ArrayLike, n_items: int | None) -> Made
     if falls.any():
         raise_invalid("indptr", rule, f"a decrease to {first_bad(starts[1:], falls)}")
     size = size_of("n_items", "indices", n_items, ids)
-    return _made(starts, ids.astype(rows.index_type(size)), size)
+    made = _made(starts, ids.astype(rows.index_type(size)), size)
+    if n_items is not None:
+        return made, 0
+    return made, warn_of_gaps("n_items", "item", size, made["indices"], "number those that occur from 0")
 
 
-def sparse_rows(matrix: Any) -> Made:
+def sparse_rows(matrix: Any) -> tuple[Made, int]:
     """The entries of a scipy.sparse matrix, explicit zeros left out."""
     if not hasattr(matrix, "tocsr"):
         raise_invalid("matrix", "a scipy.sparse matrix", type(matrix).__name__)
@@ -144,7 +174,7 @@ def sparse_rows(matrix: Any) -> Made:
     if matrix.format == "coo":  # its tocsr adds repeated entries up
         kept, (anchors, items) = matrix.data != 0, matrix.coords
         grouped = rows.grouped(anchors[kept], items[kept], *map(int, matrix.shape))
-        return _made(grouped.indptr, grouped.indices, int(matrix.shape[1]))
+        return _made(grouped.indptr, grouped.indices, int(matrix.shape[1])), 0
     sparse = matrix.tocsr()
     if sparse.nnz and not sparse.data.all():
         sparse = sparse.copy()
@@ -156,6 +186,7 @@ def edge_ends(
     sources: ArrayLike, targets: ArrayLike | None, n_nodes: int | None, *, directed: bool
 ) -> tuple[NDArray[Any], NDArray[Any], int]:
     """Both ends of each edge, each edge both ways unless directed, and the number of nodes."""
+    check_bool("directed", directed)
     if targets is None:
         edges = as_array("sources", to_numpy(sources))
         if edges.ndim != 2 or edges.shape[1] != 2:
@@ -168,19 +199,63 @@ def edge_ends(
     ends = whole_numbers("targets", to_numpy(targets))
     check_lengths(sources=len(starts), targets=len(ends))
     size = max(size_of("n_nodes", "sources", n_nodes, starts), size_of("n_nodes", "targets", n_nodes, ends))
+    if n_nodes is None:
+        advice = "number those that occur from 0"
+        warn_of_gaps("n_nodes", "node", size, np.concatenate([starts, ends]), advice)
     if directed:
         return starts, ends, size
     return np.concatenate([starts, ends]), np.concatenate([ends, starts]), size
 
 
+Named = tuple[Ids, Vocabulary | None, Vocabulary | None]  # triples, and the names of entities and relations
+
+
 def triple_array(triples: Any) -> Ids:
     """(n, 3) int64: head, relation, tail."""
+    array = _three_columns(triples)
+    return whole_numbers("triples", array, "(n, 3)").astype(np.int64, copy=False)
+
+
+def named_triples(triples: Any, entity_names: tables.Names, relation_names: tables.Names) -> Named:
+    """(n, 3) ids or names as ids, and their vocabularies, as `tables.encode` has them."""
+    check_names(entity_names=entity_names, relation_names=relation_names)
+    array = _three_columns(triples)
+    return _named_parts(array[:, HEAD], array[:, RELATION], array[:, TAIL], entity_names, relation_names)
+
+
+def named_columns(
+    table: Any, columns: Sequence[str], entity_names: tables.Names, relation_names: tables.Names
+) -> Named:
+    """The same for three named columns of an Arrow table."""
+    check_names(entity_names=entity_names, relation_names=relation_names)
+    parts = tables.columns(table, **dict(zip(("heads", "relations", "tails"), columns, strict=True)))
+    return _named_parts(parts["heads"], parts["relations"], parts["tails"], entity_names, relation_names)
+
+
+def _named_parts(heads: Any, relations: Any, tails: Any, entity_names: Any, relation_names: Any) -> Named:
+    """The same for three arrays, of NumPy or Arrow; heads and tails share a vocabulary, in which heads come first.
+
+    If one of the three has names, entities and relations both get a vocabulary.
+    """
+    if any(tables.is_text(part) for part in (heads, relations, tails)):
+        entity_names = True if entity_names is None else entity_names
+        relation_names = True if relation_names is None else relation_names
+    if isinstance(entity_names, Vocabulary):
+        first, last = (tables.encode("triples", part, entity_names)[0] for part in (heads, tails))
+    else:
+        both, entity_names = tables.encode("triples", tables.joined(heads, tails), entity_names)
+        first, last = np.split(both, 2)
+    between, relation_names = tables.encode("triples", relations, relation_names)
+    return np.stack((first, between, last), axis=1).astype(np.int64, copy=False), entity_names, relation_names
+
+
+def _three_columns(triples: Any) -> NDArray[Any]:
     array = as_array("triples", to_numpy(triples))
-    if array.ndim == 2 and array.shape[1] == 3:
-        return whole_numbers("triples", array, "(n, 3)").astype(np.int64, copy=False)
     if array.ndim == 1 and array.size == 0:  # an empty list
         return np.empty((0, 3), np.int64)
-    raise_invalid("triples", "of shape (n, 3): head, relation, tail", f"shape {array.shape}")
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise_invalid("triples", "of shape (n, 3): head, relation, tail", f"shape {array.shape}")
+    return array
 
 
 def check_parts(triples: Ids, n_entities: int, n_relations: int) -> None:
@@ -192,12 +267,15 @@ def check_parts(triples: Ids, n_entities: int, n_relations: int) -> None:
         raise_invalid("triples", rule, first_bad(triples, bad))
 
 
-def triple_sizes(triples: Ids, n_entities: int | None, n_relations: int | None) -> tuple[int, int]:
-    """The numbers of entities and relations, as given or by the largest ids; every part must be below its size."""
+def triple_sizes(named: Named, n_entities: int | None, n_relations: int | None) -> tuple[int, int]:
+    """The numbers of entities and relations, as given, by the names or the largest ids; parts are below them."""
+    triples, entity_names, relation_names = named
     if n_entities is None:
-        n_entities = int(triples[:, [HEAD, TAIL]].max(initial=-1)) + 1
+        largest = int(triples[:, [HEAD, TAIL]].max(initial=-1))
+        n_entities = largest + 1 if entity_names is None else len(entity_names)
     if n_relations is None:
-        n_relations = int(triples[:, RELATION].max(initial=-1)) + 1
+        largest = int(triples[:, RELATION].max(initial=-1))
+        n_relations = largest + 1 if relation_names is None else len(relation_names)
     sizes = check_whole("n_entities", n_entities, 0), check_whole("n_relations", n_relations, 0)
     for name, size in zip(("n_entities", "n_relations"), sizes, strict=True):
         if size >= 1 << 31:  # a key is the product of two ids
@@ -209,7 +287,7 @@ def triple_sizes(triples: Ids, n_entities: int | None, n_relations: int | None) 
 def tails_by_key(triples: Any, n_entities: int | None, n_relations: int | None) -> tuple[Ids, Ids, int, int]:
     """(head, relation) as h * n_relations + r, the tails, the number of such keys, and that of entities."""
     array = triple_array(triples)
-    entities, relations = triple_sizes(array, n_entities, n_relations)
+    entities, relations = triple_sizes((array, None, None), n_entities, n_relations)
     if entities * relations > _MANY:
         rule, advice = "of at most 2^27 pairs of entity and relation", "naysay.Triples numbers only those that occur."
         raise_invalid("triples", rule, f"{entities} x {relations}", advice)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import first_bad, raise_invalid
+from naysay.checks import raise_invalid
 from naysay.kernels import csr
 from naysay.kernels.threads import in_rows
 
+_IGNORE = 2
 _NO_RELATION: NDArray[np.int8] = np.empty(0, np.int8)
 
 
@@ -23,27 +24,38 @@ class Rows(NamedTuple):
     relation: NDArray[np.int8] | None = None
 
 
-def check_sound(arrays: Mapping[str, NDArray[Any]], n_items: int, *, every_id: bool) -> None:
-    """Raise if saved arrays do not fit one another, before a compiled loop reads past their ends.
+def check_sound(arrays: Mapping[str, NDArray[Any]], n_items: int) -> None:
+    """Raise if saved arrays are not what compiled loops rely on: a wrong id or offset could end the process.
 
-    Types, lengths and row starts in O(rows); with `every_id` all ids, too.
+    Types and lengths, then every offset, id, filter bit and relation in one pass at the speed of memory.
     """
-    indptr, indices = arrays["indptr"], arrays["indices"]
+    rule, indptr, indices = "a folder of matching arrays", arrays["indptr"], arrays["indices"]
     types = {"indptr": np.int64, "indices": index_type(n_items), "filter": np.uint8, "relation": np.int8}
     for name, kind in types.items():
         array = arrays.get(name)
         if array is None:
             continue
         if array.ndim != 1 or array.dtype != kind or (name != "indptr" and array.size != indices.size):
-            raise_invalid("path", "a folder of matching arrays", f"{name}: {array.shape} {array.dtype}")
+            raise_invalid("path", rule, f"{name}: {array.shape} {array.dtype}")
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
-        raise_invalid("path", "a folder of matching arrays", f"indptr: not from 0 to {len(indices)}")
-    falls = indptr[1:] < indptr[:-1]
-    if falls.any():
-        raise_invalid("path", "a folder of matching arrays", f"indptr: a decrease to {first_bad(indptr[1:], falls)}")
-    if every_id and len(indices) and not (indices.min() >= 0 and indices.max() < n_items):
-        wrong = first_bad(indices, (indices < 0) | (indices >= n_items))
-        raise_invalid("path", f"a folder of ids below {n_items}", f"indices: {wrong}")
+        raise_invalid("path", rule, f"indptr: not from 0 to {len(indices)}")
+    whole = [arrays.get(name, _NO_RELATION) for name in ("indptr", "indices", "filter", "relation")]
+    steps = 4 * (len(indices) + len(indptr))
+    raise_damaged(
+        f"ascending ids below {n_items} in every row", csr.damaged_rows, len(indptr) - 1, steps, n_items, *whole
+    )
+
+
+def raise_damaged(of: str, loop: Callable[..., Any], rows: int, steps: int, *arguments: Any) -> None:
+    """Raise if `loop`, which returns the first damaged row and their number, finds any in a saved folder."""
+    found: list[tuple[int, int]] = []
+    given = [frozen(value) if isinstance(value, np.ndarray) else value for value in arguments]
+    in_rows(lambda start, stop: found.append(loop(start, stop, *given)), rows, steps)
+    damaged = sum(count for _, count in found)
+    if damaged:
+        row = min(first for first, count in found if count)
+        got = f"row {row} damaged ({damaged} such row{'s' if damaged > 1 else ''})"
+        raise_invalid("path", f"a folder of {of}", got)
 
 
 def index_type(n_items: int) -> type[np.int32] | type[np.int64]:
@@ -134,13 +146,14 @@ def merged(one: Rows, other: Rows, n_anchors: int, n_items: int) -> Rows:
     a, b = _prepared(one, n_anchors, n_items), _prepared(other, n_anchors, n_items)
     kept = np.empty(n_anchors, np.int64)
     steps = len(one.indices) + len(other.indices)
-    in_rows(csr.merge_counts, n_anchors, steps, a[0], a[1], b[0], b[1], kept)
+    kind = index_type(n_items)
+    in_rows(csr.merge_rows, n_anchors, steps, a, b, kept, np.empty(0, kind), np.empty(0, np.int8), kept)
     indptr = offsets(kept)
-    indices = np.empty(indptr[-1], index_type(n_items))
+    indices = np.empty(indptr[-1], kind)
     related = one.relation is not None or other.relation is not None
     relation = np.empty(len(indices) if related else 0, np.int8)
-    in_rows(csr.merge_rows, n_anchors, steps, *a, *b, indptr, indices, relation)
-    return Rows(indptr, indices, relation if related else None)
+    in_rows(csr.merge_rows, n_anchors, steps, a, b, indptr, indices, relation, kept)
+    return Rows(indptr, indices, relation if (relation == _IGNORE).any() else None)
 
 
 def _prepared(rows: Rows, n_anchors: int, n_items: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,10 @@ from naysay.vocabulary import Vocabulary, ids_of_names
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Names = Vocabulary | bool | None  # True makes a vocabulary, also of whole numbers
 
-def read_parquet(path: str | Path, **columns: str) -> pa.Table:
+
+def read_parquet(path: str | Path, **columns: str | None) -> pa.Table:
     """The named columns of a Parquet file; `columns` maps a parameter to the column it names."""
     import pyarrow.parquet as pq
 
@@ -27,13 +29,12 @@ def read_parquet(path: str | Path, **columns: str) -> pa.Table:
     return _opened(path, lambda _: file.read(columns=list(dict.fromkeys(columns.values()))))
 
 
-def read_csv(path: str | Path, delimiter: str, text: Sequence[str] = (), **columns: str) -> pa.Table:
+def read_csv(path: str | Path, delimiter: str, text: Sequence[str | None] = (), **columns: str | None) -> pa.Table:
     """The named columns of a CSV file with a header line; those of `text` as strings even if they look like numbers."""
     import pyarrow as pa
     from pyarrow import csv
 
-    if not isinstance(delimiter, str) or len(delimiter) != 1:
-        raise_invalid("delimiter", "one character", shown(delimiter))
+    _check_delimiter(delimiter)
     parsing = csv.ParseOptions(delimiter=delimiter)
     with _opened(path, lambda name: csv.open_csv(name, parse_options=parsing)) as reader:
         _check_columns(reader.schema.names, columns)
@@ -42,7 +43,19 @@ def read_csv(path: str | Path, delimiter: str, text: Sequence[str] = (), **colum
     return _opened(path, lambda name: csv.read_csv(name, parse_options=parsing, convert_options=wanted))
 
 
-def columns(table: Any, **names: str) -> dict[str, Any]:
+def read_lines(path: str | Path, delimiter: str, columns: Sequence[str]) -> pa.Table:
+    """All columns of a text file without a header line, as strings, also those that look like numbers."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    _check_delimiter(delimiter)
+    reading = csv.ReadOptions(column_names=list(columns))
+    parsing = csv.ParseOptions(delimiter=delimiter, quote_char=False)
+    text = csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.large_string()))
+    return _opened(path, lambda name: csv.read_csv(name, reading, parsing, text))
+
+
+def columns(table: Any, **names: str | None) -> dict[str, Any]:
     """The named columns of an Arrow table, each whole: NumPy for numbers, Arrow for strings; no nulls."""
     import pyarrow as pa
 
@@ -71,34 +84,53 @@ def _whole(parameter: str, rule: str, column: Any) -> Any:
     return column if is_text else column.to_numpy(zero_copy_only=False)
 
 
-def encode(parameter: str, values: Any, names: Vocabulary | None = None) -> tuple[NDArray[Any], Vocabulary | None]:
-    """Ids as they are; strings by `names`, or else in the order of their first appearance; with the vocabulary."""
+def encode(parameter: str, values: Any, names: Names = None) -> tuple[NDArray[Any], Vocabulary | None]:
+    """Ids as they are; strings by `names`, or else in the order of their first appearance; with the vocabulary.
+
+    With names=True whole numbers are names, too.
+    """
     import pyarrow as pa
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
         values = _whole(parameter, "without nulls", values)
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         array = as_array(parameter, values)
-        if not _is_text(array):
-            return whole_numbers(parameter, array), names
-        values = pa.array(_strings(parameter, array), pa.large_string())
-    if names is not None:
+        text = is_text(array)
+        if not text and names is not True:
+            return whole_numbers(parameter, array), names or None
+        values = (
+            pa.array(_strings(parameter, array), pa.large_string())
+            if text
+            else pa.array(whole_numbers(parameter, array))
+        )
+    if isinstance(names, Vocabulary):
         return ids_of_names(names, parameter, values), names
     encoded = values.dictionary_encode()
     ids: NDArray[Any] = encoded.indices.to_numpy(zero_copy_only=False)
     return ids.astype(np.int64, copy=False), Vocabulary(encoded.dictionary)
 
 
+def joined(one: Any, other: Any) -> Any:
+    """One column after the other: two of Arrow's, or two of NumPy's."""
+    import pyarrow as pa
+
+    if isinstance(one, pa.Array) and isinstance(other, pa.Array):
+        return pa.concat_arrays([part.cast(pa.large_string()) for part in (one, other)])
+    return np.concatenate([np.asarray(one), np.asarray(other)])
+
+
 def look_up(parameter: str, values: Any, names: Vocabulary | None) -> NDArray[Any]:
     """Ids as they are; strings by an existing vocabulary."""
     array = as_array(parameter, values)
-    if names is None or not _is_text(array):
+    if names is None or not is_text(array):
         return whole_numbers(parameter, array)
     return ids_of_names(names, parameter, _strings(parameter, array))
 
 
-def _is_text(array: NDArray[Any]) -> bool:
-    return array.dtype.kind in "UT" or (array.dtype.kind == "O" and array.size > 0)
+def is_text(column: Any) -> bool:
+    """Whether a column, of NumPy or as `columns` gives it, has strings; of objects they may yet prove to be none."""
+    kind = column.dtype.kind if isinstance(column, np.ndarray) else "U"
+    return kind in "UT" or (kind == "O" and column.size > 0)
 
 
 def _strings(parameter: str, array: NDArray[Any]) -> list[str]:
@@ -125,14 +157,17 @@ def _opened(path: str | Path, reader: Any) -> Any:
         raise_unreadable("path", "a file of that format", Path(path), error)
 
 
-def _check_columns(present: list[str], wanted: dict[str, str]) -> None:
+def _check_delimiter(delimiter: object) -> None:
+    if not isinstance(delimiter, str) or len(delimiter) != 1:
+        raise_invalid("delimiter", "one character", shown(delimiter))
+
+
+def _check_columns(present: list[str], wanted: Mapping[str, str | None]) -> None:
     """Raise if a column is missing, with the nearest name and all there are."""
     for parameter, name in wanted.items():
-        if not isinstance(name, str):
-            raise_invalid(parameter, "the name of a column", shown(name))
+        if not isinstance(name, str) or name not in present:
+            near = difflib.get_close_matches(str(name), present, n=1)
+            advice = f"Did you mean {near[0]!r}?" if near else ""
+            raise_invalid(parameter, "one of the columns " + ", ".join(map(repr, present)), shown(name), advice)
         if present.count(name) > 1:
             raise_invalid(parameter, "the name of exactly one column", f"{name!r}, {present.count(name)} times")
-        if name not in present:
-            near = difflib.get_close_matches(name, present, n=1)
-            advice = f"Did you mean {near[0]!r}?" if near else ""
-            raise_invalid(parameter, "one of the columns " + ", ".join(map(repr, present)), repr(name), advice)

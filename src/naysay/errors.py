@@ -1,4 +1,4 @@
-"""The two exceptions of the library. They import nothing, so that the command line can catch them before NumPy."""
+"""The exceptions and the warning of the library. They import nothing, so that the command line can catch them first."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ class MissingExtraError(ImportError):
     def __str__(self) -> str:
         """The sentence, with the name of the caller in front."""
         return _with_caller(self.caller, str(self.args[0]) if self.args else "")
+
+
+class NaysayWarning(UserWarning):
+    """Input that is most likely not what was meant, explained in one sentence."""
 
 
 def _with_caller(caller: str | None, message: str) -> str:

@@ -13,12 +13,13 @@ from naysay import _rows as rows
 from naysay import _tables as tables
 from naysay import files as storage
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, check_range, public, raise_invalid
-from naysay.vocabulary import Vocabulary, shared_names
+from naysay.checks import check_bool, check_one_of, check_range, public, raise_invalid
+from naysay.vocabulary import Vocabulary, arrays_of_names, shared_names, shown_extras
 
 POSITIVE, IGNORE = 1, 2
 _ARRAYS, _NAMES = ("indptr", "indices", "filter", "relation"), ("anchor_names", "item_names")
-_RELATIONS = {"positive": (POSITIVE,), "ignore": (IGNORE,), "any": (POSITIVE, IGNORE)}
+_NUMBERS = ("n_items", "duplicates", "unused_items")
+_RELATIONS = {"positive": POSITIVE, "ignore": IGNORE, "any": 0}
 
 
 @final
@@ -31,6 +32,9 @@ class Positives:
     `naysay.Triples` has (head, relation, tail) from every side. Ids are in [0, n_anchors) and [0, n_items). Memory: 5
     bytes per pair (9 from 2^31 items on) and 8 per anchor; one byte per pair more if some pairs are ignored.
 
+    `unused_items` counts the ids below n_items that are in no pair, where n_items was not given: a pool of all items
+    draws them, too. There is a NaysayWarning if they are at least 100 and a tenth of all.
+
     Args:
         indptr: (n_anchors + 1,) int64, the start of each row.
         indices: (pairs,) int32, or int64 from 2^31 items on: the items of each row, ascending and distinct.
@@ -38,8 +42,8 @@ class Positives:
         filter: (pairs,) one byte per pair that settles most membership tests; computed by default.
         relation: (pairs,) int8, 1 positive and 2 ignore, which is excluded like a positive; None if all are positive.
         duplicates: How many of the given pairs were repeats; a union has the sum.
-        anchor_names: The vocabulary of anchors, if they were given as strings.
-        item_names: The vocabulary of items, if they were given as strings.
+        anchor_names: The vocabulary of anchors, if they have names.
+        item_names: The vocabulary of items, if they have names.
 
     Examples:
         >>> known = Positives.from_pairs([0, 0, 1], [4, 2, 4], n_items=6)
@@ -60,16 +64,18 @@ class Positives:
         item_names: Vocabulary | None = None,
     ) -> None:
         """Keep read-only views of the arrays."""
-        self.indptr = rows.frozen(indptr)
-        self.indices = rows.frozen(indices)
-        self.n_anchors = len(indptr) - 1
-        self.n_items = n_items
+        self.indptr, self.indices = rows.frozen(indptr), rows.frozen(indices)
+        self.n_anchors, self.n_items = len(indptr) - 1, n_items
         self.relation = None if relation is None else rows.frozen(relation)
-        self.duplicates = duplicates
+        self.duplicates, self.unused_items = duplicates, 0
         self.anchor_names, self.item_names = anchor_names, item_names
         self.filter = rows.frozen(rows.filter_of(indptr, indices) if filter is None else filter)
 
-    # ---- making one -------------------------------------------------------------------------------------
+    @classmethod
+    def _built(cls, made: inputs.Made, unused_items: int) -> Positives:
+        built = cls(**made)
+        built.unused_items = unused_items
+        return built
 
     @classmethod
     def from_pairs(
@@ -79,8 +85,8 @@ class Positives:
         n_anchors: int | None = None,
         n_items: int | None = None,
         *,
-        anchor_names: Vocabulary | None = None,
-        item_names: Vocabulary | None = None,
+        anchor_names: Vocabulary | bool | None = None,
+        item_names: Vocabulary | bool | None = None,
     ) -> Positives:
         """From two arrays of equal length, in any order; duplicates are merged. O(pairs + n_anchors), and sorting rows.
 
@@ -89,69 +95,70 @@ class Positives:
             items: (n,) ids or strings.
             n_anchors: By default the number of names, or the largest id plus one.
             n_items: The same for items.
-            anchor_names: The vocabulary of the strings, so that splits can share one; by default a new one.
+            anchor_names: The vocabulary of the strings, so that splits can share one; by default a new one. True makes
+                one of whole numbers, too, which numbers those that occur: `known.anchor_names.ids(given)`.
             item_names: The same for items.
         """
-        return cls(**inputs.pairs(anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls._built(*inputs.pairs(anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_csr(cls, indptr: ArrayLike, indices: ArrayLike, n_items: int | None = None) -> Positives:
         """From CSR arrays. Rows need not be sorted; duplicates are merged."""
-        return cls(**inputs.csr_rows(indptr, indices, n_items))
+        return cls._built(*inputs.csr_rows(indptr, indices, n_items))
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Positives:
         """From the stored non-zeros of a scipy.sparse matrix, anchors x items. Repeats are merged, never summed."""
-        return cls(**inputs.sparse_rows(matrix))
+        return cls._built(*inputs.sparse_rows(matrix))
 
     @classmethod
     def from_arrow(
         cls,
         table: Any,
+        anchors: str | None = None,
+        items: str | None = None,
         *,
-        anchors: str,
-        items: str,
         n_anchors: int | None = None,
         n_items: int | None = None,
-        anchor_names: Vocabulary | None = None,
-        item_names: Vocabulary | None = None,
+        anchor_names: Vocabulary | bool | None = None,
+        item_names: Vocabulary | bool | None = None,
     ) -> Positives:
         """From two named columns of an Arrow table; sizes and vocabularies as in `from_pairs`."""
-        return cls(**inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls._built(*inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_parquet(
         cls,
         path: str | Path,
+        anchors: str | None = None,
+        items: str | None = None,
         *,
-        anchors: str,
-        items: str,
         n_anchors: int | None = None,
         n_items: int | None = None,
-        anchor_names: Vocabulary | None = None,
-        item_names: Vocabulary | None = None,
+        anchor_names: Vocabulary | bool | None = None,
+        item_names: Vocabulary | bool | None = None,
     ) -> Positives:
         """From two named columns of a Parquet file, like `from_arrow`; other columns are not read."""
         table = tables.read_parquet(path, anchors=anchors, items=items)
-        return cls(**inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls._built(*inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_csv(
         cls,
         path: str | Path,
+        anchors: str | None = None,
+        items: str | None = None,
         *,
-        anchors: str,
-        items: str,
         delimiter: str = ",",
         n_anchors: int | None = None,
         n_items: int | None = None,
-        anchor_names: Vocabulary | None = None,
-        item_names: Vocabulary | None = None,
+        anchor_names: Vocabulary | bool | None = None,
+        item_names: Vocabulary | bool | None = None,
     ) -> Positives:
         """From two named columns of a CSV file with a header line; a column with a vocabulary is read as names."""
         text = [name for name, names in ((anchors, anchor_names), (items, item_names)) if names is not None]
         table = tables.read_csv(path, delimiter, text, anchors=anchors, items=items)
-        return cls(**inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
+        return cls._built(*inputs.columns(table, anchors, items, n_anchors, n_items, anchor_names, item_names))
 
     @classmethod
     def from_edges(
@@ -172,6 +179,7 @@ class Positives:
             directed: Whether an edge counts in one direction only.
             self_pairs: Whether a node may be a negative of itself; if not, (v, v) is ignored.
         """
+        check_bool("self_pairs", self_pairs)
         starts, ends, size = inputs.edge_ends(sources, targets, n_nodes, directed=directed)
         graph = cls.from_pairs(starts, ends, size, size)
         return graph if self_pairs else graph.with_ignored(np.arange(size), np.arange(size))
@@ -180,10 +188,7 @@ class Positives:
     def from_triples(
         cls, triples: ArrayLike, n_entities: int | None = None, n_relations: int | None = None
     ) -> Positives:
-        """From (n, 3) head, relation, tail: the tails known of each (head, relation).
-
-        The anchor of (h, r) is h * n_relations + r, at most 2^27 of them. `naysay.Triples` has every side.
-        """
+        """From (n, 3) head, relation, tail: the tails of the anchors h * n_relations + r, at most 2^27 of them."""
         return cls.from_pairs(*inputs.tails_by_key(triples, n_entities, n_relations))
 
     def contains(self, anchors: ArrayLike, items: ArrayLike, *, relation: str = "positive") -> NDArray[np.bool_]:
@@ -200,7 +205,7 @@ class Positives:
         positions = rows.positions(self.indptr, self.indices, self.filter, row, item)
         known = positions >= 0
         if relation != "any" and self.relation is not None:
-            known &= self.relation[positions] == _RELATIONS[relation][0]
+            known &= self.relation[positions] == _RELATIONS[relation]
         elif relation == "ignore":
             known[...] = False
         return known
@@ -213,11 +218,9 @@ class Positives:
             chosen = tables.look_up("anchors", to_numpy(anchors), self.anchor_names)
             check_range("anchors", chosen, self.n_anchors, "anchors")
             starts, stops = starts[chosen], stops[chosen]
-        if relation == "any" or (relation == "positive" and self.relation is None):
-            return np.asarray(stops - starts)
-        if self.relation is None:
-            return np.zeros(len(starts), np.int64)
-        return rows.counts_of_kind(self.relation, starts, stops, _RELATIONS[relation][0])
+        if relation != "any" and self.relation is not None:
+            return rows.counts_of_kind(self.relation, starts, stops, _RELATIONS[relation])
+        return np.asarray(stops - starts) * (relation != "ignore")
 
     def item_counts(self) -> NDArray[np.int64]:
         """(n_items,) the number of anchors that each item is a positive of: its popularity."""
@@ -225,10 +228,7 @@ class Positives:
         return np.bincount(ids, minlength=self.n_items)
 
     def nth_negative(self, anchors: ArrayLike, ranks: ArrayLike) -> NDArray[np.int64]:
-        """The rank-th item, counted from 0 in ascending order, that is not known of the anchor; -1 past the last.
-
-        i = rank + #{j : p_j - j <= rank} over the sorted known items p of the anchor: exact, O(log of the row).
-        """
+        """The rank-th item, from 0 in ascending order, that is not known of the anchor, or -1: O(log of the row)."""
         row, wanted = inputs.aligned("ranks", anchors, ranks, self.n_anchors, self.anchor_names)
         if wanted.size and wanted.min() < 0:
             raise_invalid("ranks", "at least 0", int(wanted.min()))
@@ -249,7 +249,9 @@ class Positives:
         return len(self.indices)
 
     def __repr__(self) -> str:
-        return f"Positives({len(self):,} pairs, {self.n_anchors:,} anchors x {self.n_items:,} items)"
+        sizes = f"{len(self):,} pairs, {self.n_anchors:,} anchors x {self.n_items:,} items"
+        ignored = "" if self.relation is None else ", some ignored"
+        return f"Positives({sizes}{ignored}{shown_extras(self, ('duplicates', 'unused_items', *_NAMES))})"
 
     def union(self, other: Positives) -> Positives:
         """All pairs of both; sorted rows are merged, not sorted again. A pair that is positive in one is positive."""
@@ -259,10 +261,10 @@ class Positives:
         anchor_names = shared_names("anchor", self.anchor_names, other.anchor_names, n_anchors)
         item_names = shared_names("item", self.item_names, other.item_names, n_items)
         mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
-        both = rows.merged(mine, theirs, n_anchors, n_items)
-        relation = both.relation if both.relation is not None and (both.relation == IGNORE).any() else None
-        union = Positives(both.indptr, both.indices, n_items, relation=relation)
-        union.duplicates = self.duplicates + other.duplicates
+        both, duplicates = rows.merged(mine, theirs, n_anchors, n_items), self.duplicates + other.duplicates
+        union = Positives(both.indptr, both.indices, n_items, relation=both.relation, duplicates=duplicates)
+        if self.unused_items or other.unused_items:
+            union.unused_items = int(np.count_nonzero(union.item_counts() == 0))
         union.anchor_names, union.item_names = anchor_names, item_names
         return union
 
@@ -270,28 +272,26 @@ class Positives:
         """The same with pairs (ids or names) that are neither positive nor negative: never drawn, not counted."""
         anchor_ids = tables.look_up("anchors", to_numpy(anchors), self.anchor_names)
         item_ids = tables.look_up("items", to_numpy(items), self.item_names)
-        added = inputs.pairs(anchor_ids, item_ids, self.n_anchors, self.n_items, None, None)
+        added, _ = inputs.pairs(anchor_ids, item_ids, self.n_anchors, self.n_items, None, None)
         ignore = np.full(len(added["indices"]), IGNORE, np.int8)
         return self.union(Positives(added["indptr"], added["indices"], self.n_items, relation=ignore))
 
     def save(self, path: str | Path) -> None:
         """Write a folder of .npy arrays, a JSON header and the names, atomically."""
         arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
-        for name in _NAMES:
-            vocabulary: Vocabulary | None = getattr(self, name)
-            arrays |= {} if vocabulary is None else vocabulary.arrays(name)
-        header = {"n_items": self.n_items, "duplicates": self.duplicates}
-        storage.save_folder(path, "positives", header, arrays)
+        header = {name: getattr(self, name) for name in _NUMBERS}
+        storage.save_folder(path, "positives", header, arrays | arrays_of_names(self, _NAMES))
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
-        """Read what `save` wrote, memory-mapped unless `mmap=False`. Raises NaysayError if the folder is damaged."""
-        numbers = ("n_items", "duplicates")
-        header, arrays = storage.load_folder(path, "positives", mmap=mmap, numbers=numbers, needed=_ARRAYS[:3])
-        rows.check_sound(arrays, header["n_items"], every_id=not mmap)
+        """Read what `save` wrote, memory-mapped unless `mmap=False`, and check every id, at the speed of memory."""
+        header, arrays = storage.load_folder(path, "positives", mmap=mmap, numbers=_NUMBERS[:2], needed=_ARRAYS[:3])
+        rows.check_sound(arrays, header["n_items"])
         parts: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
         names: dict[str, Any] = {name: Vocabulary.from_arrays(arrays, name) for name in _NAMES}
-        return cls(**parts, **names, **{name: header[name] for name in numbers})
+        loaded = cls(**parts, **names, **{name: header[name] for name in _NUMBERS[:2]})
+        loaded.unused_items = header.get("unused_items", 0)  # which folders of 0.1 do not have
+        return loaded
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the arrays read-only again, which pickles and deep copies of arrays are not."""

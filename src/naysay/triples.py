@@ -8,20 +8,25 @@ hash of triples nor a mask.
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay._inputs import check_parts, triple_array, triple_sizes
-from naysay._rows import offsets
-from naysay.arrays import to_numpy
-from naysay.checks import check_range, public, raise_invalid, shown, whole_numbers
+from naysay import _inputs as inputs
+from naysay import _tables as tables
+from naysay import files as storage
+from naysay._rows import offsets, raise_damaged
+from naysay.checks import public, raise_invalid
 from naysay.kernels import corrupt
 from naysay.kernels.threads import in_rows
 from naysay.positives import Positives
-from naysay.types import HEAD, RELATION, TAIL
+from naysay.types import HEAD, RELATION, SIDES, TAIL
+from naysay.vocabulary import Vocabulary, arrays_of_names, joined_names, shown_extras, unused_ids, warn_of_gaps
 
+_NUMBERS = ("n_entities", "n_relations", "duplicates", "unused_entities")
+_NAMES = ("entity_names", "relation_names")
 # For each side: the part that a row lists, and the two parts that make its key.
 _KEY_PARTS = {HEAD: (TAIL, RELATION), RELATION: (HEAD, TAIL), TAIL: (HEAD, RELATION)}
 
@@ -29,34 +34,103 @@ _KEY_PARTS = {HEAD: (TAIL, RELATION), RELATION: (HEAD, TAIL), TAIL: (HEAD, RELAT
 @final
 @public
 class Triples:
-    """Known triples of head, relation and tail ids. Duplicates are merged, and counted in `duplicates`.
+    """Known triples of head, relation and tail. Duplicates are merged, and counted in `duplicates`.
+
+    `unused_entities` counts the ids below n_entities that are in no triple, where n_entities was not given: corruption
+    draws them, too. There is a warning (NaysayWarning) if they are at least 100 and a tenth of all.
 
     Args:
-        triples: (n, 3) ids: head, relation, tail.
-        n_entities: The number of entities, by default the largest id plus one.
-        n_relations: The number of relations, by default the largest id plus one.
-
-    Raises:
-        NaysayError: If an id is negative or too large, or the shape is wrong.
+        triples: (n, 3) head, relation, tail: ids, or names, which get vocabularies.
+        n_entities: The number of entities, by default the number of names, or the largest id plus one.
+        n_relations: The same for relations.
+        entity_names: The vocabulary of the names of heads and tails, to share between splits; by default a new one.
+            True makes one of whole numbers, too.
+        relation_names: The same for relations.
 
     Examples:
-        >>> known = Triples([[0, 0, 1], [0, 0, 2]])
-        >>> known.contains([[0, 0, 2], [1, 0, 2]]).tolist()
+        >>> known = Triples([["ann", "knows", "bob"], ["ann", "knows", "eve"]])
+        >>> known.contains(known.ids([["ann", "knows", "eve"], ["bob", "knows", "eve"]])).tolist()
         [True, False]
     """
 
-    def __init__(self, triples: ArrayLike, n_entities: int | None = None, n_relations: int | None = None) -> None:
+    def __init__(
+        self,
+        triples: Any,
+        n_entities: int | None = None,
+        n_relations: int | None = None,
+        *,
+        entity_names: Vocabulary | bool | None = None,
+        relation_names: Vocabulary | bool | None = None,
+    ) -> None:
         """Check, sort and merge: O(n log n)."""
-        array = triple_array(triples)
-        self.n_entities, self.n_relations = triple_sizes(array, n_entities, n_relations)
-        self.array: NDArray[np.int64] = _sorted_distinct(array)
-        self.duplicates = len(array) - len(self.array)
+        self._keep(inputs.named_triples(triples, entity_names, relation_names), n_entities, n_relations)
+
+    def _keep(self, named: inputs.Named, n_entities: int | None, n_relations: int | None) -> Triples:
+        """The constructor, for triples that are ids already."""
+        given, self.entity_names, self.relation_names = named
+        self.n_entities, self.n_relations = inputs.triple_sizes(named, n_entities, n_relations)
+        self.unused_entities = 0
+        if n_entities is None and self.entity_names is None:
+            advice = "entity_names=True to number only those that occur"
+            found = warn_of_gaps("n_entities", "entity", self.n_entities, given[:, [HEAD, TAIL]], advice)
+            self.unused_entities = found
+        self.array: NDArray[np.int64] = _sorted_distinct(given)
+        self.duplicates = len(given) - len(self.array)
         self._indexes: dict[tuple[int, ...], SideIndex] = {}
+        return self
+
+    @classmethod
+    def from_arrow(
+        cls,
+        table: Any,
+        heads: str = "head",
+        relations: str = "relation",
+        tails: str = "tail",
+        *,
+        n_entities: int | None = None,
+        n_relations: int | None = None,
+        entity_names: Vocabulary | bool | None = None,
+        relation_names: Vocabulary | bool | None = None,
+    ) -> Triples:
+        """From three named columns of an Arrow table, of ids or of names."""
+        named = inputs.named_columns(table, (heads, relations, tails), entity_names, relation_names)
+        return cls.__new__(cls)._keep(named, n_entities, n_relations)
+
+    @classmethod
+    def from_tsv(
+        cls,
+        path: str | Path,
+        *,
+        delimiter: str = "\t",
+        entity_names: Vocabulary | None = None,
+        relation_names: Vocabulary | None = None,
+    ) -> Triples:
+        """From a text file of lines "head, relation, tail" without a header, as FB15k-237 and WN18RR have them.
+
+        All parts are names, also those that look like numbers: WN18RR has entities like 00260881.
+        """
+        table = tables.read_lines(path, delimiter, SIDES)
+        return cls.__new__(cls)._keep(inputs.named_columns(table, SIDES, entity_names, relation_names), None, None)
+
+    def ids(self, names: Any) -> NDArray[np.int64]:
+        """(n, 3) the ids of triples given by names. Raises NaysayError if a name is unknown."""
+        if self.entity_names is None or self.relation_names is None:
+            raise_invalid("names", "of triples that were made from names", "triples that were made from ids")
+        return inputs.named_triples(names, self.entity_names, self.relation_names)[0]
+
+    def names(self, ids: ArrayLike) -> list[tuple[str, str, str]]:
+        """The names of triples (n, 3)."""
+        if self.entity_names is None or self.relation_names is None:
+            raise_invalid("ids", "of triples that were made from names", "triples that were made from ids")
+        array = inputs.triple_array(ids)
+        inputs.check_parts(array, self.n_entities, self.n_relations)
+        heads, tails = (self.entity_names.names(array[:, side]) for side in (HEAD, TAIL))
+        return list(zip(heads, self.relation_names.names(array[:, RELATION]), tails, strict=True))
 
     def contains(self, triples: ArrayLike) -> NDArray[np.bool_]:
-        """(B,) whether each triple of (B, 3) is known."""
-        array = triple_array(triples)
-        check_parts(array, self.n_entities, self.n_relations)
+        """(B,) whether each triple of (B, 3) is known; ids, or names if there are vocabularies."""
+        array = inputs.triple_array(triples) if self.entity_names is None else self.ids(triples)
+        inputs.check_parts(array, self.n_entities, self.n_relations)
         index = self.index((TAIL,))
         return index.known.contains(index.rows(array)[:, 0], array[:, TAIL])
 
@@ -67,11 +141,38 @@ class Triples:
         return self._indexes[sides]
 
     def union(self, *others: Triples | ArrayLike) -> Triples:
-        """All triples of this and the others, e.g. of all splits, to filter against."""
-        parts = [other if isinstance(other, Triples) else Triples(other) for other in others]
-        whole = np.concatenate([self.array, *(part.array for part in parts)])
-        sizes = [(part.n_entities, part.n_relations) for part in (self, *parts)]
-        return Triples(whole, max(size[0] for size in sizes), max(size[1] for size in sizes))
+        """All triples of this and the others, e.g. of all splits, to filter against.
+
+        The ids of this one stay as they are; names that only others have come after its own.
+        """
+        arrays, sizes, counted = [self.array], [(self.n_entities, self.n_relations)], self.unused_entities
+        entities, relations = self.entity_names, self.relation_names
+        for other in others:
+            if isinstance(other, Triples):
+                named = (other.array, other.entity_names, other.relation_names)
+                sizes.append((other.n_entities, other.n_relations))
+                counted += other.unused_entities
+            else:
+                named = inputs.named_triples(other, None, None)
+                sizes.append(inputs.triple_sizes(named, None, None))
+            entities, entity_ids = joined_names(entities, named[1])
+            relations, relation_ids = joined_names(relations, named[2])
+            new_ids = (entity_ids, relation_ids, entity_ids)
+            columns = [part if new is None else new[part] for part, new in zip(named[0].T, new_ids, strict=True)]
+            arrays.append(np.stack(columns, axis=1))
+            sizes.append((0 if entities is None else len(entities), 0 if relations is None else len(relations)))
+        n_entities, n_relations = (max(size[part] for size in sizes) for part in (0, 1))
+        union = Triples.__new__(Triples)._keep((np.concatenate(arrays), entities, relations), n_entities, n_relations)
+        if counted:
+            union.unused_entities = unused_ids(n_entities, union.array[:, [HEAD, TAIL]])
+        return union
+
+    def _resized(self, n_entities: int, n_relations: int) -> Triples:
+        """The same triples of other numbers of entities and relations."""
+        if (n_entities, n_relations) == (self.n_entities, self.n_relations):
+            return self
+        named = (self.array, self.entity_names, self.relation_names)
+        return Triples.__new__(Triples)._keep(named, n_entities, n_relations)
 
     @cached_property
     def head_chance(self) -> NDArray[np.float64]:
@@ -94,8 +195,25 @@ class Triples:
         return len(self.array)
 
     def __repr__(self) -> str:
-        """The sizes."""
-        return f"Triples({len(self):,} triples, {self.n_entities:,} entities, {self.n_relations:,} relations)"
+        """The sizes, and what else there is."""
+        sizes = f"{len(self):,} triples, {self.n_entities:,} entities, {self.n_relations:,} relations"
+        return f"Triples({sizes}{shown_extras(self, (*_NUMBERS[2:], *_NAMES))})"
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder of .npy arrays, a JSON header and the names, atomically."""
+        header = {name: getattr(self, name) for name in _NUMBERS}
+        storage.save_folder(path, "triples", header, {"triples": self.array} | arrays_of_names(self, _NAMES))
+
+    @classmethod
+    def load(cls, path: str | Path, *, mmap: bool = True) -> Triples:
+        """Read what `save` wrote, memory-mapped unless `mmap=False`. Raises NaysayError if the folder is damaged."""
+        header, arrays = storage.load_folder(path, "triples", mmap=mmap, numbers=_NUMBERS, needed=("triples",))
+        _check_sound(arrays["triples"], header["n_entities"], header["n_relations"])
+        loaded = cls.__new__(cls)
+        vars(loaded).update({name: header[name] for name in _NUMBERS})
+        vars(loaded).update({name: Vocabulary.from_arrays(arrays, name) for name in _NAMES})
+        loaded.array, loaded._indexes = arrays["triples"], {}
+        return loaded
 
 
 @final
@@ -134,6 +252,16 @@ class SideIndex:
         return np.ascontiguousarray(rows.T)
 
 
+def _check_sound(triples: NDArray[Any], n_entities: int, n_relations: int) -> None:
+    """Raise if saved triples are not ids in ascending order, each once, in one pass at the speed of memory."""
+    if triples.ndim != 2 or triples.shape[1] != 3 or triples.dtype != np.int64:
+        raise_invalid("path", "a folder of triples (n, 3) int64", f"{triples.shape} {triples.dtype}")
+    if max(n_entities, n_relations) >= 1 << 31:
+        raise_invalid("path", "a folder of fewer than 2^31 entities and relations", max(n_entities, n_relations))
+    of = f"ascending triples of {n_entities} entities and {n_relations} relations"
+    raise_damaged(of, corrupt.damaged_triples, len(triples), 2 * triples.size, triples, n_entities, n_relations)
+
+
 def _sorted_distinct(triples: NDArray[np.int64]) -> NDArray[np.int64]:
     ordered = triples[np.lexsort(triples.T[::-1])]
     fresh = np.ones(len(ordered), np.bool_)
@@ -144,26 +272,3 @@ def _sorted_distinct(triples: NDArray[np.int64]) -> NDArray[np.int64]:
 def _keys(triples: NDArray[np.int64], side: int, base: int) -> NDArray[np.int64]:
     major, minor = _KEY_PARTS[side]
     return triples[:, major] * base + triples[:, minor]
-
-
-def candidate_lists(
-    parameter: str, given: Any, triples: Triples, side: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
-    """The candidates of a side for each relation, as CSR: None for all entities, "observed", or a list per relation."""
-    if given is None:
-        return None
-    if not isinstance(given, list | tuple | np.ndarray):
-        if not isinstance(given, str) or given != "observed":
-            raise_invalid(parameter, 'None, "observed", or one array of entities for each relation', shown(given))
-        seen = Positives.from_pairs(
-            triples.array[:, RELATION], triples.array[:, side], triples.n_relations, triples.n_entities
-        )
-    else:
-        if len(given) != triples.n_relations:
-            raise_invalid(parameter, f"of one array for each of the {triples.n_relations} relations", len(given))
-        arrays = [whole_numbers(parameter, to_numpy(part)) for part in given]
-        entities = np.concatenate([np.empty(0, np.int64), *arrays])
-        check_range(parameter, entities, triples.n_entities, "entities")
-        relations = np.repeat(np.arange(len(arrays)), [len(part) for part in arrays])
-        seen = Positives.from_pairs(relations, entities, triples.n_relations, triples.n_entities)
-    return seen.indptr, seen.indices

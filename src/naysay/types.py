@@ -81,14 +81,15 @@ def anchor_ids(query: Query) -> NDArray[np.int64]:
     """The anchors of a query as NumPy ids, (B,) or (B, 3)."""
     anchors = np.asarray(to_numpy(query.anchors))
     shape = "(B,)" if anchors.ndim == 1 else "(B, 3)"
-    return _ids("anchors", anchors, shape, "anchor_names")
+    advice = "positives.anchor_names.ids(names)" if anchors.ndim == 1 else "pool.known.ids(names)"
+    return _ids("anchors", anchors, shape, advice)
 
 
 def positive_ids(query: Query) -> NDArray[np.int64]:
     """The positives of a query as NumPy ids (B,). Raises NaysayError if the query has none."""
     if query.positives is None:
         raise_invalid("query.positives", "given", None, "Pass Query(anchors, positives=items).")
-    return _ids("positives", np.asarray(to_numpy(query.positives)), "(B,)", "item_names")
+    return _ids("positives", np.asarray(to_numpy(query.positives)), "(B,)", "positives.item_names.ids(names)")
 
 
 def _array(parameter: str, values: Any) -> Array:
@@ -96,11 +97,10 @@ def _array(parameter: str, values: Any) -> Array:
     return values if is_torch(values) else as_array(parameter, values)
 
 
-def _ids(parameter: str, values: NDArray[Any], shape: str, names: str) -> NDArray[np.int64]:
+def _ids(parameter: str, values: NDArray[Any], shape: str, looked_up: str) -> NDArray[np.int64]:
     """A part of a query as ids; for strings the error says how to get their ids."""
     if values.size and values.dtype.kind in "OSTU":
-        advice = f"The ids of names are positives.{names}.ids(names)."
-        raise_invalid(parameter, "whole numbers", f"dtype {values.dtype}", advice)
+        raise_invalid(parameter, "whole numbers", f"dtype {values.dtype}", f"The ids of names are {looked_up}.")
     return whole_numbers(parameter, values, shape).astype(np.int64, copy=False)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, final
@@ -11,7 +13,10 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_range, first_bad, public, raise_invalid, shown, whole_numbers
+from naysay.errors import NaysayWarning
 from naysay.files import first_line
+
+_MANY_GAPS = 100  # unused ids that are worth a warning: fewer are a small example
 
 
 @final
@@ -45,21 +50,25 @@ class Vocabulary:
             raise_invalid("names", "strings", first_bad(np.asarray(names), np.asarray(array.is_null())))
         self._array = array
         if len(array.unique()) != len(array):
-            twice = next(name for place, name in enumerate(array.to_pylist()) if self._index[name] != place)
-            raise_invalid("names", "distinct", f"{twice!r} more than once")
+            self._places([])  # raises: they are not distinct
 
     @cached_property
     def _index(self) -> dict[str, int]:
         """Names to ids, made when it is first needed, because it takes far more memory than the names."""
-        return {name: place for place, name in enumerate(self._array.to_pylist())}
+        index = {name: place for place, name in enumerate(self._array.to_pylist())}
+        if len(index) < len(self):  # also those of a damaged folder
+            twice = next(name for place, name in enumerate(self._array.to_pylist()) if index[name] != place)
+            raise_invalid("names", "distinct", f"{twice!r} more than once")
+        return index
 
-    def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """The ids of names. Raises NaysayError if a name is unknown."""
+    def ids(self, names: Any) -> NDArray[np.int64]:
+        """The ids of names (n,); a whole number is the name of its digits. Raises NaysayError if one is unknown."""
         return ids_of_names(self, "names", names)
 
     def _places(self, names: Sequence[str]) -> NDArray[np.int64]:
         """The ids of names, -1 for those that are not known."""
-        return np.fromiter((self._index.get(name, -1) for name in names), np.int64, len(names))
+        index = self._index
+        return np.fromiter((index.get(name, -1) for name in names), np.int64, len(names))
 
     def names(self, ids: Any) -> list[str]:
         """The names of ids, (n,)."""
@@ -107,9 +116,50 @@ class Vocabulary:
         """Equal names in equal order."""
         return isinstance(other, Vocabulary) and bool(self._array.equals(other._array))
 
+    def __repr__(self) -> str:
+        """The number of names, and the first of them."""
+        first = ", ".join(map(shown, self._array[:3].to_pylist()))
+        return f"Vocabulary({len(self):,} names{': ' if first else ''}{first}{', ...' if len(self) > 3 else ''})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as two arrays, for a spawned worker."""
         return Vocabulary.from_arrays, (self.arrays("names"), "names")
+
+
+def arrays_of_names(part: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """`Vocabulary.arrays` of the named attributes of a part, those that are None left out."""
+    found = {name: getattr(part, name) for name in names}
+    return {key: array for name, one in found.items() if one is not None for key, array in one.arrays(name).items()}
+
+
+def shown_extras(part: Any, names: Sequence[str]) -> str:
+    """The named attributes for a repr, counts and vocabularies, without those that are 0 or None."""
+    found = {name: getattr(part, name) for name in names}
+    return "".join(f", {name}={value}" for name, value in found.items() if value)
+
+
+def unused_ids(size: int, ids: NDArray[Any]) -> int:
+    """How many of 0 ... size - 1 are not among the ids."""
+    if size > 8 * ids.size:
+        return size - len(np.unique(ids))
+    used = np.zeros(size, np.bool_)
+    used[ids] = True
+    return size - int(np.count_nonzero(used))
+
+
+def warn_of_gaps(name: str, what: str, size: int, ids: NDArray[Any], advice: str) -> int:
+    """`unused_ids` where the size was not given. Warns if they are many: each would be drawn as if it existed."""
+    unused = unused_ids(size, ids)
+    if unused >= _MANY_GAPS and unused > size / 10:
+        message = (
+            f"{unused:,} of the {size:,} {what} ids from 0 to {size - 1:,} ({unused / size:.1%}) occur nowhere, and "
+            f"may be drawn as negatives. Pass {name}={size} if they all exist, or {advice}."
+        )
+        frame, level = sys._getframe(), 1
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "naysay":
+            frame, level = frame.f_back, level + 1
+        warnings.warn(message, NaysayWarning, stacklevel=level)
+    return unused
 
 
 def shared_names(kind: str, one: Vocabulary | None, other: Vocabulary | None, size: int) -> Vocabulary | None:
@@ -124,14 +174,31 @@ def shared_names(kind: str, one: Vocabulary | None, other: Vocabulary | None, si
     return names
 
 
+def joined_names(
+    one: Vocabulary | None, other: Vocabulary | None
+) -> tuple[Vocabulary | None, NDArray[np.int64] | None]:
+    """A vocabulary in which the ids of `one` stay; and the new ids of `other`, or None if they stay, too."""
+    import pyarrow as pa
+
+    if one is None or other is None or one == other:
+        return (other if one is None else one), None
+    names = other._array.to_pylist()
+    ids = one._places(names)
+    new = np.flatnonzero(ids < 0)
+    ids[new] = len(one) + np.arange(len(new))
+    return Vocabulary(pa.concat_arrays([one._array, other._array.take(pa.array(new))])), ids
+
+
 def ids_of_names(vocabulary: Vocabulary, parameter: str, names: Any) -> NDArray[np.int64]:
     """`Vocabulary.ids` for internal callers. An Arrow array costs one look-up for each distinct name."""
     import pyarrow as pa
 
     ids: NDArray[np.int64]
+    names = _numbers_as_arrow(names)
     if isinstance(names, pa.Array):
         coded = names.dictionary_encode()
-        ids = vocabulary._places(coded.dictionary.to_pylist())[coded.indices.to_numpy(zero_copy_only=False)]
+        known = coded.dictionary.cast(pa.large_string()).to_pylist()
+        ids = vocabulary._places(known)[coded.indices.to_numpy(zero_copy_only=False)]
     else:
         if isinstance(names, str):  # its letters are not names
             raise_invalid(parameter, "a sequence of names", shown(names), f"Pass [{shown(names)}].")
@@ -142,3 +209,14 @@ def ids_of_names(vocabulary: Vocabulary, parameter: str, names: Any) -> NDArray[
     if len(ids) and ids.min() < 0:
         raise_invalid(parameter, f"among the {len(vocabulary):,} known names", first_bad(np.asarray(names), ids < 0))
     return ids
+
+
+def _numbers_as_arrow(names: Any) -> Any:
+    """Whole numbers as an Arrow array; anything else as it is."""
+    import pyarrow as pa
+
+    values = to_numpy(names)
+    if isinstance(values, list | tuple) and values and isinstance(values[0], int):
+        values = np.asarray(values)
+    whole = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iu"
+    return pa.array(values) if whole else values

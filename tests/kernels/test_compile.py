@@ -49,6 +49,35 @@ def test_a_loop_is_not_used_after_one_of_its_parts_has_changed(tmp_path):
     assert run(20) == ["21", "0"]
 
 
+SAYING = """
+import sys
+from parts.loop import loop
+sys.stderr.isatty = lambda: {tty}
+print(loop(1), loop(1.5))
+"""
+
+
+def test_the_first_use_on_a_terminal_says_that_it_compiles(tmp_path):
+    """It compiled for 8 s in silence."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    shutil.copy(compiling.__file__, folder / "compile.py")
+    (folder / "step.py").write_text(STEP.format(1))
+    (folder / "loop.py").write_text(LOOP)
+
+    def said(*, tty, cache):
+        environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / cache)}
+        command = [sys.executable, "-c", SAYING.format(tty=tty)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+        assert done.stdout == "2 2.5\n"
+        return done.stderr
+
+    assert said(tty=False, cache="pipe") == ""
+    line = "naysay: compiling loops at their first use, once for this installation: about 10 s.\n"
+    assert said(tty=True, cache="terminal") == line
+    assert said(tty=True, cache="terminal") == ""  # from the cache
+
+
 def test_nowhere_to_cache_is_no_reason_to_fail(monkeypatch):
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
 

@@ -496,10 +496,10 @@ def test_on_short_raise_names_the_first_row_and_the_count():
             {"known": "test"},
             r"^Corruption: `known` must be Triples, an array \(n, 3\), or a sequence of them, got 'test'",
         ),
-        ({"known": [[0, 1]]}, r"^Triples: `triples` must be of shape \(n, 3\): .* got shape \(1, 2\)"),
+        ({"known": [[0, 1]]}, r"^Triples\.union: `triples` must be of shape \(n, 3\): .* got shape \(1, 2\)"),
         (
             {"known": [[7, 0, 1]], "n_entities": 5},
-            r"^Triples: `triples` must be of ids within 5 entities and 1 relations, got \[7, 0, 1\] at row 1 ",
+            r"^Corruption: `triples` must be of ids within 5 entities and 1 relations, got \[7, 0, 1\] at row 1 ",
         ),
         (
             {"n_entities": 1},
@@ -612,7 +612,8 @@ def test_what_a_draw_rejects(triples, n, rng, message):
 
 def test_repr_names_the_settings():
     assert repr(Corruption([[0, 0, 1]], sides=("tail", "head"), distinct=False)) == (
-        "Corruption(Triples(1 triples, 2 entities, 1 relations), sides=('head', 'tail'), distinct=False)"
+        "Corruption(Triples(1 triples, 2 entities, 1 relations), sides=('head', 'tail'), choice='uniform', "
+        "domains=None, ranges=None, distinct=False, on_short='pad')"
     )
 
 

@@ -382,7 +382,15 @@ SMALL = world([{0}, {1}], 3)
         ),
         ({"weights": [1, 2]}, r"^Everything: `weights` must be of shape \(3,\), got shape \(2,\)\.$"),
         ({"weights": [[1, 2, 3]]}, r"^Everything: `weights` must be of shape \(3,\), got shape \(1, 3\)\.$"),
-        ({"weights": ["a", "b", "c"]}, r"^Everything: `weights` must be numbers, got dtype <U1\.$"),
+        (
+            {"weights": ["a", "b", "c"]},
+            r"^Everything: `weights` must be None, or numbers of shape \(3,\), one for each item, got dtype <U1\.",
+        ),
+        (
+            {"weights": "popularity"},
+            r"^Everything: `weights` must be None, or numbers of shape \(3,\), one for each item, got 'popularity'\. "
+            r"For weights by popularity pass naysay\.pools\.popularity\(positives\)\.$",
+        ),
         (
             {"weights": [1, -2, -3]},
             r"^Everything: `weights` must be finite and at least 0, got -2\.0 at row 1 \(2 such rows\)\.$",

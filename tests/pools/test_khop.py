@@ -226,7 +226,7 @@ def test_short_rows_can_be_rejected():
 
 
 def test_repr():
-    assert repr(KHop(PATH)) == "KHop(10 nodes, 18 edges, hops=(2, 2), distinct=True, on_short='pad')"
+    assert repr(KHop(PATH)) == "KHop(10 nodes, 18 edges, 28 known pairs, hops=(2, 2), distinct=True, on_short='pad')"
 
 
 @pytest.mark.parametrize(

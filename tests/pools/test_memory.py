@@ -12,6 +12,7 @@ from scipy.stats import chisquare
 
 import naysay as ns
 from naysay import NaysayError
+from naysay.arrays import to_numpy
 from naysay.kernels import threads
 from naysay.pools.memory import Memory
 from naysay.types import Pool, Stateful
@@ -210,6 +211,43 @@ def test_tensors_are_taken():
     drawn = memory.draw(ns.Query(torch.tensor([3])), 1, rng=ns.rng_for(0))
     assert isinstance(drawn.ids, np.ndarray)
     assert drawn.ids.tolist() == [[2]]
+
+
+def is_vectors(array):
+    return isinstance(array, torch.Tensor) and array.is_floating_point()
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_pushed_tensors_stay_tensors(kind, monkeypatch):
+    """Vectors of a device stay there: nothing on the way of a push or a draw turns them into NumPy."""
+    memory, plain = Memory(5), Memory(5)
+    with monkeypatch.context() as patched:
+        patched.setattr("naysay.pools.memory.to_numpy", lambda array: None if is_vectors(array) else to_numpy(array))
+        for start in (0, 3, 7):
+            ids, owners, vectors = entries(4, start)
+            memory.push(ids, owners, torch.tensor(vectors, dtype=kind))
+            plain.push(ids, owners, vectors)
+            memory.draw(ns.Query(torch.arange(SIDE)), 2, rng=ns.rng_for(0))
+    state = memory.state()
+    assert memory.vectors.dtype == kind
+    assert torch.equal(memory.vectors.float(), torch.tensor(plain.vectors))
+    for query in (ns.Query(torch.arange(SIDE)), ns.Query(np.arange(SIDE))):
+        for n in (None, 3):
+            drawn, wanted = (one.draw(query, n, rng=ns.rng_for(1)) for one in (memory, plain))
+            assert np.array_equal(drawn.ids, wanted.ids)
+            assert isinstance(drawn.vectors, torch.Tensor) == isinstance(query.anchors, torch.Tensor)
+            assert np.array_equal(drawn.numpy().vectors, wanted.numpy().vectors)
+            assert n is not None or drawn.vectors.shape == (SIDE, 5, 2)
+    fresh = Memory(5)
+    fresh.restore(state)  # arrays of NumPy, which has no bfloat16
+    assert isinstance(fresh.vectors, np.ndarray)
+    fresh.push([9], vectors=torch.ones((1, 2), dtype=kind))
+    memory.push([9], vectors=torch.ones((1, 2), dtype=kind))
+    assert torch.equal(fresh.vectors, memory.vectors)
+    with pytest.raises(NaysayError, match=r"must be 2 x \w+, like the entries stored, got 2 x float64"):
+        memory.push([9], vectors=torch.ones((1, 2), dtype=torch.float64))
+    with pytest.raises(NaysayError, match=r"`vectors` must be finite, got nan at row 0"):
+        memory.push([9], vectors=torch.full((1, 2), torch.nan, dtype=kind))
 
 
 @pytest.mark.parametrize("distinct", [True, False])

@@ -257,7 +257,7 @@ def test_scipy_graph_and_no_rows():
 def test_short_rows_can_be_rejected():
     pool = PageRank(PATH, (0, 2), on_short="raise")
     how = "ranks=(0, 2), restart=0.15, tolerance=1e-06, distinct=True, on_short='raise'"
-    assert repr(pool) == f"PageRank(10 nodes, 18 edges, {how})"
+    assert repr(pool) == f"PageRank(10 nodes, 18 edges, 28 known pairs, {how})"
     assert pool.draw(ns.Query([4]), 2, rng=ns.rng_for(0)).dropped == {}
     with pytest.raises(ns.NaysayError, match=r"PageRank.draw: row 0 has 2 candidates left of the 3 requested"):
         pool.draw(ns.Query([4, 0]), 3, rng=ns.rng_for(0))

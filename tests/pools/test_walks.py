@@ -198,7 +198,7 @@ def test_short_rows_can_be_rejected():
 
 
 def test_repr():
-    wanted = "Walks(50 nodes, 98 edges, length=2, walks=1000, distinct=True, on_short='pad')"
+    wanted = "Walks(50 nodes, 98 edges, 148 known pairs, length=2, walks=1000, distinct=True, on_short='pad')"
     assert repr(Walks(PATH)) == wanted
 
 

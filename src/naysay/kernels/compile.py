@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
@@ -21,6 +22,9 @@ _R = TypeVar("_R")
 _SOURCE = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).digest()
 
 
+_SAID: list[bool] = []  # whether this process has said that it compiles
+
+
 def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """A loop that Python calls: compiled at its first call, cached where that can be, run without the GIL."""
     try:
@@ -30,7 +34,22 @@ def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
     index: Any = getattr(getattr(loop, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):  # numba's own; without it only an edit of a kernel could go unseen
         index._source_stamp = (index._source_stamp, _SOURCE)
+    if hasattr(getattr(loop, "_cache", None), "load_overload"):
+        loop._cache.load_overload = _saying(loop._cache.load_overload)
     return cast("Callable[_P, _R]", loop)
+
+
+def _saying(load: Callable[..., Any]) -> Callable[..., Any]:
+    """The cache's own look-up, which gives None for a loop that is not in it and has to be compiled now."""
+
+    def look_up(*arguments: Any) -> Any:
+        found = load(*arguments)
+        if found is None and not _SAID and sys.stderr is not None and sys.stderr.isatty():
+            _SAID.append(True)
+            sys.stderr.write("naysay: compiling loops at their first use, once for this installation: about 10 s.\n")
+        return found
+
+    return look_up
 
 
 def inlined(function: Callable[_P, _R]) -> Callable[_P, _R]:

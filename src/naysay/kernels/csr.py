@@ -135,6 +135,36 @@ def fill_filter(start: Any, stop: Any, indptr: Any, indices: Any, bits: Any) -> 
 
 
 @compiled
+def damaged_rows(start: Any, stop: Any, n_items: Any, indptr: Any, indices: Any, bits: Any, relation: Any) -> Any:
+    """The first row that breaks what all other loops rely on, and how many such rows there are.
+
+    Its offsets fall, its ids are not ascending numbers below `n_items`, or a filter bit or a relation is wrong.
+
+    Args:
+        relation: (0,) if all pairs are positive.
+    """
+    first, damaged = stop, 0
+    for row in range(start, stop):
+        low, high = indptr[row], indptr[row + 1]
+        wrong = low < 0 or high < low or high > len(indices)
+        if not wrong and low < high:
+            ids, related = indices[low:high], relation[low:high]
+            wrong = ids[0] < 0 or ids[-1] >= n_items
+            for i in range(1, len(ids)):
+                wrong |= ids[i] <= ids[i - 1]
+            for i in range(len(related)):
+                wrong |= related[i] < 1 or related[i] > 2
+            held = np.uint64(1)
+            for i in range(len(ids)):
+                held &= may_contain(bits, low, high - low, ids[i])
+            wrong |= held == 0
+        if wrong:
+            first = min(first, row)
+            damaged += 1
+    return first, damaged
+
+
+@compiled
 def contains(start: Any, stop: Any, anchors: Any, items: Any, indptr: Any, indices: Any, bits: Any, out: Any) -> None:
     """out[i] = position of items[i] in the row of anchors[i], or -1."""
     for i in range(start, stop):
@@ -162,48 +192,32 @@ def nth_negative(
 
 
 @compiled
-def merge_counts(start: Any, stop: Any, ptr_a: Any, ids_a: Any, ptr_b: Any, ids_b: Any, kept: Any) -> None:
-    """kept[row] = the number of distinct ids in row `row` of two CSRs together."""
+def merge_rows(
+    start: Any, stop: Any, one: Any, other: Any, indptr: Any, indices: Any, relation: Any, kept: Any
+) -> None:
+    """Merge the sorted rows of two CSRs; where both have an id the smaller relation number wins.
+
+    Args:
+        one: (indptr, indices, relation), the last of length 0 if all pairs are positive.
+        other: The same.
+        indptr: Where the rows begin in `indices`.
+        indices: The merged ids, or (0,) to count them only: kept[row] is the number of distinct ids.
+        relation: Those of the merged pairs, or (0,).
+    """
+    ptr_a, ids_a, rel_a = one
+    ptr_b, ids_b, rel_b = other
     for row in range(start, stop):
         i, j, count = ptr_a[row], ptr_b[row], 0
         while i < ptr_a[row + 1] or j < ptr_b[row + 1]:
             take_a = i < ptr_a[row + 1] and (j == ptr_b[row + 1] or ids_a[i] <= ids_b[j])
             take_b = j < ptr_b[row + 1] and (i == ptr_a[row + 1] or ids_b[j] <= ids_a[i])
+            if len(indices):
+                indices[indptr[row] + count] = ids_a[i] if take_a else ids_b[j]
+            if len(relation):
+                kind_a = np.int8(127) if not take_a else (rel_a[i] if len(rel_a) else np.int8(1))
+                kind_b = np.int8(127) if not take_b else (rel_b[j] if len(rel_b) else np.int8(1))
+                relation[indptr[row] + count] = min(kind_a, kind_b)
             i += take_a
             j += take_b
             count += 1
         kept[row] = count
-
-
-@compiled
-def merge_rows(
-    start: Any,
-    stop: Any,
-    ptr_a: Any,
-    ids_a: Any,
-    rel_a: Any,
-    ptr_b: Any,
-    ids_b: Any,
-    rel_b: Any,
-    indptr: Any,
-    indices: Any,
-    relation: Any,
-) -> None:
-    """Merge the sorted rows of two CSRs; where both have an id the smaller relation number wins."""
-    for row in range(start, stop):
-        i, j, out = ptr_a[row], ptr_b[row], indptr[row]
-        while i < ptr_a[row + 1] or j < ptr_b[row + 1]:
-            take_a = i < ptr_a[row + 1] and (j == ptr_b[row + 1] or ids_a[i] <= ids_b[j])
-            take_b = j < ptr_b[row + 1] and (i == ptr_a[row + 1] or ids_b[j] <= ids_a[i])
-            kind = np.int8(127)
-            if take_a:
-                indices[out] = ids_a[i]
-                kind = min(kind, rel_a[i] if len(rel_a) else np.int8(1))
-                i += 1
-            if take_b:
-                indices[out] = ids_b[j]
-                kind = min(kind, rel_b[j] if len(rel_b) else np.int8(1))
-                j += 1
-            if len(relation):
-                relation[out] = kind
-            out += 1

@@ -36,25 +36,17 @@ def pick(state: Any, wanted: Any, repeat: Any, pool: Any, size: Any, line: Any, 
     line[filled:] = -1
 
 
-@inlined
-def at_distance(
-    mark: Any,
-    anchor: Any,
-    nearest: Any,
-    farthest: Any,
-    indptr: Any,
-    indices: Any,
-    known_indptr: Any,
-    known_indices: Any,
-    stamps: Any,
-    queue: Any,
-) -> Any:
+@compiled
+def candidates(mark: Any, anchor: Any, nearest: Any, farthest: Any, edges: Any, scratch: Any) -> Any:
     """The unknown nodes at distance nearest ... farthest go to queue[:size], in order of visit; size is returned.
 
     Args:
-        stamps: (n,) `mark` on a known node that was not visited, mark + 1 on a visited one, less on any other.
-        queue: (n + 1,) the visited nodes, level after level; a known one is kept as ~node.
+        edges: (indptr, indices) of the edges, and of the known pairs.
+        scratch: (stamps, queue). stamps (n,): `mark` on a known node that was not visited, mark + 1 on a visited one,
+            less on any other. queue (n + 1,): the visited nodes, level after level; a known one is kept as ~node.
     """
+    indptr, indices, known_indptr, known_indices = edges
+    stamps, queue = scratch
     for position in range(known_indptr[anchor], known_indptr[anchor + 1]):
         stamps[known_indices[position]] = mark
     stamps[anchor] = mark + 1
@@ -86,44 +78,22 @@ def at_distance(
 
 
 @compiled
-def candidates(
-    anchor: Any,
-    nearest: Any,
-    farthest: Any,
-    indptr: Any,
-    indices: Any,
-    known_indptr: Any,
-    known_indices: Any,
-    stamps: Any,
-    queue: Any,
-) -> Any:
-    """`at_distance` of one anchor; `stamps` must be zeros."""
-    rows = (indptr, indices, known_indptr, known_indices)
-    return at_distance(1, anchor, nearest, farthest, *rows, stamps, queue)
-
-
-@compiled
 def draw_at_distance(
     start: Any,
     stop: Any,
-    stamps: Any,
-    queue: Any,
+    scratch: Any,
     key: Any,
     repeat: Any,
     anchors: Any,
     counts: Any,
-    nearest: Any,
-    farthest: Any,
-    indptr: Any,
-    indices: Any,
-    known_indptr: Any,
-    known_indices: Any,
+    distances: Any,
+    edges: Any,
     out: Any,
     log_q: Any,
 ) -> None:
-    """Uniform draws from the unknown nodes at distance nearest ... farthest; `stamps` must be zeros."""
-    rows = (indptr, indices, known_indptr, known_indices)
+    """Uniform draws from the unknown nodes at the distances (nearest, farthest); the stamps must be zeros."""
+    nearest, farthest = distances
     for row in range(start, stop):
         mark = 2 * (row - start) + 1  # above all that earlier rows left: nothing is to be cleared
-        size = at_distance(mark, anchors[row], nearest, farthest, *rows, stamps, queue)
-        pick(row_state(key, row), counts[row], repeat, queue, size, out[row], log_q[row])
+        size = candidates(mark, anchors[row], nearest, farthest, edges, scratch)
+        pick(row_state(key, row), counts[row], repeat, scratch[1], size, out[row], log_q[row])

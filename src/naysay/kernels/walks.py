@@ -55,14 +55,15 @@ def draw_walk_ends(
     counts: Any,
     length: Any,
     walks: Any,
-    indptr: Any,
-    indices: Any,
-    known_indptr: Any,
-    known_indices: Any,
-    known_bits: Any,
+    edges: Any,
     out: Any,
 ) -> None:
-    """The ends of the row's walks in order, without the anchor, what is known, and (unless `repeat`) repetitions."""
+    """The ends of the row's walks in order, without the anchor, what is known, and (unless `repeat`) repetitions.
+
+    Args:
+        edges: (indptr, indices) of the edges, and of the known pairs, whose filter is last.
+    """
+    indptr, indices, known_indptr, known_indices, known_bits = edges
     table = np.empty(table_size(out.shape[1]), np.int64)
     for row in range(start, stop):
         anchor, line, state = anchors[row], out[row], row_state(key, row)
@@ -90,19 +91,10 @@ def draw_walk_ends(
 #   residual   (2 n,) float64: of each node, and then what it may be at the end; 0 there means not reached
 
 
-@inlined
-def push(
-    anchor: Any,
-    restart: Any,
-    tolerance: Any,
-    indptr: Any,
-    indices: Any,
-    nodes: Any,
-    queue: Any,
-    score: Any,
-    residual: Any,
-) -> Any:
+@compiled
+def pagerank(anchor: Any, restart: Any, tolerance: Any, indptr: Any, indices: Any, scratch: Any) -> Any:
     """The scores of all that the push reaches; the number of those nodes is returned."""
+    nodes, queue, score, residual = scratch
     wrap = len(queue) - 1
     residual[2 * anchor] = 1.0
     residual[2 * anchor + 1] = tolerance * max(1, indptr[anchor + 1] - indptr[anchor])
@@ -169,49 +161,34 @@ def part_at(rank: Any, low: Any, high: Any, order: Any, score: Any) -> None:
 
 
 @compiled
-def pagerank(
-    anchor: Any,
-    restart: Any,
-    tolerance: Any,
-    indptr: Any,
-    indices: Any,
-    nodes: Any,
-    queue: Any,
-    score: Any,
-    residual: Any,
-) -> Any:
-    """`push` of one anchor."""
-    return push(anchor, restart, tolerance, indptr, indices, nodes, queue, score, residual)
-
-
-@compiled
 def draw_ranks(
     start: Any,
     stop: Any,
-    nodes: Any,
-    queue: Any,
-    score: Any,
-    residual: Any,
+    scratch: Any,
     key: Any,
     repeat: Any,
     anchors: Any,
     counts: Any,
-    restart: Any,
-    tolerance: Any,
-    low: Any,
-    high: Any,
-    shares: Any,
-    indptr: Any,
-    indices: Any,
-    known_indptr: Any,
-    known_indices: Any,
+    accuracy: Any,
+    window: Any,
+    edges: Any,
     out: Any,
     log_q: Any,
 ) -> None:
-    """Uniform draws from ranks low ... high - 1 of each anchor's unknown nodes, or from shares of their number."""
+    """Uniform draws from ranks low ... high - 1 of each anchor's unknown nodes, or from shares of their number.
+
+    Args:
+        accuracy: (restart, tolerance).
+        window: (low, high, whether they are shares).
+        edges: (indptr, indices) of the edges, and of the known pairs.
+    """
+    restart, tolerance = accuracy
+    low, high, shares = window
+    indptr, indices, known_indptr, known_indices = edges
+    nodes, queue, score, residual = scratch
     for row in range(start, stop):
         anchor = anchors[row]
-        reached = push(anchor, restart, tolerance, indptr, indices, nodes, queue, score, residual)
+        reached = pagerank(anchor, restart, tolerance, indptr, indices, scratch)
         score[anchor] = -1.0
         for position in range(known_indptr[anchor], known_indptr[anchor + 1]):
             node = known_indices[position]
@@ -225,8 +202,7 @@ def draw_ranks(
         last = min(ranked, np.int64(high * ranked if shares else high))
         part_at(first, 0, ranked, queue, score)
         part_at(last, first, ranked, queue, score)
-        window = queue[first:last]
-        pick(row_state(key, row), counts[row], repeat, window, last - first, out[row], log_q[row])
+        pick(row_state(key, row), counts[row], repeat, queue[first:last], last - first, out[row], log_q[row])
         for i in range(reached):  # as clean as it came: the next row starts from zeros
             score[nodes[i]] = 0.0
             residual[2 * nodes[i]] = 0.0

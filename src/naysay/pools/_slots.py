@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
-from naysay.checks import check_range, check_whole, first_bad, raise_invalid, shown, whole_numbers
+from naysay.checks import (
+    as_array,
+    check_bool,
+    check_one_of,
+    check_range,
+    check_whole,
+    first_bad,
+    raise_invalid,
+    whole_numbers,
+)
 from naysay.errors import NaysayError
 from naysay.kernels.threads import in_rows
 from naysay.types import Query, anchor_ids, check_query
@@ -18,11 +27,18 @@ ON_SHORT = ("pad", "raise")
 EXHAUSTED = "exhausted"
 
 
-def check_distinct(distinct: object) -> bool:
-    """Return `distinct` as a bool, or raise if it is not one: "no" would be truthy."""
-    if not isinstance(distinct, bool | np.bool_):
-        raise_invalid("distinct", "True or False", shown(distinct))
-    return bool(distinct)
+def check_settings(distinct: object, on_short: str) -> tuple[bool, str]:
+    """The two settings that every pool has, checked."""
+    check_one_of("on_short", on_short, ON_SHORT)
+    return check_bool("distinct", distinct), on_short
+
+
+def shown_settings(pool: Any, *parts: object, **settings: object) -> str:
+    """The repr of a pool: what it holds, its own settings, and the two that every pool has."""
+    shared = {"distinct": pool.distinct, "on_short": pool.on_short}
+    shown_parts = [part if isinstance(part, str) else repr(part) for part in parts]
+    named = [f"{name}={value!r}" for name, value in {**settings, **shared}.items()]
+    return f"{type(pool).__name__}({', '.join([*shown_parts, *named])})"
 
 
 def check_ids(parameter: str, ids: NDArray[np.int64], size: int | None, what: str, *, least: int = 0) -> None:
@@ -31,6 +47,14 @@ def check_ids(parameter: str, ids: NDArray[np.int64], size: int | None, what: st
         check_range(parameter, ids, size, what, least=least)
     elif ids.size and ids.min() < least:
         raise_invalid(parameter, f"at least {least}", first_bad(ids, ids < least))
+
+
+def check_count(name: str, value: object, least: int = 1) -> int:
+    """A number of slots, steps or entries. Below 2^31, so that products of two and counters fit 64 bits."""
+    number = check_whole(name, value, least)
+    if number >> 31:
+        raise_invalid(name, "below 2^31", number)
+    return number
 
 
 def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray[np.int64]:
@@ -45,11 +69,12 @@ def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray
 
 def slot_counts(n: Any, rows: int) -> tuple[NDArray[np.int64], int]:
     """The number of slots of each row (B,), and the largest; n is one number, or one per row."""
-    n = to_numpy(n)
-    if np.ndim(n) == 0:
-        width = check_whole("n", n.item() if isinstance(n, np.ndarray) else n, 0)
+    plain = to_numpy(n)
+    array = as_array("n", plain) if isinstance(plain, np.ndarray | list | tuple) else None
+    if array is None or array.ndim == 0:
+        width = check_count("n", plain if array is None else array.item(), 0)
         return frozen(np.full(rows, width, np.int64)), width
-    counts = whole_numbers("n", n).astype(np.int64, copy=False)
+    counts = whole_numbers("n", array).astype(np.int64, copy=False)
     if len(counts) != rows:
         raise_invalid("n", f"one number, or one for each of the {rows} rows", f"{len(counts)} numbers")
     if counts.size and counts.min() < 0:

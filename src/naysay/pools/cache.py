@@ -8,13 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from naysay._lock import Lock
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
 from naysay.checks import (
     check_lengths,
-    check_one_of,
     check_range,
-    check_whole,
     first_bad,
     public,
     raise_invalid,
@@ -23,7 +22,7 @@ from naysay.checks import (
 )
 from naysay.kernels.lists import draw_places, keep_first, look_up
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
+from naysay.pools._slots import anchors_of, check_count, check_settings, shortfall, shown_settings, slot_counts
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -38,7 +37,7 @@ class Cache:
         independent   -log m
         distinct      -log(m - slot)
     A sampler decides how to update it, from the cache and new draws: by score (Zhang et al. NSCaching. ICDE 2019) or
-    by score and its variance over epochs (Ding et al. SRNS. NeurIPS 2020).
+    by score and its variance over epochs (Ding et al. SRNS. NeurIPS 2020). One thread may put while others draw.
 
     Cost: 8 bytes for each of n_anchors x size places; O(size) per row and O(1) per draw.
 
@@ -48,9 +47,6 @@ class Cache:
         positives: The pairs to exclude, exactly: positives and ignored pairs.
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
-
-    Raises:
-        NaysayError: If an argument is invalid.
 
     Examples:
         >>> import naysay as ns
@@ -71,16 +67,15 @@ class Cache:
         on_short: str = "pad",
     ) -> None:
         """Make an empty table of (n_anchors, size)."""
-        self.n_anchors = check_whole("n_anchors", n_anchors, 0)
-        self.size = check_whole("size", size, 1)
+        self.n_anchors = check_count("n_anchors", n_anchors, 0)
+        self.size = check_count("size", size)
         if positives is not None and not isinstance(positives, Positives):
             raise_invalid("positives", "a Positives or None", type(positives).__name__)
         if positives is not None and positives.n_anchors != self.n_anchors:
             raise_invalid("n_anchors", f"{positives.n_anchors}, like positives", self.n_anchors)
-        check_one_of("on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        self.distinct, self.on_short = check_settings(distinct, on_short)
+        self._lock = Lock()
         self._table = np.full((self.n_anchors, self.size), -1, np.int64)
 
     def put(self, anchors: ArrayLike, ids: ArrayLike) -> int:
@@ -107,7 +102,9 @@ class Cache:
 
     def get(self, anchors: ArrayLike) -> NDArray[np.int64]:
         """(B, size) the candidates of the anchors (B,), filled from the left, then -1."""
-        return self._table[self._anchors(anchors)]
+        rows = self._anchors(anchors)
+        with self._lock:
+            return self._table[rows]
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) of the candidates of the query's anchors; n is a number, or (B,) numbers."""
@@ -115,15 +112,18 @@ class Cache:
         counts, width = slot_counts(n, len(anchors))
         key = key_from(rng)
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
-        sizes = np.count_nonzero(self._table[anchors] >= 0, axis=1)
-        settings = (sizes, counts, not self.distinct)
+        with self._lock:
+            table = self._table[anchors]  # a copy: what is put from here on does not change the draw
+        settings = (np.count_nonzero(table >= 0, axis=1), counts, not self.distinct)
         in_rows(draw_places, len(ids), 2 * ids.size, key, *settings, ids, log_q)
-        in_rows(look_up, len(ids), ids.size, anchors * self.size, frozen(self._table.reshape(-1)), ids)
+        begins = np.arange(len(ids)) * self.size
+        in_rows(look_up, len(ids), ids.size, begins, frozen(table.reshape(-1)), ids)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def state(self) -> dict[str, NDArray[Any] | int]:
         """The table, (n_anchors, size)."""
-        return {"table": self._table.copy()}
+        with self._lock:
+            return {"table": self._table.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned, of the same shape, without what has become known since then."""
@@ -146,7 +146,8 @@ class Cache:
         dropped = np.empty(len(given), np.int64)
         given = frozen(np.ascontiguousarray(given))
         in_rows(keep_first, len(given), 2 * given.size, given, known, tidy, dropped)
-        self._table[anchors] = tidy
+        with self._lock:
+            self._table[anchors] = tidy
         return int(dropped.sum())
 
     def _anchors(self, anchors: ArrayLike) -> NDArray[np.int64]:
@@ -163,5 +164,4 @@ class Cache:
 
     def __repr__(self) -> str:
         """The settings."""
-        shape = f"{self.n_anchors:,} x {self.size:,}"
-        return f"Cache({shape}, {self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"
+        return shown_settings(self, f"{self.n_anchors:,} x {self.size:,}", self.positives)

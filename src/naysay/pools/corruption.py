@@ -10,13 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay._inputs import check_parts
 from naysay._rows import frozen
-from naysay.checks import check_one_of, public, raise_invalid, shown
+from naysay._slots import corrupted_triples, like_query
+from naysay.arrays import to_numpy
+from naysay.checks import check_one_of, check_range, public, raise_invalid, shown, whole_numbers
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, check_distinct, logs, shortfall, slot_counts
+from naysay.pools._slots import check_settings, logs, shortfall, shown_settings, slot_counts
+from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.triples import SideIndex, Triples, candidate_lists
-from naysay.types import HEAD, RELATION, SIDES, TAIL, Negatives, Query, anchor_ids, check_query
+from naysay.triples import SideIndex, Triples
+from naysay.types import HEAD, RELATION, SIDES, TAIL, Array, Negatives, Query, anchor_ids, check_query
 
 _CHOICES = ("uniform", "bernoulli")
 
@@ -50,9 +53,6 @@ class Corruption:
         distinct: Whether a (side, id) comes at most once in a row.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import naysay as ns
         >>> pool = Corruption([[0, 0, 1], [0, 0, 2]], sides=("tail",), n_entities=4)
@@ -76,7 +76,6 @@ class Corruption:
     ) -> None:
         """Index the known triples by side: O(n log n)."""
         check_one_of("choice", choice, _CHOICES)
-        check_one_of("on_short", on_short, ON_SHORT)
         named = isinstance(sides, tuple | list) and all(isinstance(side, str) for side in sides)
         if not named or not sides or len(set(sides)) != len(sides):
             raise_invalid("sides", "a sequence of different parts", shown(sides), 'For example ("head", "tail").')
@@ -84,21 +83,21 @@ class Corruption:
             check_one_of("sides", side, SIDES)
         train = triples if isinstance(triples, Triples) else Triples(triples, n_entities, n_relations)
         everything = train.union(*_split_up(known))
-        if n_entities is not None or n_relations is not None:
-            entities = everything.n_entities if n_entities is None else n_entities
-            relations = everything.n_relations if n_relations is None else n_relations
-            everything = Triples(everything.array, entities, relations)
+        entities = everything.n_entities if n_entities is None else n_entities
+        relations = everything.n_relations if n_relations is None else n_relations
+        everything = everything._resized(entities, relations)
         if everything.n_entities == 0:
             raise_invalid("triples", "of at least one entity", "none")
-        train = Triples(train.array, everything.n_entities, everything.n_relations)
+        train = train._resized(entities, relations)
         self.known = everything
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        self.distinct, self.on_short = check_settings(distinct, on_short)
         self.sides = tuple(sorted(SIDES.index(side) for side in sides))
         self.chance = _chances(train, self.sides, choice)
         self._index = everything.index(self.sides)
         sizes = {HEAD: everything.n_entities, RELATION: everything.n_relations, TAIL: everything.n_entities}
         self._sizes = np.array([sizes[side] for side in self.sides])
+        self.choice = choice
+        self._shown = [given if given is None or isinstance(given, str) else "given" for given in (domains, ranges)]
         self._lists = _Lists(train, self._index, domains, ranges)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
@@ -126,8 +125,8 @@ class Corruption:
         in_rows(corrupt.draw, len(ids), 2 * ids.size, *inputs, *rows, *self._lists.arrays, longest, ids, side, chance)
         return Negatives(ids, side=side, log_q=logs(chance), dropped=shortfall(self.on_short, ids, counts))
 
-    def corrupted(self, query: Query, negatives: Negatives) -> NDArray[np.int64]:
-        """(B, K, 3) the corrupted triples of the negatives; (-1, -1, -1) in empty slots."""
+    def corrupted(self, query: Query, negatives: Negatives) -> Array:
+        """(B, K, 3) the corrupted triples in the query's array type, on its device; (-1, -1, -1) in empty slots."""
         given = self._triples(query)
         advice = "Pass what Corruption.draw returned for this query."
         if not isinstance(negatives, Negatives):
@@ -136,13 +135,9 @@ class Corruption:
             raise_invalid("negatives.side", "given", None, advice)
         if len(negatives.ids) != len(given):
             raise_invalid("negatives", f"of {len(given)} rows, like the query", len(negatives.ids), advice)
-        triples = np.repeat(given[:, None, :], negatives.shape[1], axis=1)
-        plain = negatives.numpy()
-        empty = plain.ids < 0
-        np.put_along_axis(
-            triples, np.where(empty, 0, plain.side)[:, :, None].astype(np.int64), plain.ids[:, :, None], 2
-        )
-        triples[empty] = -1
+        made = negatives.like(query)
+        triples = corrupted_triples(like_query(given, query), made.ids, made.side)
+        triples[made.ids < 0] = -1
         return triples
 
     def _triples(self, query: Query) -> NDArray[np.int64]:
@@ -156,7 +151,8 @@ class Corruption:
 
     def __repr__(self) -> str:
         """The settings."""
-        return f"Corruption({self.known!r}, sides={tuple(SIDES[s] for s in self.sides)}, distinct={self.distinct})"
+        settings = {"sides": tuple(SIDES[side] for side in self.sides), "choice": self.choice}
+        return shown_settings(self, self.known, **settings, domains=self._shown[0], ranges=self._shown[1])
 
 
 class _Lists:
@@ -177,7 +173,7 @@ class _Lists:
         parts: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
         longest = total = 0
         for s, side in enumerate(index.sides):
-            found = candidate_lists(*given[side], train, side)
+            found = _candidate_lists(*given[side], train, side)
             if found is None:
                 continue
             pointer, entities = found
@@ -195,6 +191,29 @@ class _Lists:
         """Make the arrays read-only again after unpickling, like Positives."""
         self.longest = state["longest"]
         self.arrays = tuple(map(frozen, state["arrays"]))
+
+
+def _candidate_lists(
+    parameter: str, given: Any, triples: Triples, side: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
+    """The candidates of a side for each relation, as CSR: None for all entities, "observed", or a list per relation."""
+    if given is None:
+        return None
+    if not isinstance(given, list | tuple | np.ndarray) or (isinstance(given, np.ndarray) and given.ndim == 0):
+        if not isinstance(given, str) or given != "observed":
+            raise_invalid(parameter, 'None, "observed", or one array of entities for each relation', shown(given))
+        seen = Positives.from_pairs(
+            triples.array[:, RELATION], triples.array[:, side], triples.n_relations, triples.n_entities
+        )
+    else:
+        if len(given) != triples.n_relations:
+            raise_invalid(parameter, f"of one array for each of the {triples.n_relations} relations", len(given))
+        arrays = [whole_numbers(parameter, to_numpy(part)) for part in given]
+        entities = np.concatenate([np.empty(0, np.int64), *arrays])
+        check_range(parameter, entities, triples.n_entities, "entities")
+        relations = np.repeat(np.arange(len(arrays)), [len(part) for part in arrays])
+        seen = Positives.from_pairs(relations, entities, triples.n_relations, triples.n_entities)
+    return seen.indptr, seen.indices
 
 
 def _chances(train: Triples, sides: tuple[int, ...], choice: str) -> NDArray[np.float64]:

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay._rows import frozen, offsets
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, check_whole, first_bad, public, raise_invalid
+from naysay.checks import as_array, check_all, check_bool, check_whole, public, raise_invalid, shown
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, all_filled, anchors_of, check_distinct, logs, shortfall, slot_counts
+from naysay.pools._slots import all_filled, anchors_of, check_settings, logs, shortfall, shown_settings, slot_counts
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -40,9 +40,6 @@ class Everything:
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import naysay as ns
         >>> known = ns.Positives.from_pairs([0, 0, 1], [0, 1, 2], n_items=4)
@@ -64,10 +61,8 @@ class Everything:
             raise_invalid("positives", "of at least one item", "0 items")
         if positives.n_items >= 1 << 32:
             raise_invalid("positives", "of fewer than 2^32 items", positives.n_items)
-        check_one_of("on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        self.distinct, self.on_short = check_settings(distinct, on_short)
         self._tables = None if weights is None else _Tables(positives, weights)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
@@ -139,7 +134,7 @@ class Everything:
         if self._tables is not None:
             raise_invalid("weights", "None", "weights", "Weighted draws are per anchor: use draw.")
         wanted = check_whole("n", n, 0)
-        once = self.distinct if distinct is None else check_distinct(distinct)
+        once = self.distinct if distinct is None else check_bool("distinct", distinct)
         total = int(self._free_before[-1])
         n_pairs = min(wanted, total) if once or total == 0 else wanted
         if n_pairs < wanted and self.on_short == "raise":
@@ -157,8 +152,7 @@ class Everything:
 
     def __repr__(self) -> str:
         """The settings."""
-        how = "uniform" if self._tables is None else "weighted"
-        return f"Everything({self.positives!r}, {how}, distinct={self.distinct}, on_short={self.on_short!r})"
+        return shown_settings(self, self.positives, "uniform" if self._tables is None else "weighted")
 
 
 class _Tables:
@@ -166,14 +160,16 @@ class _Tables:
 
     def __init__(self, positives: Positives, weights: ArrayLike) -> None:
         given = as_array("weights", to_numpy(weights))
+        if given.ndim == 0 or given.dtype.kind not in "biuf":
+            got = shown(weights) if given.ndim == 0 else f"dtype {given.dtype}"
+            advice = "For weights by popularity pass naysay.pools.popularity(positives)."
+            raise_invalid(
+                "weights", f"None, or numbers of shape ({positives.n_items},), one for each item", got, advice
+            )
         if given.shape != (positives.n_items,):
             raise_invalid("weights", f"of shape ({positives.n_items},)", f"shape {given.shape}")
-        if given.dtype.kind not in "biuf":
-            raise_invalid("weights", "numbers", f"dtype {given.dtype}")
         given = given.astype(np.float64, copy=False)
-        bad = ~(np.isfinite(given) & (given >= 0))
-        if bad.any():
-            raise_invalid("weights", "finite and at least 0", first_bad(given, bad))
+        check_all("weights", given, np.isfinite(given) & (given >= 0), "finite and at least 0")
         if not given.any():
             raise_invalid("weights", "above 0 for at least one item", "all 0")
         scaled = given / given.max()  # first, so that the sum of huge weights stays finite

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
-from naysay.checks import check_generator, check_one_of, public, raise_invalid
+from naysay._slots import like_query
+from naysay.checks import check_generator, public, raise_invalid
 from naysay.kernels.lists import all_entries, draw_entries
 from naysay.kernels.threads import in_rows
 from naysay.kernels.uniform import TRIES
-from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, check_ids, shortfall, slot_counts
+from naysay.pools._slots import anchors_of, check_ids, check_settings, shortfall, shown_settings, slot_counts
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.types import Negatives, Query, check_query, positive_ids
+from naysay.types import Array, Negatives, Query, check_query, positive_ids
 
 Ids = NDArray[np.int64]
 # The rows (anchors (B,), positives (B,)) and the entries (items (M,), owners (M,)).
@@ -47,9 +48,6 @@ class InBatch:
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
             It does not apply to n=None.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import naysay as ns
         >>> InBatch().draw(ns.Query([0, 1, 1], positives=[5, 6, 7]), rng=ns.rng_for(0)).ids.tolist()
@@ -59,16 +57,16 @@ class InBatch:
     def __init__(self, positives: Positives | None = None, *, distinct: bool = True, on_short: str = "pad") -> None:
         """Check the settings."""
         known_rows(positives)  # raises if it is not a Positives
-        check_one_of("on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        self.distinct, self.on_short = check_settings(distinct, on_short)
 
-    def eligible(self, query: Query) -> NDArray[np.bool_]:
-        """(B, B): whether row i may use the item of row j. The diagonal is False."""
-        batch = self._batch(query)
-        ids, _ = usable(batch, known_rows(self.positives))
-        return np.asarray(ids >= 0)
+    def eligible(self, query: Query) -> Array:
+        """(B, B) bool in the query's array type, on its device: whether row i may use the item of row j.
+
+        The diagonal is False.
+        """
+        ids, _ = usable(self._batch(query), known_rows(self.positives))
+        return like_query(ids >= 0, query)
 
     def draw(self, query: Query, n: Any = None, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) items of other rows; n is a number, or (B,) numbers.
@@ -96,7 +94,7 @@ class InBatch:
 
     def __repr__(self) -> str:
         """The settings."""
-        return f"InBatch({self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"
+        return shown_settings(self, self.positives)
 
 
 def known_rows(positives: Positives | None) -> tuple[NDArray[Any], ...]:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import Rows, frozen, offsets
-from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
+from naysay.checks import check_whole, public, raise_invalid, shown
 from naysay.kernels import hops as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
+from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import key_from
 from naysay.types import Negatives, Query
@@ -28,6 +28,11 @@ class Edges(NamedTuple):
     def n_nodes(self) -> int:
         """The number of nodes, which are both the anchors and the candidates."""
         return len(self.indptr) - 1
+
+    @property
+    def shown(self) -> str:
+        """The sizes, for the repr of a pool."""
+        return f"{self.n_nodes:,} nodes, {len(self.indices):,} edges, {len(self.known):,} known pairs"
 
     @property
     def rows(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -113,9 +118,6 @@ class KHop:
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import naysay as ns
         >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
@@ -134,9 +136,7 @@ class KHop:
     ) -> None:
         """Get the edges of the graph: O(pairs); no copy if all its pairs are positive."""
         self.hops = _low_and_high(hops)
-        check_one_of("on_short", on_short, ON_SHORT)
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        self.distinct, self.on_short = check_settings(distinct, on_short)
         self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
@@ -149,18 +149,17 @@ class KHop:
         degree = len(edges.indices) / edges.n_nodes
         ball = min(float(len(edges.indices)), degree ** min(self.hops[1], 32))  # roughly the edges that a row reads
         steps = ids.size + int(len(ids) * (4 + ball))
-        settings = (key, not self.distinct, anchors, counts, *self._distances())
-        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, *edges.rows, ids, log_q)
+        settings = (key, not self.distinct, anchors, counts, self._distances())
+        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, edges.rows, ids, log_q)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def candidates(self, anchor: int) -> NDArray[np.int64]:
         """All candidates of one anchor, ascending."""
         edges = self._edges
         node = one_anchor(anchor, edges.n_nodes)
-        stamps, queue = _scratch(edges.n_nodes)
-        low, high = self._distances()
-        size = loops.candidates(node, low, high, *edges.rows, stamps, queue)
-        return np.sort(queue[:size]).astype(np.int64)
+        scratch = _scratch(edges.n_nodes)
+        size = loops.candidates(1, node, *self._distances(), edges.rows, scratch)
+        return np.sort(scratch[1][:size]).astype(np.int64)
 
     def _distances(self) -> tuple[int, int]:
         """The hops, limited to the number of nodes, which is above every distance."""
@@ -168,8 +167,7 @@ class KHop:
 
     def __repr__(self) -> str:
         """The settings."""
-        sizes = f"{self._edges.n_nodes:,} nodes, {len(self._edges.indices):,} edges"
-        return f"KHop({sizes}, hops={self.hops}, distinct={self.distinct}, on_short={self.on_short!r})"
+        return shown_settings(self, self._edges.shown, hops=self.hops)
 
 
 def _low_and_high(hops: Any) -> tuple[int, int]:
@@ -191,4 +189,4 @@ def _scratch(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 def _draw_part(start: int, stop: int, n_nodes: int, *arguments: Any) -> None:
     """One thread's rows, with scratch of its own."""
-    loops.draw_at_distance(start, stop, *_scratch(n_nodes), *arguments)
+    loops.draw_at_distance(start, stop, _scratch(n_nodes), *arguments)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from naysay._rows import Rows, frozen, index_type, offsets, tidied
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, public, raise_invalid, whole_numbers
+from naysay.checks import as_array, public, raise_invalid, whole_numbers
 from naysay.kernels.lists import draw_places, look_up
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
+from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
 from naysay.pools.khop import positive_rows
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -43,9 +43,6 @@ class Local:
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import naysay as ns
         >>> known = ns.Positives.from_pairs([0, 1], [3, 2], n_items=6)
@@ -62,7 +59,6 @@ class Local:
         """Sort the lists, merge duplicates and take out what is known: O(candidates)."""
         if positives is not None and not isinstance(positives, Positives):
             raise_invalid("positives", "a Positives or None", type(positives).__name__)
-        check_one_of("on_short", on_short, ON_SHORT)
         rows = _rows_of(lists)
         if positives is not None and len(rows.indptr) - 1 != positives.n_anchors:
             advice = "Give one list per anchor, empty where there is none."
@@ -75,8 +71,7 @@ class Local:
             rows = _without_known(rows, positives)
         self.indptr, self.indices = frozen(rows.indptr), frozen(rows.indices)
         self.n_anchors = len(self.indptr) - 1
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        self.distinct, self.on_short = check_settings(distinct, on_short)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -102,8 +97,7 @@ class Local:
 
     def __repr__(self) -> str:
         """The settings."""
-        sizes = f"{len(self.indices):,} candidates of {self.n_anchors:,} anchors"
-        return f"Local({sizes}, distinct={self.distinct}, on_short={self.on_short!r})"
+        return shown_settings(self, f"{len(self.indices):,} candidates of {self.n_anchors:,} anchors")
 
 
 def _rows_of(lists: Any) -> Rows:

@@ -8,12 +8,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay.arrays import to_numpy
+from naysay._lock import Lock
+from naysay._slots import like_query
+from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import (
     as_array,
     check_generator,
     check_lengths,
-    check_one_of,
     check_whole,
     first_bad,
     public,
@@ -21,11 +22,11 @@ from naysay.checks import (
     shown,
     whole_numbers,
 )
-from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, check_ids, shortfall, slot_counts
+from naysay.pools._slots import anchors_of, check_ids, check_settings, shortfall, shown_settings, slot_counts
 from naysay.pools.in_batch import Ids, anchors_and_positives, drawn, known_rows, usable
 from naysay.positives import Positives
 from naysay.rng import key_from
-from naysay.types import Negatives, Query, positive_ids
+from naysay.types import Array, Negatives, Query, positive_ids
 
 
 @final
@@ -36,7 +37,9 @@ class Memory:
     A row may use an entry unless its id is the query's positive, its owner is the anchor, or the pair is known; draws
     are uniform over the entries it may use. An id with two entries is twice as likely to be drawn first, so log_q is
     None. The queue starts empty, without random entries. Owners prevent that an image is its own negative an epoch
-    later. `state` has the whole queue.
+    later. `state` has the whole queue. One thread may push while others draw.
+
+    Vectors stay in the array type, and on the device, of what is pushed: tensors of a GPU never leave it.
 
     He et al. Momentum Contrast. CVPR 2020 (vectors of a slow encoder); Wang et al. Cross-Batch Memory. CVPR 2020.
 
@@ -48,9 +51,6 @@ class Memory:
         positives: Further pairs to exclude, exactly: positives and ignored pairs.
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
-
-    Raises:
-        NaysayError: If an argument is invalid.
 
     Examples:
         >>> import naysay as ns
@@ -68,13 +68,12 @@ class Memory:
         if self.size >= 1 << 32:
             raise_invalid("size", "below 2^32", size)
         known_rows(positives)  # raises if it is not a Positives
-        check_one_of("on_short", on_short, ON_SHORT)
         self.positives = positives
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        self.distinct, self.on_short = check_settings(distinct, on_short)
+        self._lock = Lock()
         self._ids = np.empty(self.size, np.int64)
         self._owners = np.empty(self.size, np.int64)
-        self._vectors: NDArray[Any] | None = None
+        self._vectors: Array = None
         self._count = 0  # entries, in places 0 ... count - 1
         self._next = 0  # the place of the next one
 
@@ -85,40 +84,45 @@ class Memory:
     @property
     def ids(self) -> Ids:
         """(len,) the ids, oldest first."""
-        return self._ids[self._order]
+        with self._lock:
+            return np.asarray(self._oldest_first(self._ids))
 
     @property
     def owners(self) -> Ids:
         """(len,) the anchor that each entry belongs to, oldest first."""
-        return self._owners[self._order]
+        with self._lock:
+            return np.asarray(self._oldest_first(self._owners))
 
     @property
-    def vectors(self) -> NDArray[Any] | None:
-        """(len, d) the vectors, oldest first, like the columns of `draw(query, rng=rng)`. None if none were pushed."""
-        return None if self._vectors is None else self._vectors[self._order]
+    def vectors(self) -> Array:
+        """(len, d) a copy of the vectors, oldest first, like the columns of `draw(query, rng=rng)`.
 
-    @property
-    def _order(self) -> Ids:
-        return (self._next - self._count + np.arange(self._count)) % self.size
+        In NumPy, or in torch on their device, as they were pushed; None if none were.
+        """
+        with self._lock:
+            return None if self._vectors is None else self._oldest_first(self._vectors)
 
-    def push(self, ids: ArrayLike, owners: ArrayLike | None = None, vectors: ArrayLike | None = None) -> None:
+    def _oldest_first(self, stored: Array) -> Any:
+        """A copy of the entries of one array, in order of age."""
+        parts = (stored[self._next : self._count], stored[: min(self._next, self._count)])
+        return need_torch().cat(parts) if is_torch(stored) else np.concatenate(parts)
+
+    def push(self, ids: ArrayLike, owners: ArrayLike | None = None, vectors: Any = None) -> None:
         """Add n entries in place of the oldest. Of more than `size` entries the last `size` stay.
 
         Args:
             ids: (n,) items.
             owners: (n,) the anchor that each entry belongs to and is never drawn for; -1 for none. None takes the ids,
                 for anchors and items that are one set, as in self-supervision.
-            vectors: (n, d) floating-point, NumPy or torch, stored in the type of the first push. Either all pushes have
-                vectors or none.
+            vectors: (n, d) floating-point, NumPy or torch, stored in the type of the first push and on the device of
+                the last. Either all pushes have vectors or none.
 
         Raises:
             NaysayError: If lengths, ids or vectors are invalid.
         """
         self._push(ids, owners, vectors)
 
-    def observe(
-        self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: ArrayLike | None = None
-    ) -> None:
+    def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Push the query's positives, with its anchors as owners. Call it once a step.
 
         Args:
@@ -130,58 +134,72 @@ class Memory:
         anchors = anchors_of(query, None if self.positives is None else self.positives.n_anchors)
         self._push(positive_ids(query), anchors, vectors)
 
-    def _push(self, ids: ArrayLike, owners: ArrayLike | None, vectors: ArrayLike | None) -> None:
+    def _push(self, ids: ArrayLike, owners: ArrayLike | None, vectors: Any) -> None:
         new = whole_numbers("ids", to_numpy(ids)).astype(np.int64, copy=False)
         if owners is None and self.positives is not None and self.positives.n_anchors != self.positives.n_items:
             rule = f"given where {self.positives.n_anchors} anchors and {self.positives.n_items} items are two sets"
             raise_invalid("owners", rule, None, "Pass the anchor of each entry, or -1 for none.")
         belongs = new if owners is None else whole_numbers("owners", to_numpy(owners)).astype(np.int64)
-        given = None if vectors is None else as_array("vectors", to_numpy(vectors))
+        given = _array(vectors)
         self._check_entries(new, belongs, given)
-        if self._count:
-            _check_same_kind(self._vectors, given)
         if len(new) == 0:
             return
-        places = ((self._next + np.arange(len(new))) % self.size)[-self.size :]
-        self._ids[places] = new[-self.size :]
-        self._owners[places] = belongs[-self.size :]
-        if given is not None:
-            if self._vectors is None:
-                self._vectors = np.zeros((self.size, given.shape[1]), given.dtype)
-            self._vectors[places] = given[-self.size :]
-        self._count = min(self._count + len(new), self.size)
-        self._next = (self._next + len(new)) % self.size
+        with self._lock:
+            if self._count:
+                self._vectors = _housed_like(self._vectors, given)
+            else:
+                self._vectors = None if given is None else _room(self.size, given)
+            for stored, added in ((self._ids, new), (self._owners, belongs), (self._vectors, given)):
+                if added is not None:
+                    self._write(stored, added)
+            self._count = min(self._count + len(new), self.size)
+            self._next = (self._next + len(new)) % self.size
+
+    def _write(self, stored: Array, added: Array) -> None:
+        """Write the last `size` of the new entries from the place of the next one on, round the end."""
+        first = (self._next + max(0, len(added) - self.size)) % self.size
+        added = added[-self.size :]
+        before_end = min(len(added), self.size - first)
+        stored[first : first + before_end] = added[:before_end]
+        stored[: len(added) - before_end] = added[before_end:]
 
     def draw(self, query: Query, n: Any = None, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) entries with their vectors (B, n, d), 0 in empty slots; n is a number, or (B,) numbers.
 
         With n=None all entries are returned as (B, len), oldest first, -1 where a row may not use one. `dropped` counts
-        those by the first reason that holds: "same item", "same anchor" or "known". The vectors are then a read-only
-        view that all rows share, also in empty slots: mask the scores.
+        those by the first reason that holds: "same item", "same anchor" or "known". The vectors are then a view that
+        all rows share (read-only in NumPy), also in empty slots: mask the scores. Vectors come in the array type of the
+        query, on its device.
         """
         anchors, wanted = anchors_and_positives(query, self.positives)
         known = known_rows(self.positives)
         if n is None:
             check_generator(rng)
-            ids, dropped = usable((anchors, wanted, self.ids, self.owners), known)
-            columns = self.vectors
-            shared = None if columns is None else np.broadcast_to(columns, (len(ids), *columns.shape))
-            return Negatives(ids, vectors=shared, dropped=dropped)
+            with self._lock:
+                items, owners, columns = self.ids, self.owners, self.vectors
+            ids, dropped = usable((anchors, wanted, items, owners), known)
+            return Negatives(ids, vectors=_shared(columns, query), dropped=dropped)
         counts, width = slot_counts(n, len(anchors))
-        batch = (anchors, wanted, self._ids[: self._count], self._owners[: self._count])
-        ids, places = drawn(key_from(rng), counts, width, batch, known, distinct=self.distinct)
+        key = key_from(rng)
+        with self._lock:
+            batch = (anchors, wanted, self._ids[: self._count], self._owners[: self._count])
+            ids, places = drawn(key, counts, width, batch, known, distinct=self.distinct)
+            vectors = self._vectors
+            if vectors is not None:  # place -1 is some entry, reset below
+                vectors = vectors[to_torch(places, vectors.device) if is_torch(vectors) else places]
         dropped = shortfall(self.on_short, ids, counts)
-        vectors = None
-        if self._vectors is not None:
-            vectors = self._vectors[places]  # place -1 is some entry, reset below
-            vectors[places < 0] = 0
+        if vectors is not None:
+            vectors = like_query(vectors, query)
+            vectors[like_query(places < 0, query)] = 0
         return Negatives(ids, vectors=vectors, dropped=dropped)
 
     def state(self) -> dict[str, NDArray[Any] | int]:
-        """All that the next draw and push depend on, apart from the settings."""
-        stored = {"ids": self._ids, "owners": self._owners, "vectors": self._vectors}
-        arrays = {name: array[: self._count].copy() for name, array in stored.items() if array is not None}
-        return {"size": self.size, "next": self._next, **arrays}
+        """All that the next draw and push depend on, apart from the settings; vectors in NumPy."""
+        with self._lock:
+            stored = {"ids": self._ids, "owners": self._owners, "vectors": self._vectors}
+            entries = {name: array[: self._count] for name, array in stored.items() if array is not None}
+            arrays = {name: np.array(to_numpy(array)) for name, array in entries.items()}
+            return {"size": self.size, "next": self._next, **arrays}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if size or entries do not fit."""
@@ -193,21 +211,22 @@ class Memory:
         size, place = (_number(name, state[name]) for name in ("size", "next"))
         if size != self.size:
             raise_invalid("state", f"of a memory of size {self.size}", size, f"Make a Memory({size}) for it.")
-        ids = whole_numbers("ids", state["ids"]).astype(np.int64, copy=False)
-        owners = whole_numbers("owners", state["owners"]).astype(np.int64, copy=False)
-        vectors = None if state.get("vectors") is None else as_array("vectors", to_numpy(state["vectors"]))
+        ids = whole_numbers("ids", to_numpy(state["ids"])).astype(np.int64, copy=False)
+        owners = whole_numbers("owners", to_numpy(state["owners"])).astype(np.int64, copy=False)
+        vectors = _array(state.get("vectors"))
         self._check_entries(ids, owners, vectors)
         count = len(ids)
         if count > self.size or not 0 <= place < self.size or (count < self.size and place != count):
             raise_invalid("state", "of a whole queue", f"{count} entries and the next at {place}")
-        self._ids[:count], self._owners[:count] = ids, owners
-        self._vectors = None
-        if vectors is not None:
-            self._vectors = np.zeros((self.size, vectors.shape[1]), vectors.dtype)
-            self._vectors[:count] = vectors
-        self._count, self._next = count, place
+        with self._lock:
+            self._ids[:count], self._owners[:count] = ids, owners
+            self._vectors = None
+            if vectors is not None:
+                self._vectors = _room(self.size, vectors)
+                self._vectors[:count] = vectors
+            self._count, self._next = count, place
 
-    def _check_entries(self, ids: Ids, owners: Ids, vectors: NDArray[Any] | None) -> None:
+    def _check_entries(self, ids: Ids, owners: Ids, vectors: Array) -> None:
         """Raise if lengths, ids or vectors are invalid."""
         check_lengths(ids=len(ids), owners=len(owners))
         known = self.positives
@@ -216,17 +235,18 @@ class Memory:
         if vectors is None:
             return
         if vectors.ndim != 2 or len(vectors) != len(ids):
-            raise_invalid("vectors", f"of shape ({len(ids)}, d), like ids", f"shape {vectors.shape}")
-        if vectors.dtype.kind != "f":
+            raise_invalid("vectors", f"of shape ({len(ids)}, d), like ids", f"shape {tuple(vectors.shape)}")
+        floating = vectors.is_floating_point() if is_torch(vectors) else vectors.dtype.kind == "f"
+        if not floating:
             raise_invalid("vectors", "floating numbers", f"dtype {vectors.dtype}")
-        bad = ~np.isfinite(vectors)
-        if bad.any():
-            raise_invalid("vectors", "finite", first_bad(vectors[np.arange(len(bad)), bad.argmax(axis=1)], bad))
+        finite = vectors.isfinite() if is_torch(vectors) else np.isfinite(vectors)
+        if not bool(finite.all()):
+            bad, values = ~to_numpy(finite), to_numpy(vectors)
+            raise_invalid("vectors", "finite", first_bad(values[np.arange(len(bad)), bad.argmax(axis=1)], bad))
 
     def __repr__(self) -> str:
         """The settings."""
-        entries = f"{self._count:,} of {self.size:,} entries"
-        return f"Memory({entries}, {self.positives!r}, distinct={self.distinct}, on_short={self.on_short!r})"
+        return shown_settings(self, f"{self._count:,} of {self.size:,} entries", self.positives)
 
 
 def _number(name: str, value: Any) -> int:
@@ -235,9 +255,39 @@ def _number(name: str, value: Any) -> int:
     return check_whole(name, plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain, 0)
 
 
-def _check_same_kind(stored: NDArray[Any] | None, given: NDArray[Any] | None) -> None:
-    """Raise if vectors differ in kind from those stored: all or none, one dimension, one type."""
-    kinds = ["None" if array is None else f"{array.shape[1]} x {array.dtype}" for array in (stored, given)]
+def _array(vectors: Any) -> Array:
+    """Given vectors without gradients: a tensor as it is, anything else as a NumPy array; None stays."""
+    if vectors is None or is_torch(vectors):
+        return None if vectors is None else vectors.detach()
+    return as_array("vectors", vectors)
+
+
+def _room(size: int, like: Array) -> Array:
+    """Zeros for `size` vectors, in the type and on the device of `like`."""
+    shape = (size, like.shape[1])
+    return like.new_zeros(shape) if is_torch(like) else np.zeros(shape, like.dtype)
+
+
+def _housed_like(stored: Array, given: Array) -> Array:
+    """The stored vectors in the array type and on the device of what is pushed; raises if their kinds differ."""
+    kinds = [
+        "None" if array is None else f"{array.shape[1]} x {str(array.dtype).removeprefix('torch.')}"
+        for array in (stored, given)
+    ]
+    if is_torch(given) and isinstance(stored, np.ndarray):  # NumPy has no bfloat16: a state has it as float32
+        kinds[0] = kinds[0].replace("float32", "bfloat16") if "bfloat16" in kinds[1] else kinds[0]
     if kinds[0] != kinds[1]:
         advice = "All entries have vectors of one kind, or none has; start a new memory to change."
         raise_invalid("vectors", f"{kinds[0]}, like the entries stored", kinds[1], advice)
+    if is_torch(given):
+        return to_torch(stored, given.device).to(given.dtype)
+    return to_numpy(stored)
+
+
+def _shared(columns: Array, query: Query) -> Array:
+    """(B, M, d): one copy of the columns (M, d) that all rows share, in the array type of the query."""
+    if columns is None:
+        return None
+    shape = (len(query), *columns.shape)
+    columns = like_query(columns, query)
+    return columns.expand(shape) if is_torch(columns) else np.broadcast_to(columns, shape)

@@ -7,10 +7,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_number, check_one_of, check_whole, public, raise_invalid, shown
+from naysay.checks import check_number, check_whole, public, raise_invalid, shown
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
+from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
 from naysay.pools.khop import edges_of, one_anchor
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -54,9 +54,6 @@ class PageRank:
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import naysay as ns
         >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
@@ -80,9 +77,7 @@ class PageRank:
         # Below these limits rounding can undo what a push settles, and it may never end.
         self.restart = check_number("restart", restart, at_least=1e-6, below=1)
         self.tolerance = check_number("tolerance", tolerance, at_least=1e-16, below=1)
-        check_one_of("on_short", on_short, ON_SHORT)
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        self.distinct, self.on_short = check_settings(distinct, on_short)
         self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
@@ -95,20 +90,19 @@ class PageRank:
         pushed = min(len(edges.indices) + 1.0, 1.0 / (self.restart * self.tolerance))
         first, end = (float(min(rank, edges.n_nodes)) for rank in self.ranks)
         window = (first, end, isinstance(self.ranks[0], float))
-        settings = (key, not self.distinct, anchors, counts, self.restart, self.tolerance, *window)
+        settings = (key, not self.distinct, anchors, counts, (self.restart, self.tolerance), window)
         steps = ids.size + int(len(ids) * pushed)
-        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, *edges.rows, ids, log_q)
+        in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, edges.rows, ids, log_q)
         return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
 
     def scores(self, anchor: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """(ids, scores) of every node that the push reached, best first, with the anchor and known nodes."""
         edges = self._edges
         node = one_anchor(anchor, edges.n_nodes)
-        nodes, queue, score, residual = _scratch(edges.n_nodes)
-        settings = (node, self.restart, self.tolerance, edges.indptr, edges.indices)
-        reached = loops.pagerank(*settings, nodes, queue, score, residual)
-        ids = nodes[:reached].astype(np.int64)
-        scores = score[ids]
+        scratch = _scratch(edges.n_nodes)
+        reached = loops.pagerank(node, self.restart, self.tolerance, edges.indptr, edges.indices, scratch)
+        ids = scratch[0][:reached].astype(np.int64)
+        scores = scratch[2][ids]
         best_first = np.lexsort((ids, -scores))
         return ids[best_first], scores[best_first]
 
@@ -123,9 +117,8 @@ class PageRank:
 
     def __repr__(self) -> str:
         """The settings."""
-        sizes = f"{self._edges.n_nodes:,} nodes, {len(self._edges.indices):,} edges"
-        how = f"ranks={self.ranks}, restart={self.restart}, tolerance={self.tolerance}"
-        return f"PageRank({sizes}, {how}, distinct={self.distinct}, on_short={self.on_short!r})"
+        settings = {"ranks": self.ranks, "restart": self.restart, "tolerance": self.tolerance}
+        return shown_settings(self, self._edges.shown, **settings)
 
 
 def _window(ranks: Any) -> tuple[int, int] | tuple[float, float]:
@@ -154,4 +147,4 @@ def _scratch(n_nodes: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArra
 
 def _draw_part(start: int, stop: int, n_nodes: int, *arguments: Any) -> None:
     """One thread's rows, with scratch of its own."""
-    loops.draw_ranks(start, stop, *_scratch(n_nodes), *arguments)
+    loops.draw_ranks(start, stop, _scratch(n_nodes), *arguments)

@@ -7,10 +7,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay.checks import check_one_of, check_whole, public, raise_invalid
+from naysay.checks import public
 from naysay.kernels import walks as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import ON_SHORT, anchors_of, check_distinct, shortfall, slot_counts
+from naysay.pools._slots import anchors_of, check_count, check_settings, shortfall, shown_settings, slot_counts
 from naysay.pools.khop import edges_of
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -45,9 +45,6 @@ class Walks:
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where walks ran out and counts it in `dropped`; "raise" raises NaysayError.
 
-    Raises:
-        NaysayError: If an argument is invalid.
-
     Examples:
         >>> import naysay as ns
         >>> path = ns.Positives.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
@@ -66,11 +63,9 @@ class Walks:
         on_short: str = "pad",
     ) -> None:
         """Get the edges of the graph: O(pairs); no copy if all its pairs are positive."""
-        self.length = _steps("length", length)
-        self.walks = _steps("walks", walks)
-        check_one_of("on_short", on_short, ON_SHORT)
-        self.distinct = check_distinct(distinct)
-        self.on_short = on_short
+        # With both below 2^31 every step of a row has its own random number.
+        self.length, self.walks = check_count("length", length), check_count("walks", walks)
+        self.distinct, self.on_short = check_settings(distinct, on_short)
         self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
@@ -82,7 +77,7 @@ class Walks:
         ids = np.empty((len(anchors), width), np.int64)
         settings = (key, not self.distinct, anchors, counts, self.length, self.walks)
         steps = 2 * ids.size * (self.length + 2)
-        in_rows(loops.draw_walk_ends, len(ids), steps, *settings, *edges.rows, edges.known.filter, ids)
+        in_rows(loops.draw_walk_ends, len(ids), steps, *settings, (*edges.rows, edges.known.filter), ids)
         return Negatives(ids, dropped=shortfall(self.on_short, ids, counts))
 
     def endpoints(self, anchors: ArrayLike, count: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -91,7 +86,7 @@ class Walks:
         With an equal rng, `draw` takes the same walks in the same order.
         """
         nodes = anchors_of(Query(anchors), self._edges.n_nodes, "nodes")
-        width = check_whole("count", count, 0)
+        width = check_count("count", count, 0)
         key = key_from(rng)
         ends = np.empty((len(nodes), width), np.int64)
         settings = (key, nodes, self.length, self._edges.indptr, self._edges.indices)
@@ -100,13 +95,4 @@ class Walks:
 
     def __repr__(self) -> str:
         """The settings."""
-        sizes = f"{self._edges.n_nodes:,} nodes, {len(self._edges.indices):,} edges"
-        how = f"length={self.length}, walks={self.walks}, distinct={self.distinct}, on_short={self.on_short!r}"
-        return f"Walks({sizes}, {how})"
-
-
-def _steps(name: str, value: int) -> int:
-    """A number of steps or walks. With both below 2^31 every step of a row has its own random number."""
-    if check_whole(name, value, 1) >= 1 << 31:
-        raise_invalid(name, "below 2^31", value)
-    return int(value)
+        return shown_settings(self, self._edges.shown, length=self.length, walks=self.walks)

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_number, check_whole, first_bad, public, raise_invalid
+from naysay.checks import as_array, check_number, first_bad, public, raise_invalid
+from naysay.pools._slots import check_count
 from naysay.positives import Positives
 
 
@@ -64,7 +65,7 @@ def log_uniform(n_items: int, counts: ArrayLike | None = None) -> NDArray[np.flo
         >>> log_uniform(3).round(2).tolist()
         [0.5, 0.29, 0.21]
     """
-    size = check_whole("n_items", n_items, 1)
+    size = check_count("n_items", n_items)
     weights = np.log1p(1.0 / np.arange(1.0, size + 1.0)) / np.log(size + 1.0)
     if counts is None:
         return np.asarray(weights)
