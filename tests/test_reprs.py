@@ -1,4 +1,4 @@
-"""repr shows every setting but the defaults: its name and value, an array by its shape, a function by its name."""
+"""repr shows every setting: its name and value, an array by its shape, a function by its name."""
 
 import dataclasses
 import inspect
@@ -198,7 +198,6 @@ SETTINGS = {
     },
     "quantity": {"Online": {"steps": 1000, "labels": "validation", "start": 7, "tolerance": 0.125, "k_max": 77}},
 }
-INCOMPLETE = pytest.mark.xfail(strict=False, reason="shows some of its settings")
 DATA = (np.ndarray, list, ns.Positives)  # shown by their sizes
 CASES = [(folder, name) for folder, classes in SETTINGS.items() for name in classes]
 
@@ -226,7 +225,7 @@ def test_every_class_is_tried(folder):
 
 @pytest.mark.parametrize(
     ("folder", "name"),
-    [pytest.param(*case, id=".".join(case), marks=[INCOMPLETE] * (case[0] != "samplers")) for case in CASES],
+    [pytest.param(*case, id=".".join(case)) for case in CASES],
 )
 def test_repr_shows_the_settings(folder, name):
     part, given = part_of(folder, name)

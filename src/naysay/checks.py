@@ -246,33 +246,6 @@ def first_bad(values: NDArray[Any], bad: NDArray[np.bool_]) -> str:
     return f"{shown(first)} at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
 
 
-def described(part: object, learnt: str = "", **settings: object) -> str:
-    """'Name(setting=value, ...; learnt)' for `repr`: the arguments of the constructor, but for those by default.
-
-    A setting is the attribute of its name, unless it is given here.
-    """
-    texts = []
-    for name, parameter in inspect.signature(type(part)).parameters.items():
-        value = settings[name] if name in settings else getattr(part, name, parameter.default)
-        if hasattr(value, "shape") or value != parameter.default:
-            texts.append(f"{name}={_setting(value)}")
-    return f"{type(part).__name__}({', '.join(texts)}{f'; {learnt}' if learnt else ''})"
-
-
-def _setting(value: Any) -> str:
-    """A setting in short: an array by its shape, a function by its name."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"array{list(value.shape)}" if value.shape else str(value.item())
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key!r}: {_setting(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, functools.partial):
-        return f"partial({_setting(value.func)})"
-    text = re.sub(r"\s*\n\s*", " ", repr(value))
-    if inspect.isroutine(value) or " object at 0x" in text:
-        return str(getattr(value, "__qualname__", type(value).__name__)).split("<locals>.")[-1]
-    return text
-
-
 def shown(value: object) -> str:
     """A short form of any value, for a message."""
     text = re.sub(r"\s*\n\s*", " ", repr(value))  # arrays have several lines

@@ -234,15 +234,9 @@ def read_header(folder: Path, entries: Collection[str]) -> dict[str, Any] | None
     return header if isinstance(header, dict) and header.keys() >= {*entries} else None
 
 
-def _folder(path: object) -> Path:
-    if not isinstance(path, str | Path):
-        raise_invalid("path", "a path", shown(path))
-    return Path(path)
-
-
 def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write `arrays` and `header` to the folder `path`, by way of a draft beside it."""
-    target = _folder(path)
+    target = as_path("path", path)
     if target.exists() and read_header(target, ("kind", "format", "arrays")) is None:
         raise_invalid("path", "new, or a folder that naysay wrote", repr(str(target)))
     try:
@@ -269,7 +263,7 @@ def load_folder(
         numbers: Entries of the header that must be whole numbers.
         needed: Arrays that must be there.
     """
-    folder = _folder(path)
+    folder = as_path("path", path)
     if not (folder / HEADER).is_file():
         raise_invalid("path", "a folder that naysay wrote", repr(str(folder)))
     header = read_header(folder, ("kind", "format", "arrays", *numbers))

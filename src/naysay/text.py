@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite, isnan
 from platform import python_version
@@ -49,6 +51,22 @@ def versions(*packages: str) -> dict[str, str]:
     return known
 
 
+def described(part: object, learnt: str = "", **settings: object) -> str:
+    """Return 'Name(setting=value, ...; learnt)' for `repr`: every argument of the constructor, arrays by their shape.
+
+    A setting is the attribute of its name, unless it is given in `settings`.
+
+    Examples:
+        >>> from naysay.detectors import Bands
+        >>> described(Bands(0.25, 0.75))
+        'Bands(low=0.25, high=0.75)'
+    """
+    names = inspect.signature(type(part)).parameters
+    values = {name: settings[name] if name in settings else getattr(part, name) for name in names}
+    texts = ", ".join(f"{name}={_short(value, whole=True)}" for name, value in values.items())
+    return f"{type(part).__name__}({texts}{f'; {learnt}' if learnt else ''})"
+
+
 def short_repr(result: Any, *properties: str) -> str:
     """Return a dataclass of results in a few lines: arrays by their shape, long parts by their length.
 
@@ -80,19 +98,24 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def _short(value: Any) -> str:
-    if getattr(value, "shape", ()):
-        return f"array{tuple(value.shape)}"
-    if is_dataclass(value):
+def _short(value: Any, *, whole: bool = False) -> str:
+    """A value in short: an array by its shape, a function by its name; other parts by `repr` if they are `whole`."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"array{list(value.shape)}" if value.shape else _short(value.item())
+    if is_dataclass(value) and not whole:
         return f"{type(value).__qualname__}(...)"
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, str):
         return repr(value) if len(value) <= 2 * _SHOWN else f"{value[: 2 * _SHOWN]!r}..."
+    if isinstance(value, partial):
+        return f"partial({_short(value.func)})"
     if isinstance(value, Mapping):
-        text = "{" + ", ".join(f"{name!r}: {_short(part)}" for name, part in value.items()) + "}"
+        text = "{" + ", ".join(f"{name!r}: {_short(part, whole=whole)}" for name, part in value.items()) + "}"
     elif isinstance(value, list | tuple):
-        text = "(" + ", ".join(map(_short, value)) + ")"
+        text = "(" + ", ".join(_short(part, whole=whole) for part in value) + ")"
     else:
-        return repr(value)
-    return text if len(text) <= _SHOWN else f"<{len(value)} entries>"
+        text = " ".join(repr(value).split())
+        nameless = inspect.isroutine(value) or " object at 0x" in text
+        return str(getattr(value, "__qualname__", type(value).__name__)).split("<locals>.")[-1] if nameless else text
+    return text if whole or len(text) <= _SHOWN else f"<{len(value)} entries>"

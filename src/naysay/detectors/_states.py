@@ -1,4 +1,4 @@
-"""Settings and states of detectors: showing the one, reading the other back, and several states in one.
+"""States of detectors: reading them back, and several states in one.
 
 A state is written with `np.savez(file, **state)` and read with `np.load(file, allow_pickle=False)`. Those keep arrays
 under plain names, so the state of part "a" is stored under "a/...", and numbers come back as arrays of no dimensions.
@@ -6,44 +6,16 @@ under plain names, so the state of part "a" is stored under "a/...", and numbers
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.arrays import is_torch, to_numpy
-from naysay.checks import as_array, check_whole, is_number, raise_invalid, shown
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, check_whole, raise_invalid, shown
 from naysay.detectors._slots import check_slots
 from naysay.types import Stateful
-
-
-def described(detector: object, learnt: str = "", **settings: object) -> str:
-    """'Name(setting=value, ...; learnt)', for `repr`: every argument of the constructor, arrays by their shape.
-
-    A setting is the attribute of its name, unless it is given in `settings`.
-    """
-    values = {name: settings[name] if name in settings else getattr(detector, name) for name in _settings(detector)}
-    shown_values = ", ".join(f"{name}={_short(value)}" for name, value in values.items())
-    return f"{type(detector).__name__}({shown_values}{f'; {learnt}' if learnt else ''})"
-
-
-def _settings(detector: object) -> Iterable[str]:
-    return inspect.signature(type(detector)).parameters
-
-
-def _short(value: object) -> str:
-    if isinstance(value, np.ndarray) or is_torch(value):
-        array = np.asarray(to_numpy(value))
-        return f"{array.dtype}{list(array.shape)}"
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key!r}: {_short(part)}" for key, part in value.items()) + "}"
-    if is_number(value):
-        return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
-    if inspect.isroutine(value):
-        return value.__name__
-    return repr(value) if isinstance(value, tuple) or hasattr(value, "suspicion") else shown(value)
 
 
 class Entry(NamedTuple):

@@ -8,8 +8,8 @@ import numpy as np
 
 from naysay.checks import check_number, public
 from naysay.detectors._slots import as_suspicion, by_distance, check_asked, slot_scores
-from naysay.detectors._states import described
 from naysay.quantity.separation import Floats
+from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 
 

@@ -12,7 +12,7 @@ from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import as_floats, check_all, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._scores import plain_scores, rounded
 from naysay.detectors._slots import as_suspicion, check_asked, check_slots, slot_scores
-from naysay.detectors._states import described
+from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
 NAMES = ("easy", "hard", "false")

@@ -22,9 +22,10 @@ from naysay.detectors._slots import (
     query_anchors,
     slot_scores,
 )
-from naysay.detectors._states import check_state, described
+from naysay.detectors._states import check_state
 from naysay.detectors.positive_scores import Background, read_background
 from naysay.quantity.separation import Floats
+from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 
 

@@ -19,7 +19,8 @@ from naysay.detectors._slots import (
     is_detector,
     suspicion_of,
 )
-from naysay.detectors._states import all_or_none, described, joined_states, split_states
+from naysay.detectors._states import all_or_none, joined_states, split_states
+from naysay.text import described
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 RULES = ("max", "all", "mean", "noisy_or")

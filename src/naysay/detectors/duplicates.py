@@ -12,12 +12,12 @@ from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
 from naysay.detectors._duplicate_tables import KnownRows, Table, references, text_table, vector_table
 from naysay.detectors._slots import as_suspicion, check_asked, like, on_its_side, query_anchors
-from naysay.detectors._states import described
 from naysay.detectors._text_hash import read_texts
 from naysay.kernels import duplicates as kernels
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import check_ids
 from naysay.positives import Positives
+from naysay.text import described
 from naysay.types import Array, Negatives, Query, positive_ids
 
 REASONS = ("none", "positive", "anchor", "same text", "near text", "near vector", "transitive")

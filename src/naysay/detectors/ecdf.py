@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from naysay.checks import as_floats, check_number, public, raise_invalid
 from naysay.detectors._slots import as_suspicion, by_share, check_asked, finite_scores, slot_scores
-from naysay.detectors._states import described
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
 from naysay.quantity.separation import Floats
+from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
 from naysay.detectors._slots import SUSPICION_THRESHOLD, Truth, check_asked, slot_truth, suspicion_of
-from naysay.detectors._states import described
 from naysay.detectors.rate import CONFIDENCE, check_confidence, effective_size, exact_interval, moments
 from naysay.quantity.separation import Floats
+from naysay.text import described
 from naysay.types import Detector, Negatives, Query
 
 Interval = tuple[float, float]

@@ -45,7 +45,8 @@ from naysay.detectors._slots import (
     slot_scores,
     suspicion_of,
 )
-from naysay.detectors._states import Entry, described, joined_states, read_state, split_states
+from naysay.detectors._states import Entry, joined_states, read_state, split_states
+from naysay.text import described
 from naysay.types import Array, Detector, Negatives, Query, Stateful
 
 OUTPUTS = ("scores", "probabilities")

@@ -14,9 +14,10 @@ from naysay.arrays import to_numpy
 from naysay.checks import check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
 from naysay.detectors import _clusters as kmeans
 from naysay.detectors._slots import as_suspicion, check_asked, query_anchors
-from naysay.detectors._states import Entry, described, read_state
+from naysay.detectors._states import Entry, read_state
 from naysay.detectors.acceptance import Accept, LinearAcceptance, accepted
 from naysay.rng import rng_for
+from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
 

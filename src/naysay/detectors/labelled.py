@@ -22,8 +22,9 @@ from naysay.detectors._slots import (
     slot_scores,
     slot_truth,
 )
-from naysay.detectors._states import Entry, described, read_state
+from naysay.detectors._states import Entry, read_state
 from naysay.quantity.separation import Floats
+from naysay.text import described
 from naysay.types import Array, Negatives, Query, anchor_ids
 
 MIN_LABELS = 10  # of each kind

@@ -20,8 +20,9 @@ from naysay.detectors._slots import (
     query_anchors,
     slot_scores,
 )
-from naysay.detectors._states import Entry, described, read_state
+from naysay.detectors._states import Entry, read_state
 from naysay.quantity.separation import Floats
+from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 
 _SLACK = 0.01  # of the width of the bounds: cosines of half precision are off by this much

@@ -18,7 +18,6 @@ from naysay.detectors._slots import (
     masked_scores,
     slot_scores,
 )
-from naysay.detectors._states import described
 from naysay.detectors.two_component_mixture import (
     FAMILIES,
     MIN_SCORES,
@@ -27,6 +26,7 @@ from naysay.detectors.two_component_mixture import (
     fit_two_components,
     from_state,
 )
+from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
 _SLACK = 1e-4  # of the bounds' width: scores may be this far outside, as rounded cosines are

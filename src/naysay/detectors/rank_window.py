@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_whole, public
 from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
-from naysay.detectors._states import described
+from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
 

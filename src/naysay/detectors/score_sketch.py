@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay.checks import check_whole, public, raise_invalid
 from naysay.detectors._scores import Scores, open_scores, rounded
-from naysay.detectors._states import described
+from naysay.text import described
 
 SIZE = 1 << 19
 

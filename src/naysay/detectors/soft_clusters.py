@@ -21,8 +21,9 @@ from naysay.detectors._pairs import (
     slot_vectors,
 )
 from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked
-from naysay.detectors._states import Entry, described, read_state
+from naysay.detectors._states import Entry, read_state
 from naysay.rng import key_from
+from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
 RULES = ("cluster", "probability")

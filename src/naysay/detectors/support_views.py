@@ -20,7 +20,7 @@ from naysay.detectors._pairs import (
     unit,
 )
 from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, like, query_anchors
-from naysay.detectors._states import described
+from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
 AGGREGATES = ("max", "mean")

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from naysay._slots import EMPTY, PER_SLOT, Score, check_score, gather, partners, score_slots
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import check_number, check_one_of, check_whole, described, is_number, raise_invalid, shown
+from naysay.checks import check_number, check_one_of, check_whole, is_number, raise_invalid, shown
 from naysay.pools._slots import ON_SHORT, slot_counts
 from naysay.quantity.realise import slots
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
 from naysay.samplers._top_k import Choice, pick, pick_any, reasons, softened, take, take_highest
+from naysay.text import described
 from naysay.types import HEAD, RELATION, SIDES, Array, Negatives, Pool, Query, check_query
 
 

@@ -17,7 +17,6 @@ from naysay.checks import (
     as_floats,
     check_all,
     check_one_of,
-    described,
     first_bad,
     public,
     raise_invalid,
@@ -29,6 +28,7 @@ from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.samplers._candidates import number_at, wanted_slots
 from naysay.samplers._factor_ranks import FactorRanks, exact_items, ranks_below
+from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
 
 Embed = Callable[[Array], Array]  # embed(anchors (B,)) -> (B, d)

@@ -17,13 +17,13 @@ from naysay.checks import (
     check_number,
     check_range,
     check_whole,
-    described,
     first_bad,
     public,
     raise_invalid,
     shown,
 )
 from naysay.samplers._candidates import check_is_pool, draw_k
+from naysay.text import described
 from naysay.types import Negatives, Pool, Query, check_query, positive_ids
 
 UNSEEN = "unseen"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay.arrays import to_numpy
-from naysay.checks import check_number, check_one_of, described, public, raise_invalid, shown
+from naysay.checks import check_number, check_one_of, public, raise_invalid, shown
 from naysay.detectors import policy as policies
 from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors._states import all_or_none, joined_states, split_states
@@ -20,6 +20,7 @@ from naysay.detectors.combined import Combined, Judgement, learns
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.samplers._candidates import wanted_slots
 from naysay.samplers._top_k import take_kept
+from naysay.text import described
 from naysay.types import Array, Detector, Negatives, Query, Sampler, Stateful, check_query
 
 POLICIES = ("drop", "reweight", "attract", "ignore")

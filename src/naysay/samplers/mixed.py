@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from naysay._slots import EMPTY, PER_SLOT, blanked, constant, like_query
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import check_one_of, described, public, raise_invalid, shown
+from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.pools._slots import EXHAUSTED, ON_SHORT
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
 from naysay.samplers._candidates import wanted_slots
 from naysay.samplers._top_k import take_kept
+from naysay.text import described
 from naysay.types import Array, Negatives, Query, Sampler, check_query
 
 DUPLICATE = "duplicate"

@@ -7,9 +7,10 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import check_range, described, public, raise_invalid
+from naysay.checks import check_range, public, raise_invalid
 from naysay.positives import Positives
 from naysay.samplers._candidates import FromPool, check_is_pool, draw_k
+from naysay.text import described
 from naysay.types import Negatives, Pool, Query, anchor_ids, check_query
 
 
