@@ -15,9 +15,6 @@ SENTENCE = re.compile(r"^\w+\.restore: `\w+` must be [^\n]+[.?]$")
 HARMLESS = re.compile(r"Call (fit|update)\(|of dimension \d")
 
 
-# Parts that still take some damaged states: remove a name here once its part refuses them.
-UNMENDED = ("Combined", "Mixture", "Mixture, normal", "SoftClusters", "Online")
-ACCEPTS = pytest.mark.xfail(strict=False, reason="accepts a state that it cannot use")
 
 
 def damaged(value):
@@ -122,7 +119,7 @@ def complaint(name, taught, bad):
     return None
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[ACCEPTS] * (name in UNMENDED)) for name in PARTS])
+@pytest.mark.parametrize("name", PARTS)
 def test_a_damaged_state_is_refused_or_harmless(name):
     make, teach, _ = PARTS[name]
     taught = make()
