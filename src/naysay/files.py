@@ -5,12 +5,14 @@ A file or folder is written to a draft beside its target, which then takes its p
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,15 +32,16 @@ _DRAFT = re.compile(r"\..+\.[0-9a-f]{16}(\.old|\.arrow)?")
 def check_target(parameter: str, path: Path) -> None:
     """Raise unless a file can be written at `path`. Folders, devices and missing folders are invalid."""
     try:
-        is_folder, has_folder = path.is_dir(), path.parent.is_dir()
-        is_other = path.exists() and not path.is_file()
-    except OSError as error:  # a name that is too long for any file
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = stat.S_IFREG
+    except OSError as error:  # a name that is too long for any file, or links in a loop
         _unwritable(parameter, path, error)
-    if is_folder:
+    if stat.S_ISDIR(mode):
         raise_invalid(parameter, "a file", f"the folder {str(path)!r}")
-    if is_other:  # a draft would take the place of /dev/null
+    if not stat.S_ISREG(mode):  # a draft would take the place of /dev/null
         raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe")
-    if not has_folder:
+    if not path.parent.is_dir():
         raise_invalid(parameter, "in an existing folder", repr(str(path)))
     draft = _draft(path)
     try:  # permissions are not enough: a file system may be full, read-only, or without new files, like /proc
@@ -55,18 +58,37 @@ def check_page(parameter: str, path: Path) -> None:
         raise_invalid(parameter, "a file that ends in .html", repr(str(path)))
 
 
+def check_source(parameter: str, path: Path) -> None:
+    """Raise for a device, a pipe, links in a loop, and what may not be read; a reader waits for a pipe for ever.
+
+    What does not exist, and folders, are left to the reader, which knows what it can read.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            return
+        raise_invalid(parameter, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe", "Copy it to a file first.")
+
+
 def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
-    """Raise if a file that is written is also read, or written twice.
+    """Raise if a file that is written is also read, or written twice, or if one that is read is no file.
 
     Args:
         written: {parameter: path or None}.
         read: {parameter: path or None}.
     """
-    used = {path.resolve(): name for name, path in read.items() if path is not None}
+    used = {}
+    for name, path in read.items():
+        if path is not None:
+            check_source(name, path)
+            used[os.path.realpath(path)] = name
     for name, path in written.items():
         if path is None:
             continue
-        other = used.setdefault(path.resolve(), name)
+        other = used.setdefault(os.path.realpath(path), name)
         if other != name:
             raise_invalid(name, f"another file than `{other}`", repr(str(path)))
 
@@ -185,8 +207,9 @@ def digest_of(path: Path, kind: str = "sha256") -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its type if it has none."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    """Return the first line of an error's message, cut if it is long, or its type if it has none."""
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= 200 else f"{line[:197]}..."
 
 
 def raise_unreadable(parameter: str, rule: str, path: Path, error: BaseException) -> NoReturn:

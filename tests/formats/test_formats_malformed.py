@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from naysay.errors import NaysayError
-from naysay.formats import _text_lines as text_lines
+from naysay.formats import _table_files as table_files
 from naysay.formats.read_negatives import read_negatives
 from naysay.formats.write_negatives import write_negatives
 from naysay.positives import Positives
@@ -151,7 +151,7 @@ def test_the_blocks_in_which_it_is_read_do_not_show(tmp_path, monkeypatch):
     lines = [f'{{"query": "q{i % 7}", "pos": ["p{i % 5}"], "neg": ["p{(i + 1) % 5}", "n{i % 11}"]}}' for i in range(40)]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     whole = read_negatives(tmp_path / "a.jsonl")
-    monkeypatch.setattr(text_lines, "_BYTES", 1)
+    monkeypatch.setattr(table_files, "_BYTES", 1)
     parts = read_negatives(tmp_path / "a.jsonl")
     assert whole.corpus_texts == parts.corpus_texts == [f"p{i}" for i in range(5)] + [f"n{i}" for i in range(11)]
     assert np.array_equal(whole.ids, parts.ids)

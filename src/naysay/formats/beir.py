@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_whole, public, raise_invalid, shown
-from naysay.formats._text_lines import decoded, json_blocks, line_blocks
+from naysay.formats._table_files import decoded, json_blocks, line_blocks
 from naysay.positives import Positives
 from naysay.vocabulary import Vocabulary
 

@@ -79,8 +79,14 @@ def format_of(table: Table) -> str:
         return "labelled-list"
     if len(plain) >= 3:
         return "triplet" if len(plain) == 3 else "n-tuple"
-    got = "columns " + ", ".join(map(repr, table.names)) if table.names else shown(table.first)
+    if len(plain) == 2 and isinstance(table.first, dict) and not any(map(_is_list, table.first.values())):
+        raise_invalid("path", "a file with negatives", f"{_listed(table)} alone", "Mine some: `naysay mine`.")
+    got = _listed(table) if table.names else shown(table.first)
     raise_invalid("path", "a file of a known format", got, "Pass `format`.")
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
 
 
 def check_fit(name: str, table: Table) -> None:

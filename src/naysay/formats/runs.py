@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.files import draft_of
 from naysay.formats._labels import Labels, check_distinct, strings
-from naysay.formats._text_lines import decoded, encoded, line_blocks
+from naysay.formats._table_files import decoded, encoded, line_blocks
 from naysay.formats._whole_files import check_place
 from naysay.search.found import Found
 from naysay.vocabulary import Vocabulary
