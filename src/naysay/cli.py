@@ -145,6 +145,7 @@ def mine() -> None:
     """Mine hard negatives for pairs of texts or ids, and write a training file. Can be stopped and resumed."""
 
 
+@functools.cache
 def _mine_command() -> Any:
     """The command `mine` with its options, as `JobOptions` and `MiningOptions` declare them."""
     from naysay.jobs.command import STOPPED, mine_files
@@ -164,6 +165,9 @@ def _mine_command() -> Any:
     return typer.main.get_command(alone)
 
 
+_command = functools.cache(functools.partial(typer.main.get_command, app))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run a command, and print errors as one sentence; also those of the system, such as a full disk for the output.
 
@@ -177,7 +181,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
-            app(arguments)
+            _command()(arguments)
         finally:
             sys.stdout.flush()
     except BaseException as error:

@@ -14,6 +14,7 @@ from naysay._options import command_fields, flag_of, option
 from naysay.checks import check_one_of, check_whole, raise_invalid, shown
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
+_LARGEST, _DIGITS = 1 << 63, 9
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -22,7 +23,10 @@ def read_size(flag: str, text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise_invalid(flag, "a size such as 2GB or 500MB", shown(text))
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])
+    size = float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()]
+    if size >= _LARGEST:
+        raise_invalid(flag, "a size below 8EiB", shown(text))
+    return int(size)
 
 
 def read_count(flag: str, text: str) -> int | str:
@@ -31,6 +35,8 @@ def read_count(flag: str, text: str) -> int | str:
         return text
     if not text.isdecimal():
         raise_invalid(flag, "a whole number, or auto", shown(text))
+    if len(text) > _DIGITS:
+        raise_invalid(flag, f"a number of at most {_DIGITS} digits, or auto", shown(text))
     return check_whole(flag, int(text), 1)
 
 

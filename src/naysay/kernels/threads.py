@@ -57,6 +57,14 @@ def threads() -> int:
     return _THREADS.count
 
 
+def check_threads(parameter: str, count: object) -> int:
+    """Return a number of threads, or raise if it is not a whole number from 1 to 1024."""
+    number = check_whole(parameter, count, 1)
+    if number > _MOST:
+        raise_invalid(parameter, f"at most {_MOST}", shown(number))
+    return number
+
+
 def _cores() -> int:
     """The cores that this process may use; on macOS and Windows all cores."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -75,9 +83,7 @@ def set_threads(count: int) -> None:
     Examples:
         >>> set_threads(2)
     """
-    if check_whole("count", count, 1) > _MOST:
-        raise_invalid("count", f"at most {_MOST}", count)
-    _THREADS.count = int(count)
+    _THREADS.count = check_threads("count", count)
     _THREADS.pool = None
 
 

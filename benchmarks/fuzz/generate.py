@@ -1,0 +1,512 @@
+"""Random command lines and damaged files for `naysay`, and the rules that every run must keep.
+
+Both are drawn from a seed. A run is in this process, by way of `naysay.cli.main`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gc
+import io
+import json
+import os
+import re
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from naysay._commands import AuditOptions, HowmanyOptions, ThresholdOptions
+from naysay._options import command_fields, flag_of
+from naysay.cli import main
+from naysay.formats import FORMATS, write_negatives, write_run
+from naysay.jobs.options import JobOptions
+from naysay.mining.options import MiningOptions
+from naysay.positives import Positives
+from naysay.search.found import Found
+
+ANCHORS, DOCUMENTS, WIDTH = 8, 24, 4
+OUT = "out"
+WRITTEN = ("-o", "--output", "--report", "--json", "--plot", "--out", "--job", "--encoded")
+COMMANDS = {
+    "mine": "mine pairs.csv --corpus docs.jsonl --query-vectors q.npy --corpus-vectors c.npy -k 2 -o out/t.jsonl",
+    "audit": "audit triplet.jsonl",
+    "thresholds": "thresholds scores.npy",
+    "howmany": "howmany --train-auc 0.75 --val-auc 0.52,0.61,0.66 --k-max 50",
+    "methods": "methods uniform",
+    "demo": "demo --seed -1",
+}
+DECLARED = {
+    "mine": (JobOptions, MiningOptions),
+    "audit": (AuditOptions,),
+    "thresholds": (ThresholdOptions,),
+    "howmany": (HowmanyOptions,),
+}
+OPTIONS = {
+    command: [(one, get_type_hints(each)[one.name]) for each in declarations for one in command_fields(each)]
+    for command, declarations in DECLARED.items()
+}
+# Values that fit an option, by its name; all others are drawn for the type of the option.
+GOOD = {
+    "pairs": ["pairs.csv", "pairs.jsonl", "pairs.parquet", "pairs.tsv"],
+    "corpus": ["docs.jsonl", "docs.parquet", "docs.csv", "docs.jsonl.gz"],
+    "queries": ["queries.jsonl", "queries.parquet"],
+    "query_vectors": ["q.npy", "q.parquet"],
+    "corpus_vectors": ["c.npy", "c.parquet"],
+    "query_ids": ["query_ids.txt", "query_ids.csv"],
+    "corpus_ids": ["corpus_ids.txt", "corpus_ids.jsonl"],
+    "ignore": ["pairs.csv"],
+    "scores": ["scores.npy", "scores.parquet", "matrix.npy"],
+    "val_auc": ["curve.csv", "curve.json", "curve.npy", "0.5,0.6"],
+    "output": ["out/t.jsonl", "out/t.parquet", "out/t.json", "out/t.trec"],
+    "report": ["out/r.html"],
+    "json": ["out/a.json"],
+    "plot": ["out/p.svg"],
+    "job": ["out/job"],
+    "encoded": ["out/vectors"],
+    "out": ["out/demo"],
+    "format": [*FORMATS, "trec"],
+    "judge": ["none", "auto", "margin:0.05", "absolute:0.9", "bands:0.1:0.9", "perc:0.95", "ratio"],
+    "select": ["top", "random", "softmax", "mmr", "balanced"],
+    "source": ["bm25"],
+    "budget": ["200MB", "2GB", "152MiB"],
+    "k": ["1", "2", "auto", "3"],
+    "on_short": ["pad", "relax", "random", "raise"],
+    "short": ["drop", "raise"],
+    "metric": ["cosine", "dot", "l2"],
+    "scope": ["all", "anchor"],
+    "low_grid": ["0.1:0.9:0.1"],
+    "high_grid": ["0.95,0.99"],
+    "fail_above": ["2%", "0.0", "1"],
+}
+LONG = "9" * 400
+NUMBERS = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "7",
+    "20",
+    "-1",
+    "0.5",
+    "0.1",
+    "1.5",
+    "100000",
+    LONG,
+    "-" + LONG,
+    "1e400",
+    "nan",
+    "inf",
+    "x",
+    "",
+    "²",
+    "1_0",
+]
+TEXTS = [
+    "",
+    "x",
+    "auto",
+    "none",
+    "é",
+    "\udcff",
+    "a b",
+    "-",
+    "--",
+    "%s",
+    "{0}",
+    "[red]",
+    "`k`",
+    "\x1b[31m",
+    LONG,
+    "../x",
+]
+PATHS = [
+    "",
+    "missing.jsonl",
+    "missing/x.jsonl",
+    ".",
+    "out",
+    "fifo.jsonl",
+    "fifo.npy",
+    "loop.jsonl",
+    "loop.html",
+    "/dev/null",
+]
+PATHS += ["/dev/full", "/dev/zero", "notes.txt", "docs.jsonl", "q.npy", "empty.jsonl", "out/\udcff.jsonl", "out/é.html"]
+PATHS += [
+    f"out/{LONG}.jsonl",
+    "docs.jsonl/x.jsonl",
+    "~/x.jsonl",
+    "http://localhost/x.parquet",
+    "out/t.jsonl",
+    "--fresh",
+]
+
+
+def make_world(folder: Path) -> None:
+    """Write good files of every kind into a folder, and some that are no files."""
+    rng = np.random.default_rng(0)
+    queries, documents = rng.standard_normal((ANCHORS, WIDTH)), rng.standard_normal((DOCUMENTS, WIDTH))
+    tables = {
+        "pairs": [{"anchor": f"q{row}", "positive": f"d{row}"} for row in range(ANCHORS)],
+        "docs": [{"id": f"d{row}", "text": f"text é {row}"} for row in range(DOCUMENTS)],
+        "queries": [{"id": f"q{row}", "text": f"word {row}"} for row in range(ANCHORS)],
+        "query_ids": [{"id": f"q{row}"} for row in range(ANCHORS)],
+        "corpus_ids": [{"id": f"d{row}"} for row in range(DOCUMENTS)],
+    }
+    for name, rows in tables.items():
+        for kind in ("jsonl", "csv", "tsv", "parquet", "jsonl.gz"):
+            (folder / f"{name}.{kind}").write_bytes(as_table(rows, f".{kind}"))
+    for name, prefix, count in (("query_ids", "q", ANCHORS), ("corpus_ids", "d", DOCUMENTS)):
+        (folder / f"{name}.txt").write_text("".join(f"{prefix}{row}\n" for row in range(count)))
+    scores = rng.random(200)
+    for name, array in (("q", queries), ("c", documents), ("scores", scores), ("matrix", scores.reshape(20, 10))):
+        np.save(folder / f"{name}.npy", array.astype(np.float32))
+        column = array.astype(np.float32).tolist()
+        pq.write_table(pa.table({"score" if name == "scores" else "vector": column}), folder / f"{name}.parquet")
+    curve = [0.52, 0.61, 0.66]
+    (folder / "curve.csv").write_text("epoch,auc\n" + "".join(f"{row},{auc}\n" for row, auc in enumerate(curve)))
+    (folder / "curve.json").write_text(json.dumps(curve))
+    np.save(folder / "curve.npy", np.array(curve))
+    _write_training_files(folder)
+    (folder / "notes.txt").write_text("some notes\n")
+    (folder / "empty.jsonl").touch()
+    for name in ("fifo.jsonl", "fifo.npy"):
+        os.mkfifo(folder / name)
+    for name in ("loop.jsonl", "loop.html"):
+        (folder / name).symlink_to(name)
+    (folder / OUT).mkdir()
+
+
+def _write_training_files(folder: Path) -> None:
+    """A training file of every format, and a run."""
+    ids = np.arange(2 * ANCHORS).reshape(ANCHORS, 2) % 8 + ANCHORS
+    known = Positives.from_pairs(np.arange(ANCHORS), np.arange(ANCHORS), ANCHORS, DOCUMENTS)
+    texts = {
+        "query_texts": [f"q{row}" for row in range(ANCHORS)],
+        "corpus_texts": [f"d{row}" for row in range(DOCUMENTS)],
+    }
+    for name, form in FORMATS.items():
+        given: dict[str, Any] = {"corpus_path": "corpus"} if name == "nemo" else {}
+        for suffix in form.suffixes:
+            if suffix != ".hf":
+                write_negatives(folder / f"{name}{suffix}", name, ids=ids, positives=known, **texts, **given)
+    write_run(folder / "run.trec", Found(ids, np.ones(ids.shape, np.float32)))
+
+
+def as_table(rows: list[dict[str, Any]], kind: str) -> bytes:
+    """Rows as the bytes of a table; what a kind of file cannot hold becomes text."""
+    if kind.startswith(".jsonl"):
+        import gzip
+
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "surrogateescape")
+        return gzip.compress(lines, mtime=0) if kind.endswith(".gz") else lines
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if kind == ".parquet":
+        columns = {}
+        for name in names:
+            values = [row.get(name) for row in rows]
+            try:
+                columns[name] = pa.array(values)
+            except (pa.ArrowException, UnicodeError, OverflowError):
+                columns[name] = pa.array([repr(value) for value in values])
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table(columns), sink)
+        return bytes(sink.getvalue())
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="," if kind == ".csv" else "\t")
+    writer.writerows([names, *([row.get(name) for name in names] for row in rows)])
+    return text.getvalue().encode("utf-8", "surrogateescape")
+
+
+def command_line(rng: np.random.Generator) -> list[str]:
+    """A good command line with up to four changes."""
+    command = str(rng.choice(list(COMMANDS), p=[0.4, 0.25, 0.12, 0.12, 0.06, 0.05]))
+    words = COMMANDS[command].split()
+    options = OPTIONS.get(command, [])
+    for _ in range(rng.integers(1, 5)):
+        change = rng.integers(0, 10)
+        place = int(rng.integers(1, len(words) + 1))
+        if change == 0:
+            del words[place : place + 1]
+        elif change == 1:
+            words.insert(place, _pick(rng, [*TEXTS, *PATHS]))
+        elif options:
+            words += _option(rng, *options[int(rng.integers(len(options)))])
+    return [*words, "--seed", "-1"] if command == "demo" else words  # which is refused: training takes minutes
+
+
+def _option(rng: np.random.Generator, declared: Any, kind: Any) -> list[str]:
+    """An option with a value, most of them good; an argument is its value alone."""
+    flags = declared.metadata["flags"] or (flag_of(declared),)
+    if kind is bool:
+        return [flags[0]]
+    pool = GOOD.get(declared.name)
+    if pool is None or rng.random() < 0.3:
+        is_number, is_path = kind in (int, float, int | None, float | None), kind in (Path, Path | None)
+        pool = NUMBERS if is_number else PATHS if is_path else [*TEXTS, *PATHS, *NUMBERS]
+    value = _pick(rng, pool)
+    return [flags[-1], value] if flags[0].startswith("-") else [value]
+
+
+def _pick(rng: np.random.Generator, pool: list[str]) -> str:
+    return pool[int(rng.integers(len(pool)))]
+
+
+# What a damaged file is read as: {file: command line}.
+READS = {
+    **{f"pairs.{kind}": COMMANDS["mine"].replace("pairs.csv", "FILE") for kind in ("csv", "tsv", "jsonl", "parquet", "jsonl.gz")},
+    **{f"docs.{kind}": COMMANDS["mine"].replace("docs.jsonl", "FILE") for kind in ("csv", "jsonl", "parquet")},
+    **{f"queries.{kind}": f"{COMMANDS['mine']} --queries FILE --source bm25" for kind in ("jsonl", "parquet")},
+    **{f"q.{kind}": COMMANDS["mine"].replace("q.npy", "FILE") for kind in ("npy", "parquet")},
+    **{f"c.{kind}": COMMANDS["mine"].replace("c.npy", "FILE") for kind in ("npy", "parquet")},
+    **{f"scores.{kind}": "thresholds FILE" for kind in ("npy", "parquet")},
+    **{f"curve.{kind}": "howmany --train-auc 0.75 --k-max 50 --val-auc FILE" for kind in ("csv", "json", "npy")},
+    **{f"query_ids.{kind}": "audit triplet.jsonl --query-vectors q.npy --corpus-vectors c.npy --query-ids FILE --corpus-ids corpus_ids.txt" for kind in ("txt", "csv", "jsonl", "parquet")},
+    **{
+        f"{name}{suffix}": "audit FILE"
+        for name, form in FORMATS.items()
+        for suffix in form.suffixes
+        if suffix != ".hf"
+    },
+}  # fmt: skip
+
+
+def damaged_file(rng: np.random.Generator, world: Path) -> tuple[str, bytes, list[str]]:
+    """(name, bytes, command line): a good file that is damaged, and the command that reads it."""
+    name = _pick(rng, list(READS))
+    suffix = "".join(Path(name).suffixes)
+    data = (world / name).read_bytes()
+    if suffix in (".jsonl", ".csv", ".tsv", ".parquet") and rng.random() < 0.4:
+        data = _other_rows(rng, data, suffix)
+    if rng.random() < 0.7:
+        data = _other_bytes(rng, data)
+    file = f"damaged{suffix}"
+    return file, data, [word if word != "FILE" else file for word in READS[name].split()]
+
+
+def _other_bytes(rng: np.random.Generator, data: bytes) -> bytes:
+    """Damage without knowledge of the format."""
+    place, way = int(rng.integers(len(data) + 1)), rng.integers(0, 9)
+    if way == 0:
+        return data[:place]
+    if way == 1:
+        array = np.frombuffer(data, np.uint8).copy()
+        for _ in range(rng.integers(1, 9)):
+            if len(array):
+                array[rng.integers(len(array))] ^= 1 << rng.integers(8)
+        return array.tobytes()
+    if way == 2:
+        return data[:place] + rng.bytes(int(rng.integers(1, 40))) + data[place:]
+    if way == 3:
+        return (
+            data[:place]
+            + _pick(rng, ["\xff", "\x00", '"', "[" * 5000, "{", "\n", "1e999", "-", "\ufeff"]).encode(
+                "latin-1", "replace"
+            )
+            + data[place:]
+        )
+    if way == 4:
+        return data[:place] + data[place + int(rng.integers(1, 40)) :]
+    if way == 5:
+        return data.decode("utf-8", "replace").encode(
+            _pick(rng, ["utf-16", "latin-1", "utf-8-sig", "utf-32"]), "replace"
+        )
+    if way == 6:
+        return data + data
+    return b"" if way == 7 else rng.bytes(int(rng.integers(1, 200)))
+
+
+def _other_rows(rng: np.random.Generator, data: bytes, kind: str) -> bytes:
+    """Damage of the rows: other names, other types, missing, repeated and swapped values."""
+    rows = _rows(data, kind)
+    names = list(rows[0])
+    odd = [
+        None,
+        1,
+        -1,
+        1.5,
+        True,
+        [],
+        {},
+        ["x"],
+        "",
+        "x" * 3000,
+        "\udcff",
+        10**30,
+        float("nan"),
+        {"id": 1},
+        [[1]],
+        [None],
+    ]
+    way = rng.integers(0, 6)
+    if way == 0:  # swapped columns
+        rows = [dict(zip(names, [row[name] for name in reversed(names)], strict=True)) for row in rows]
+    elif way == 1:  # a column that has another name
+        gone = _pick(rng, names)
+        rows = [{("other" if name == gone else name): value for name, value in row.items()} for row in rows]
+    elif way == 2:  # no rows, or one twice
+        rows = [] if rng.random() < 0.3 else [*rows, rows[0]]
+    else:  # other values
+        for _ in range(rng.integers(1, 4)):
+            rows[int(rng.integers(len(rows)))][_pick(rng, names)] = odd[int(rng.integers(len(odd)))]
+    if not rows:
+        return as_table([dict.fromkeys(names)], kind) if kind != ".jsonl" else b""
+    return as_table(rows, kind)
+
+
+def _rows(data: bytes, kind: str) -> list[dict[str, Any]]:
+    if kind == ".parquet":
+        return pq.read_table(pa.BufferReader(data)).to_pylist()
+    text = data.decode()
+    if kind == ".jsonl":
+        rows = [json.loads(line) for line in text.splitlines()]
+        return [row if isinstance(row, dict) else {"row": row} for row in rows]
+    return list(csv.DictReader(io.StringIO(text), delimiter="," if kind == ".csv" else "\t"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a command line: its words, exit code and what it printed."""
+
+    words: list[str]
+    code: Any
+    out: str
+    err: str
+
+
+_PYTHON = re.compile(r"\bnaysay\.\w|\b\w+\(|`[a-z]+_\w+`|object at 0x|<class|\bPass \w+=")
+
+
+def run(words: list[str]) -> Run:
+    """Run a command line in this process. An exception that is not a SystemExit is a traceback for a user."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        code: Any = 0
+        try:
+            main(list(words))
+        except SystemExit as stop:
+            code = stop.code or 0
+        except Exception as error:
+            code = f"{type(error).__name__}: {error}"
+    return Run(words, code, out.getvalue(), err.getvalue())
+
+
+def problems(done: Run) -> list[str]:
+    """What a run did that it must not do, by what it returned and printed."""
+    found = []
+    fails = done.code == 1 and "The set fails" in done.out
+    if done.code not in (0, 2) and not fails:
+        return [f"exit code {done.code}"]
+    if "Traceback" in done.err + done.out:
+        found.append("a traceback")
+    if done.code != 2 or "─ Error ─" in done.err:  # a wrong use of options, which typer shows in a frame
+        return found
+    lines = done.err.splitlines()
+    if len(lines) != 1 or not lines[0].startswith("naysay: "):
+        found.append(f"{len(lines)} lines of error")
+    elif _PYTHON.search(lines[0].partition(", got ")[0]):
+        found.append("an error that names Python")
+    return found
+
+
+def state(folder: Path) -> dict[str, tuple[int, int]]:
+    """{file: (size, time of change)} of a folder without what is in `out`."""
+    found = {}
+    for entry in os.scandir(folder):
+        about = entry.stat(follow_symlinks=False)
+        found[entry.name] = (about.st_size if entry.name != OUT else 0, about.st_mtime_ns if entry.name != OUT else 0)
+    return found
+
+
+def left(folder: Path) -> list[str]:
+    """What is in `out`: drafts and folders of jobs are there only after an error."""
+    return [name for name in os.listdir(folder / OUT) if name.startswith(".") or name == "job"]
+
+
+def check(words: list[str], world: Path) -> tuple[Run, list[str]]:
+    """Run a command line in a world, and return what it did that it must not do. The world is as before afterwards."""
+    before = state(world)
+    done = run(words)
+    found = problems(done)
+    changed = {name for name, _ in {*state(world).items()} ^ {*before.items()}}
+    after_flag = [place > 0 and words[place - 1] in WRITTEN for place in range(len(words))]
+    written = {word.split("/")[0] for word, is_output in zip(words, after_flag, strict=True) if is_output}
+    read = {word for word, is_output in zip(words, after_flag, strict=True) if not is_output}
+    if wrong := changed - (written - read):
+        found.append(f"files outside of the output changed: {sorted(wrong)}")
+    if done.code == 2 and words[:1] == ["mine"] and left(world):
+        again = run(COMMANDS["mine"].split())
+        if again.code != 0:
+            found.append(f"the corrected run is refused: {again.err}")
+    elif left(world):
+        found.append(f"left behind: {left(world)}")
+    _restore(world, {OUT, *changed})
+    return done, found
+
+
+def _restore(world: Path, changed: set[str]) -> None:
+    """Put files back from the copy of the world beside it."""
+    for name in changed:
+        path, copy = world / name, world.with_name(f"{world.name}-copy") / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+        if copy.is_dir():
+            path.mkdir()
+        elif copy.is_file():
+            shutil.copyfile(copy, path)
+
+
+@contextmanager
+def world_in(folder: Path) -> Iterator[Path]:
+    """A new world in an empty folder, which is the current one; temporary files must be gone at the end."""
+    import tempfile
+
+    folder.mkdir()
+    make_world(folder)
+    copy = folder.with_name(f"{folder.name}-copy")
+    copy.mkdir()
+    (copy / OUT).mkdir()
+    for path in folder.iterdir():
+        if path.is_file():
+            shutil.copyfile(path, copy / path.name)
+    temporary = folder.with_name(f"{folder.name}-tmp")
+    temporary.mkdir()
+    before, tempfile.tempdir = tempfile.tempdir, str(temporary)
+    try:
+        with chdir(folder), patch("os.fsync", lambda _: None):  # no power cut is tried
+            yield folder
+        gc.collect()
+        if rest := list(temporary.iterdir()):
+            message = f"temporary files are left: {rest}"
+            raise AssertionError(message)
+    finally:
+        tempfile.tempdir = before
+
+
+def command_runs(world: Path, runs: int, seed: int) -> Iterator[tuple[Run, list[str]]]:
+    """Random command lines, and what each did that it must not do."""
+    rng = np.random.default_rng([seed, 0])
+    for _ in range(runs):
+        yield check(command_line(rng), world)
+
+
+def file_runs(world: Path, runs: int, seed: int) -> Iterator[tuple[Run, list[str]]]:
+    """Random damage of files, and what the command that reads each did that it must not do."""
+    rng = np.random.default_rng([seed, 1])
+    for _ in range(runs):
+        name, data, words = damaged_file(rng, world)
+        (world / name).write_bytes(data)
+        yield check(words, world)
+        (world / name).unlink()
