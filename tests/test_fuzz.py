@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from benchmarks.fuzz.generate import command_runs, file_runs, world_in
+from benchmarks.fuzz.rules import command_runs, file_runs, world_in
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -23,15 +23,15 @@ def test_damaged_files(part, tmp_path):
 
 def test_the_rules_find_what_they_are_for(tmp_path, monkeypatch):
     """Each rule is broken on purpose once."""
-    from benchmarks.fuzz import generate
+    from benchmarks.fuzz import rules
 
     def planted(action, code=2):
         def main(_):
             action()
             raise SystemExit(code)
 
-        monkeypatch.setattr(generate, "main", main)
-        return generate.check(["methods"], world)[1]
+        monkeypatch.setattr(rules, "main", main)
+        return rules.check(["methods"], world)[1]
 
     def crash():
         raise ZeroDivisionError

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.fuzz.generate import command_runs, file_runs, world_in
+from benchmarks.fuzz.rules import command_runs, file_runs, world_in
 
 
 def main() -> None:

@@ -1,24 +1,14 @@
-"""Random command lines and damaged files for `naysay`, and the rules that every run must keep.
-
-Both are drawn from a seed. A run is in this process, by way of `naysay.cli.main`.
-"""
+"""Random command lines and damaged files for `naysay`, drawn from a generator, and a folder of good files."""
 
 from __future__ import annotations
 
 import csv
-import gc
+import gzip
 import io
 import json
 import os
-import re
-import shutil
-import warnings
-from collections.abc import Iterator
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +16,6 @@ import pyarrow.parquet as pq
 
 from naysay._commands import AuditOptions, HowmanyOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of
-from naysay.cli import main
 from naysay.formats import FORMATS, write_negatives, write_run
 from naysay.jobs.options import JobOptions
 from naysay.mining.options import MiningOptions
@@ -88,28 +77,8 @@ GOOD = {
     "fail_above": ["2%", "0.0", "1"],
 }
 LONG = "9" * 400
-NUMBERS = [
-    "0",
-    "1",
-    "2",
-    "3",
-    "7",
-    "20",
-    "-1",
-    "0.5",
-    "0.1",
-    "1.5",
-    "100000",
-    LONG,
-    "-" + LONG,
-    "1e400",
-    "nan",
-    "inf",
-    "x",
-    "",
-    "²",
-    "1_0",
-]
+NUMBERS = ["0", "1", "2", "3", "7", "20", "-1", "0.5", "0.1", "1.5", "100000", LONG, "-" + LONG]
+NUMBERS += ["1e400", "nan", "inf", "x", "", "²", "1_0"]
 TEXTS = [
     "",
     "x",
@@ -205,8 +174,6 @@ def _write_training_files(folder: Path) -> None:
 def as_table(rows: list[dict[str, Any]], kind: str) -> bytes:
     """Rows as the bytes of a table; what a kind of file cannot hold becomes text."""
     if kind.startswith(".jsonl"):
-        import gzip
-
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "surrogateescape")
         return gzip.compress(lines, mtime=0) if kind.endswith(".gz") else lines
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -261,23 +228,28 @@ def _pick(rng: np.random.Generator, pool: list[str]) -> str:
     return pool[int(rng.integers(len(pool)))]
 
 
-# What a damaged file is read as: {file: command line}.
+# What reads a damaged file: {its name without ending: (command line with FILE, endings)}.
+_MINE, _TABLES = COMMANDS["mine"], (".csv", ".tsv", ".jsonl", ".parquet", ".jsonl.gz")
+_IDS = "audit triplet.jsonl --query-vectors q.npy --corpus-vectors c.npy --corpus-ids corpus_ids.txt --query-ids FILE"
+_READERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "pairs": (_MINE.replace("pairs.csv", "FILE"), _TABLES),
+    "docs": (_MINE.replace("docs.jsonl", "FILE"), _TABLES),
+    "queries": (f"{_MINE} --queries FILE --source bm25", (".jsonl", ".parquet")),
+    "q": (_MINE.replace("q.npy", "FILE"), (".npy", ".parquet")),
+    "c": (_MINE.replace("c.npy", "FILE"), (".npy", ".parquet")),
+    "scores": ("thresholds FILE", (".npy", ".parquet")),
+    "curve": ("howmany --train-auc 0.75 --k-max 50 --val-auc FILE", (".csv", ".json", ".npy")),
+    "query_ids": (_IDS, (".txt", ".csv", ".jsonl", ".parquet")),
+    **{name: ("audit FILE", form.suffixes) for name, form in FORMATS.items()},
+}
 READS = {
-    **{f"pairs.{kind}": COMMANDS["mine"].replace("pairs.csv", "FILE") for kind in ("csv", "tsv", "jsonl", "parquet", "jsonl.gz")},
-    **{f"docs.{kind}": COMMANDS["mine"].replace("docs.jsonl", "FILE") for kind in ("csv", "jsonl", "parquet")},
-    **{f"queries.{kind}": f"{COMMANDS['mine']} --queries FILE --source bm25" for kind in ("jsonl", "parquet")},
-    **{f"q.{kind}": COMMANDS["mine"].replace("q.npy", "FILE") for kind in ("npy", "parquet")},
-    **{f"c.{kind}": COMMANDS["mine"].replace("c.npy", "FILE") for kind in ("npy", "parquet")},
-    **{f"scores.{kind}": "thresholds FILE" for kind in ("npy", "parquet")},
-    **{f"curve.{kind}": "howmany --train-auc 0.75 --k-max 50 --val-auc FILE" for kind in ("csv", "json", "npy")},
-    **{f"query_ids.{kind}": "audit triplet.jsonl --query-vectors q.npy --corpus-vectors c.npy --query-ids FILE --corpus-ids corpus_ids.txt" for kind in ("txt", "csv", "jsonl", "parquet")},
-    **{
-        f"{name}{suffix}": "audit FILE"
-        for name, form in FORMATS.items()
-        for suffix in form.suffixes
-        if suffix != ".hf"
-    },
-}  # fmt: skip
+    f"{name}{suffix}": line for name, (line, suffixes) in _READERS.items() for suffix in suffixes if suffix != ".hf"
+}
+
+
+INSERTED = ["\xff", "\x00", '"', "[" * 5000, "{", "\n", "1e999", "-", "\xef\xbb\xbf"]
+ENCODINGS = ["utf-16", "latin-1", "utf-8-sig", "utf-32"]
+ODD = [None, 1, -1, 1.5, True, [], {}, ["x"], "", "x" * 3000, "\udcff", 10**30, float("nan"), {"id": 1}, [[1]], [None]]
 
 
 def damaged_file(rng: np.random.Generator, world: Path) -> tuple[str, bytes, list[str]]:
@@ -317,9 +289,7 @@ def _other_bytes(rng: np.random.Generator, data: bytes) -> bytes:
     if way == 4:
         return data[:place] + data[place + int(rng.integers(1, 40)) :]
     if way == 5:
-        return data.decode("utf-8", "replace").encode(
-            _pick(rng, ["utf-16", "latin-1", "utf-8-sig", "utf-32"]), "replace"
-        )
+        return data.decode("utf-8", "replace").encode(_pick(rng, ENCODINGS), "replace")
     if way == 6:
         return data + data
     return b"" if way == 7 else rng.bytes(int(rng.integers(1, 200)))
@@ -329,24 +299,6 @@ def _other_rows(rng: np.random.Generator, data: bytes, kind: str) -> bytes:
     """Damage of the rows: other names, other types, missing, repeated and swapped values."""
     rows = _rows(data, kind)
     names = list(rows[0])
-    odd = [
-        None,
-        1,
-        -1,
-        1.5,
-        True,
-        [],
-        {},
-        ["x"],
-        "",
-        "x" * 3000,
-        "\udcff",
-        10**30,
-        float("nan"),
-        {"id": 1},
-        [[1]],
-        [None],
-    ]
     way = rng.integers(0, 6)
     if way == 0:  # swapped columns
         rows = [dict(zip(names, [row[name] for name in reversed(names)], strict=True)) for row in rows]
@@ -357,7 +309,7 @@ def _other_rows(rng: np.random.Generator, data: bytes, kind: str) -> bytes:
         rows = [] if rng.random() < 0.3 else [*rows, rows[0]]
     else:  # other values
         for _ in range(rng.integers(1, 4)):
-            rows[int(rng.integers(len(rows)))][_pick(rng, names)] = odd[int(rng.integers(len(odd)))]
+            rows[int(rng.integers(len(rows)))][_pick(rng, names)] = ODD[int(rng.integers(len(ODD)))]
     if not rows:
         return as_table([dict.fromkeys(names)], kind) if kind != ".jsonl" else b""
     return as_table(rows, kind)
@@ -371,142 +323,3 @@ def _rows(data: bytes, kind: str) -> list[dict[str, Any]]:
         rows = [json.loads(line) for line in text.splitlines()]
         return [row if isinstance(row, dict) else {"row": row} for row in rows]
     return list(csv.DictReader(io.StringIO(text), delimiter="," if kind == ".csv" else "\t"))
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a command line: its words, exit code and what it printed."""
-
-    words: list[str]
-    code: Any
-    out: str
-    err: str
-
-
-_PYTHON = re.compile(r"\bnaysay\.\w|\b\w+\(|`[a-z]+_\w+`|object at 0x|<class|\bPass \w+=")
-
-
-def run(words: list[str]) -> Run:
-    """Run a command line in this process. An exception that is not a SystemExit is a traceback for a user."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        code: Any = 0
-        try:
-            main(list(words))
-        except SystemExit as stop:
-            code = stop.code or 0
-        except Exception as error:
-            code = f"{type(error).__name__}: {error}"
-    return Run(words, code, out.getvalue(), err.getvalue())
-
-
-def problems(done: Run) -> list[str]:
-    """What a run did that it must not do, by what it returned and printed."""
-    found = []
-    fails = done.code == 1 and "The set fails" in done.out
-    if done.code not in (0, 2) and not fails:
-        return [f"exit code {done.code}"]
-    if "Traceback" in done.err + done.out:
-        found.append("a traceback")
-    if done.code != 2 or "─ Error ─" in done.err:  # a wrong use of options, which typer shows in a frame
-        return found
-    lines = done.err.splitlines()
-    if len(lines) != 1 or not lines[0].startswith("naysay: "):
-        found.append(f"{len(lines)} lines of error")
-    elif _PYTHON.search(lines[0].partition(", got ")[0]):
-        found.append("an error that names Python")
-    return found
-
-
-def state(folder: Path) -> dict[str, tuple[int, int]]:
-    """{file: (size, time of change)} of a folder without what is in `out`."""
-    found = {}
-    for entry in os.scandir(folder):
-        about = entry.stat(follow_symlinks=False)
-        found[entry.name] = (about.st_size if entry.name != OUT else 0, about.st_mtime_ns if entry.name != OUT else 0)
-    return found
-
-
-def left(folder: Path) -> list[str]:
-    """What is in `out`: drafts and folders of jobs are there only after an error."""
-    return [name for name in os.listdir(folder / OUT) if name.startswith(".") or name == "job"]
-
-
-def check(words: list[str], world: Path) -> tuple[Run, list[str]]:
-    """Run a command line in a world, and return what it did that it must not do. The world is as before afterwards."""
-    before = state(world)
-    done = run(words)
-    found = problems(done)
-    changed = {name for name, _ in {*state(world).items()} ^ {*before.items()}}
-    after_flag = [place > 0 and words[place - 1] in WRITTEN for place in range(len(words))]
-    written = {word.split("/")[0] for word, is_output in zip(words, after_flag, strict=True) if is_output}
-    read = {word for word, is_output in zip(words, after_flag, strict=True) if not is_output}
-    if wrong := changed - (written - read):
-        found.append(f"files outside of the output changed: {sorted(wrong)}")
-    if done.code == 2 and words[:1] == ["mine"] and left(world):
-        again = run(COMMANDS["mine"].split())
-        if again.code != 0:
-            found.append(f"the corrected run is refused: {again.err}")
-    elif left(world):
-        found.append(f"left behind: {left(world)}")
-    _restore(world, {OUT, *changed})
-    return done, found
-
-
-def _restore(world: Path, changed: set[str]) -> None:
-    """Put files back from the copy of the world beside it."""
-    for name in changed:
-        path, copy = world / name, world.with_name(f"{world.name}-copy") / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-        if copy.is_dir():
-            path.mkdir()
-        elif copy.is_file():
-            shutil.copyfile(copy, path)
-
-
-@contextmanager
-def world_in(folder: Path) -> Iterator[Path]:
-    """A new world in an empty folder, which is the current one; temporary files must be gone at the end."""
-    import tempfile
-
-    folder.mkdir()
-    make_world(folder)
-    copy = folder.with_name(f"{folder.name}-copy")
-    copy.mkdir()
-    (copy / OUT).mkdir()
-    for path in folder.iterdir():
-        if path.is_file():
-            shutil.copyfile(path, copy / path.name)
-    temporary = folder.with_name(f"{folder.name}-tmp")
-    temporary.mkdir()
-    before, tempfile.tempdir = tempfile.tempdir, str(temporary)
-    try:
-        with chdir(folder), patch("os.fsync", lambda _: None):  # no power cut is tried
-            yield folder
-        gc.collect()
-        if rest := list(temporary.iterdir()):
-            message = f"temporary files are left: {rest}"
-            raise AssertionError(message)
-    finally:
-        tempfile.tempdir = before
-
-
-def command_runs(world: Path, runs: int, seed: int) -> Iterator[tuple[Run, list[str]]]:
-    """Random command lines, and what each did that it must not do."""
-    rng = np.random.default_rng([seed, 0])
-    for _ in range(runs):
-        yield check(command_line(rng), world)
-
-
-def file_runs(world: Path, runs: int, seed: int) -> Iterator[tuple[Run, list[str]]]:
-    """Random damage of files, and what the command that reads each did that it must not do."""
-    rng = np.random.default_rng([seed, 1])
-    for _ in range(runs):
-        name, data, words = damaged_file(rng, world)
-        (world / name).write_bytes(data)
-        yield check(words, world)
-        (world / name).unlink()

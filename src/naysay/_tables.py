@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _ROWS = 4096  # rows of a batch
-_BATCH = 1 << 23  # bytes of a batch
+_BATCH = 1 << 22  # bytes of a batch
 
 
 def _open_parquet(path: Path) -> pq.ParquetFile:
@@ -37,13 +37,19 @@ def parquet_schema(path: Path) -> pa.Schema:
 
 def parquet_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
     """Yield some columns of a Parquet file, or all, in batches of a few megabytes."""
+    import pyarrow as pa
+
     with _open_parquet(path) as file:
         size = 0
         for group in map(file.metadata.row_group, range(file.num_row_groups)):
             leaves = map(group.column, range(group.num_columns))
             used = [one for one in leaves if columns is None or _is_part(one.path_in_schema, columns)]
             size = max(size, sum(one.total_uncompressed_size for one in used) // max(1, group.num_rows))
-        yield from file.iter_batches(min(_ROWS, max(1, _BATCH // max(1, size))), columns=columns)
+        rows = min(_ROWS, max(1, _BATCH // max(1, size)))
+        for batch in file.iter_batches(rows, columns=columns):
+            yield batch
+            del batch
+            pa.default_memory_pool().release_unused()  # else freed pages stay resident, several times a batch
 
 
 def _is_part(leaf: str, columns: list[str]) -> bool:
