@@ -10,18 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
-from naysay.formats._readers import READERS, Rows
-from naysay.formats._table import format_called
-from naysay.formats._table_files import batches, column_names, opened_table
-from naysay.formats.read_negatives import check_fit, format_of
-from naysay.formats.training_file import Collector, TrainingFile
+from naysay.formats._table_files import batches, column_names
+from naysay.formats.read_negatives import TEXT_ONLY, collected
+from naysay.formats.training_file import TrainingFile
 from naysay.mining.mined import Mined
 from naysay.positives import POSITIVE, Positives
 
 Ids = NDArray[np.int64]
 # Formats with one positive per row: the negatives of an anchor with several positives are in several rows.
 _BY_PAIR = ("triplet", "n-tuple", "labelled-list", "nemo-inline", "colbert", "colbert-nway")
-_TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "nemo-inline")
 
 
 @final
@@ -100,20 +97,12 @@ def read_names(parameter: str, path: Path) -> list[str]:
 
 def _read(path: Path, format: str | None) -> tuple[TrainingFile, int]:
     """Return the file as `read_negatives` does, and the number of duplicate slots, which that leaves out."""
-    name = None if format is None else format_called(format)
-    table = opened_table(path)
-    if name is None:
-        name = format_of(table)
-    check_fit(name, table)
-    into = Collector()
-    for numbers, rows in table.blocks:
-        READERS[name](Rows(table.names, numbers, rows, table.where), into)
-        into.rows += len(rows)
+    name, into = collected(path, format)
     anchors, items = (
         np.concatenate([np.empty(0, np.int64), *(part[side] for part in into.negative)]) for side in (0, 1)
     )
     pairs = anchors * max(1, into.corpus.size) + items
-    read = into.finished(path, name, are_texts=name in _TEXT_ONLY)
+    read = into.finished(path, name, are_texts=name in TEXT_ONLY)
     return read, _surplus(pairs, max(1, into.corpus.size), read.positives, by_pair=name in _BY_PAIR)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, NoReturn, final
 
 import numpy as np
@@ -21,19 +20,12 @@ _LABELS = ("label", "labels", "score", "scores")  # columns that sentence-transf
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Some rows of a file.
+    """Some rows of a file."""
 
-    Args:
-        names: The columns of the file, in order.
-        numbers: The line, or row, number of each row.
-        rows: Objects or arrays.
-        where: "line" or "row", for errors.
-    """
-
-    names: tuple[str, ...]
-    numbers: Sequence[int]
-    rows: list[Any]
-    where: str
+    names: tuple[str, ...]  # the columns of the file
+    numbers: Sequence[int]  # the line, or row, number of each row
+    rows: list[Any]  # objects or arrays
+    where: str  # "line" or "row", for errors
 
     def raise_invalid(self, place: int, rule: str, got: object) -> NoReturn:
         """Raise for the row at `place` of this block."""
@@ -223,7 +215,7 @@ def _colbert(rows: Rows, into: Collector) -> None:
         into.add(anchors[chosen], items[chosen], beside, positive=positive)
 
 
-_READERS: dict[str, Callable[[Rows, Collector], None]] = {
+READERS: Mapping[str, Callable[[Rows, Collector], None]] = {
     "triplet": _tuples,
     "n-tuple": _tuples,
     "labelled-pair": _labelled_pair,
@@ -237,4 +229,3 @@ _READERS: dict[str, Callable[[Rows, Collector], None]] = {
     "colbert-nway": _colbert,
     "ids": _per_anchor("anchor", "positives", "negatives", "positive_scores", "negative_scores"),
 }
-READERS: Mapping[str, Callable[[Rows, Collector], None]] = MappingProxyType(_READERS)

@@ -112,23 +112,14 @@ def encoded(text: str) -> bytes:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The rows of a file.
-
-    Args:
-        path: The file.
-        names: The columns, in order: of the schema, or of the first line; none if lines are JSON arrays.
-        first: The first row, an object or an array; None for an empty file.
-        arrays: Whether lines are JSON arrays.
-        blocks: (numbers, rows): the number of each line or row, and its object or array.
-        where: "line" or "row": what the numbers count.
-    """
+    """The rows of a file."""
 
     path: Path
-    names: tuple[str, ...]
-    first: Any
-    arrays: bool
-    blocks: Blocks
-    where: str
+    names: tuple[str, ...]  # the columns: of the schema, or of the first line; none if lines are JSON arrays
+    first: Any  # the first row, an object or an array; None for an empty file
+    arrays: bool  # whether lines are JSON arrays
+    blocks: Blocks  # (numbers, rows): the number of each line or row, and its object or array
+    where: str  # "line" or "row": what the numbers count
 
 
 def opened_table(path: Path) -> Table:
@@ -279,14 +270,9 @@ def _csv(path: Path, kind: str, columns: list[str] | None) -> Any:
 def chosen_column(
     option: str, names: list[str], given: str, usual: tuple[str, ...], place: int | None = None
 ) -> str | None:
-    """Return the given column, else the first usual name that exists, else a column by its place, else None.
+    """Return the given column, else the first usual name that exists, else None.
 
-    Args:
-        option: The parameter, for the error.
-        names: The columns of the file.
-        given: The column that the user named, or "".
-        usual: Names to try.
-        place: 0 or 1: which column of a file of two columns to use, whatever its name; None for neither.
+    In a file of two columns, that at `place` is chosen whatever its name.
     """
     if given:
         check_one_of(option, given, names)

@@ -62,9 +62,6 @@ def read_beir(folder: str | Path, split: str = "test", *, min_grade: int = 1) ->
     Returns:
         Queries, documents and positives.
 
-    Raises:
-        NaysayError: If a file is missing, a line is malformed, an id occurs twice, or a judgement has an unknown id.
-
     Examples:
         >>> from tempfile import mkdtemp
         >>> folder = Path(mkdtemp())

@@ -19,7 +19,7 @@ _MARKS = (
     ("nemo-inline", ("query", "pos_doc", "neg_doc")),
     ("ids", ("anchor", "positives", "negatives")),
 )
-_TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "nemo-inline")
+TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "nemo-inline")
 
 
 @public
@@ -38,9 +38,6 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
     Returns:
         The contents as arrays, in the terms of `write_negatives`.
 
-    Raises:
-        NaysayError: If the format is not recognised or does not fit, or a line is malformed.
-
     Examples:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "train.jsonl"
@@ -49,20 +46,24 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
         >>> training.format, training.corpus_texts, training.ids.tolist()
         ('triplet', ['a cat', 'a dog'], [[1]])
     """
-    target = Path(path)
+    name, into = collected(Path(path), format)
+    return into.finished(Path(path), name, are_texts=name in TEXT_ONLY)
+
+
+def collected(path: Path, format: str | None) -> tuple[str, Collector]:
+    """Return the format of a file, and all its pairs as they are read, also repeated ones."""
     name = None if format is None else format_called(format)
-    table = opened_table(target)
-    if name is None:
-        name = format_of(table)
-    check_fit(name, table)
+    table = opened_table(path)
+    name = name or _format_of(table)
+    _check_fit(name, table)
     into = Collector()
     for numbers, rows in table.blocks:
         READERS[name](Rows(table.names, numbers, rows, table.where), into)
         into.rows += len(rows)
-    return into.finished(target, name, are_texts=name in _TEXT_ONLY)
+    return name, into
 
 
-def format_of(table: Table) -> str:
+def _format_of(table: Table) -> str:
     """Recognise the format by the columns and the first row."""
     if table.first is None and not table.names:
         raise_invalid("path", "a file with rows", f"none in {str(table.path)!r}", "Pass `format` for an empty one.")
@@ -89,7 +90,7 @@ def _is_list(value: object) -> bool:
     return isinstance(value, list)
 
 
-def check_fit(name: str, table: Table) -> None:
+def _check_fit(name: str, table: Table) -> None:
     """Raise if the columns are not those of the format."""
     is_array = name.startswith("colbert")
     if table.first is None and not table.names:
