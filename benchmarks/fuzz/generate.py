@@ -1,12 +1,10 @@
-"""Random command lines and damaged files for `naysay`, drawn from a generator, and a folder of good files."""
+"""Random command lines and damaged files for `naysay`, drawn from a generator."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -14,16 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.fuzz.world import as_table
 from naysay._commands import AuditOptions, HowmanyOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of
-from naysay.formats import FORMATS, write_negatives, write_run
+from naysay.formats import FORMATS
 from naysay.jobs.options import JobOptions
 from naysay.mining.options import MiningOptions
-from naysay.positives import Positives
-from naysay.search.found import Found
 
-ANCHORS, DOCUMENTS, WIDTH = 8, 24, 4
-OUT = "out"
 WRITTEN = ("-o", "--output", "--report", "--json", "--plot", "--out", "--job", "--encoded")
 COMMANDS = {
     "mine": "mine pairs.csv --corpus docs.jsonl --query-vectors q.npy --corpus-vectors c.npy -k 2 -o out/t.jsonl",
@@ -120,80 +115,6 @@ PATHS += [
 ]
 
 
-def make_world(folder: Path) -> None:
-    """Write good files of every kind into a folder, and some that are no files."""
-    rng = np.random.default_rng(0)
-    queries, documents = rng.standard_normal((ANCHORS, WIDTH)), rng.standard_normal((DOCUMENTS, WIDTH))
-    tables = {
-        "pairs": [{"anchor": f"q{row}", "positive": f"d{row}"} for row in range(ANCHORS)],
-        "docs": [{"id": f"d{row}", "text": f"text é {row}"} for row in range(DOCUMENTS)],
-        "queries": [{"id": f"q{row}", "text": f"word {row}"} for row in range(ANCHORS)],
-        "query_ids": [{"id": f"q{row}"} for row in range(ANCHORS)],
-        "corpus_ids": [{"id": f"d{row}"} for row in range(DOCUMENTS)],
-    }
-    for name, rows in tables.items():
-        for kind in ("jsonl", "csv", "tsv", "parquet", "jsonl.gz"):
-            (folder / f"{name}.{kind}").write_bytes(as_table(rows, f".{kind}"))
-    for name, prefix, count in (("query_ids", "q", ANCHORS), ("corpus_ids", "d", DOCUMENTS)):
-        (folder / f"{name}.txt").write_text("".join(f"{prefix}{row}\n" for row in range(count)))
-    scores = rng.random(200)
-    for name, array in (("q", queries), ("c", documents), ("scores", scores), ("matrix", scores.reshape(20, 10))):
-        np.save(folder / f"{name}.npy", array.astype(np.float32))
-        column = array.astype(np.float32).tolist()
-        pq.write_table(pa.table({"score" if name == "scores" else "vector": column}), folder / f"{name}.parquet")
-    curve = [0.52, 0.61, 0.66]
-    (folder / "curve.csv").write_text("epoch,auc\n" + "".join(f"{row},{auc}\n" for row, auc in enumerate(curve)))
-    (folder / "curve.json").write_text(json.dumps(curve))
-    np.save(folder / "curve.npy", np.array(curve))
-    _write_training_files(folder)
-    (folder / "notes.txt").write_text("some notes\n")
-    (folder / "empty.jsonl").touch()
-    for name in ("fifo.jsonl", "fifo.npy"):
-        os.mkfifo(folder / name)
-    for name in ("loop.jsonl", "loop.html"):
-        (folder / name).symlink_to(name)
-    (folder / OUT).mkdir()
-
-
-def _write_training_files(folder: Path) -> None:
-    """A training file of every format, and a run."""
-    ids = np.arange(2 * ANCHORS).reshape(ANCHORS, 2) % 8 + ANCHORS
-    known = Positives.from_pairs(np.arange(ANCHORS), np.arange(ANCHORS), ANCHORS, DOCUMENTS)
-    texts = {
-        "query_texts": [f"q{row}" for row in range(ANCHORS)],
-        "corpus_texts": [f"d{row}" for row in range(DOCUMENTS)],
-    }
-    for name, form in FORMATS.items():
-        given: dict[str, Any] = {"corpus_path": "corpus"} if name == "nemo" else {}
-        for suffix in form.suffixes:
-            if suffix != ".hf":
-                write_negatives(folder / f"{name}{suffix}", name, ids=ids, positives=known, **texts, **given)
-    write_run(folder / "run.trec", Found(ids, np.ones(ids.shape, np.float32)))
-
-
-def as_table(rows: list[dict[str, Any]], kind: str) -> bytes:
-    """Rows as the bytes of a table; what a kind of file cannot hold becomes text."""
-    if kind.startswith(".jsonl"):
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "surrogateescape")
-        return gzip.compress(lines, mtime=0) if kind.endswith(".gz") else lines
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    if kind == ".parquet":
-        columns = {}
-        for name in names:
-            values = [row.get(name) for row in rows]
-            try:
-                columns[name] = pa.array(values)
-            except (pa.ArrowException, UnicodeError, OverflowError):
-                columns[name] = pa.array([repr(value) for value in values])
-        sink = pa.BufferOutputStream()
-        pq.write_table(pa.table(columns), sink)
-        return bytes(sink.getvalue())
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter="," if kind == ".csv" else "\t")
-    writer.writerows([names, *([row.get(name) for name in names] for row in rows)])
-    return text.getvalue().encode("utf-8", "surrogateescape")
-
-
 def command_line(rng: np.random.Generator) -> list[str]:
     """A good command line with up to four changes."""
     command = str(rng.choice(list(COMMANDS), p=[0.4, 0.25, 0.12, 0.12, 0.06, 0.05]))
@@ -257,6 +178,8 @@ def damaged_file(rng: np.random.Generator, world: Path) -> tuple[str, bytes, lis
     name = _pick(rng, list(READS))
     suffix = "".join(Path(name).suffixes)
     data = (world / name).read_bytes()
+    if suffix == ".json" and rng.random() < 0.5:
+        data = json.dumps(_spoiled(rng, json.loads(data))).encode()
     if suffix in (".jsonl", ".csv", ".tsv", ".parquet") and rng.random() < 0.4:
         data = _other_rows(rng, data, suffix)
     if rng.random() < 0.7:
@@ -309,10 +232,22 @@ def _other_rows(rng: np.random.Generator, data: bytes, kind: str) -> bytes:
         rows = [] if rng.random() < 0.3 else [*rows, rows[0]]
     else:  # other values
         for _ in range(rng.integers(1, 4)):
-            rows[int(rng.integers(len(rows)))][_pick(rng, names)] = ODD[int(rng.integers(len(ODD)))]
+            row = int(rng.integers(len(rows)))
+            rows[row] = {**rows[row], **_spoiled(rng, {name: rows[row][name] for name in [_pick(rng, names)]})}
     if not rows:
         return as_table([dict.fromkeys(names)], kind) if kind != ".jsonl" else b""
     return as_table(rows, kind)
+
+
+def _spoiled(rng: np.random.Generator, value: Any) -> Any:
+    """A value with another one somewhere inside; an object stays one."""
+    if isinstance(value, list) and value and rng.random() < 0.8:
+        place = int(rng.integers(len(value)))
+        return [*value[:place], _spoiled(rng, value[place]), *value[place + 1 :]]
+    if isinstance(value, dict) and value:
+        name = _pick(rng, list(value))
+        return {**value, name: _spoiled(rng, value[name])}
+    return ODD[int(rng.integers(len(ODD)))]
 
 
 def _rows(data: bytes, kind: str) -> list[dict[str, Any]]:

@@ -18,7 +18,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.fuzz.generate import COMMANDS, OUT, WRITTEN, command_line, damaged_file, make_world
+from benchmarks.fuzz.generate import COMMANDS, WRITTEN, command_line, damaged_file
+from benchmarks.fuzz.world import OUT, make_world
 from naysay.cli import main
 
 

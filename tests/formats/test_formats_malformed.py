@@ -77,6 +77,23 @@ from naysay.positives import Positives
         ('{"a": "x"}\n', "colbert", "lines of JSON arrays for the format 'colbert', got {'a': 'x'}"),
         ("[1, 2, 3]\n", "triplet", r"lines of JSON objects for the format 'triplet', got \[1, 2, 3\]"),
         ("[1, 2]\n", None, r"with \[query, positive, negative, ...\] in every line, got \[1, 2\] in line 1"),
+        ('[1, [2, "x"], [3, 0.5]]\n', None, "of the format 'colbert-nway', got could not convert .* in lines 1 to 1"),
+        (
+            '{"a": 1' + "0" * 30 + ', "b": 1, "c": 2}\n',
+            None,
+            "of the format 'triplet', got .*too large",
+        ),
+        (
+            '{"query_id": "1", "query": 5, "positive_passages": [], "negative_passages": []}\n',
+            None,
+            "with a string for 'query' in every line, got 5 in line 1",
+        ),
+        (
+            '{"query_id": "1", "query": "a", "positive_passages": [{"docid": "x", "text": "y", "title": 1}],'
+            ' "negative_passages": []}\n',
+            None,
+            "of the format 'tevatron', got .* in lines 1 to 1",
+        ),
         ("[1, [2, 0.5], [3, 0.5, 1]]\n", None, r"in which all passages have a score, or none, got"),
         (
             '{"query_id": "1", "query": "a", "positive_passages": [{"docid": "x"}], "negative_passages": []}\n',

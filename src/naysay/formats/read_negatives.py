@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from naysay.checks import public, raise_invalid, shown
+from naysay.errors import NaysayError
+from naysay.files import first_line
 from naysay.formats._readers import READERS, Rows
 from naysay.formats._table import format_called
 from naysay.formats._table_files import Table, opened_table
@@ -58,7 +60,17 @@ def collected(path: Path, format: str | None) -> tuple[str, Collector]:
     _check_fit(name, table)
     into = Collector()
     for numbers, rows in table.blocks:
-        READERS[name](Rows(table.names, numbers, rows, table.where), into)
+        try:
+            READERS[name](Rows(table.names, numbers, rows, table.where), into)
+        except NaysayError:
+            raise
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ) as error:  # a score that is text, a number too large
+            got = f"{first_line(error)} in {table.where}s {numbers[0]} to {numbers[-1]}"
+            raise_invalid("path", f"a file of the format {name!r}", got)
         into.rows += len(rows)
     return name, into
 
