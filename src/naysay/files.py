@@ -76,9 +76,7 @@ def check_source(parameter: str, path: Path) -> None:
 def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
     """Raise if a file that is written is also read, or written twice, or if one that is read is no file.
 
-    Args:
-        written: {parameter: path or None}.
-        read: {parameter: path or None}.
+    Both are {parameter: path or None}.
     """
     used = {}
     for name, path in read.items():
@@ -97,11 +95,8 @@ def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | No
 def draft_of(path: Path, parameter: str | None = None) -> Iterator[Path]:
     """Give a new name beside `path`; the file or folder made there takes the place of `path` at the end.
 
-    If anything fails, `path` stays as it was and the draft is removed.
-
-    Args:
-        path: The target.
-        parameter: Raise errors of the disk as errors of this parameter; None raises them as they are.
+    If anything fails, `path` stays as it was and the draft is removed. Errors of the disk are raised as errors of
+    `parameter`; None raises them as they are.
     """
     draft = _draft(path)
     old = draft.with_name(draft.name + ".old")
@@ -141,14 +136,8 @@ def checksummed_stream(
 ) -> Iterator[tuple[BinaryIO, list[Path]]]:
     """Open a stream to a file STEM.DIGEST.SUFFIX, whose name holds the checksum of its bytes.
 
-    The list is empty until the file is complete; then it holds its path.
-
-    Args:
-        folder: The folder of the file.
-        stem: The beginning of its name.
-        suffix: The end of its name, with a dot.
-        drafts: The folder of the draft, on the same disk; `folder` by default.
-        durable: Whether the bytes are brought to the disk before the name appears.
+    The list is empty until the file is complete; then it holds its path. The draft is in `drafts`, on the same disk, or
+    else in `folder`. If `durable`, the bytes are brought to the disk before the name appears.
     """
     draft = _draft((folder if drafts is None else drafts) / stem)
     made: list[Path] = []
@@ -194,12 +183,7 @@ def sync(path: Path) -> None:
 
 
 def digest_of(path: Path, kind: str = "sha256") -> str:
-    """Return the checksum of a file in hexadecimal digits, read in chunks.
-
-    Args:
-        path: The file.
-        kind: "sha256" (64 digits) or "blake2b" (32 digits).
-    """
+    """Return the checksum of a file, read in chunks, in digits: 64 of "sha256" or 32 of "blake2b"."""
     with path.open("rb") as stream:
         if kind == "sha256":
             return hashlib.file_digest(stream, "sha256").hexdigest()
