@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,46 @@ from naysay.vocabulary import Vocabulary, ids_of_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_ROWS = 4096  # rows of a batch
+_BATCH = 1 << 22  # bytes of a batch
+
+
+def _open_parquet(path: Path) -> pq.ParquetFile:
+    """Open a Parquet file so that a page of each column is in memory, not a row group, which may be the whole file."""
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16, page_checksum_verification=True)
+
+
+def parquet_schema(path: Path) -> pa.Schema:
+    """Return the Arrow schema of a Parquet file."""
+    with _open_parquet(path) as file:
+        return file.schema_arrow
+
+
+def parquet_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of a Parquet file, or all, in batches of a few megabytes."""
+    import pyarrow as pa
+
+    with _open_parquet(path) as file:
+        size = 0
+        for group in map(file.metadata.row_group, range(file.num_row_groups)):
+            leaves = map(group.column, range(group.num_columns))
+            used = [one for one in leaves if columns is None or _is_part(one.path_in_schema, columns)]
+            size = max(size, sum(one.total_uncompressed_size for one in used) // max(1, group.num_rows))
+        rows = min(_ROWS, max(1, _BATCH // max(1, size)))
+        for batch in file.iter_batches(rows, columns=columns):
+            yield batch
+            del batch
+            pa.default_memory_pool().release_unused()  # else freed pages stay resident, several times a batch
+
+
+def _is_part(leaf: str, columns: list[str]) -> bool:
+    """Whether a leaf of the schema belongs to one of the columns."""
+    return any(leaf == name or leaf.startswith(f"{name}.") for name in columns)
+
 
 Names = Vocabulary | bool | None  # True makes a vocabulary, also of whole numbers
 

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -144,6 +145,7 @@ def mine() -> None:
     """Mine hard negatives for pairs of texts or ids, and write a training file. Can be stopped and resumed."""
 
 
+@functools.cache
 def _mine_command() -> Any:
     """The command `mine` with its options, as `JobOptions` and `MiningOptions` declare them."""
     from naysay.jobs.command import STOPPED, mine_files
@@ -163,17 +165,44 @@ def _mine_command() -> Any:
     return typer.main.get_command(alone)
 
 
-def main() -> None:
-    """Run a command, and print errors as one sentence; also those of the system, such as a full disk for the output."""
+_command = functools.cache(functools.partial(typer.main.get_command, app))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command, and print errors as one sentence; also those of the system, such as a full disk for the output.
+
+    The exit code is 2 after an error, 130 after Ctrl-C, and 141 if the reader of the output went away: code 1 is left
+    to a gate that fails. Names that the terminal cannot show are escaped.
+
+    Args:
+        arguments: The words of the command line; those of this process by default.
+    """
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app()
-    except (NaysayError, MissingExtraError, OSError) as error:
         try:
+            _command()(arguments)
+        finally:
             sys.stdout.flush()
-        except OSError:  # else Python tries again at its end, and prints a traceback
+    except BaseException as error:
+        causes = {type(cause) for cause in _causes(error)}
+        if sys.stdout is sys.__stdout__ and causes & {OSError, BrokenPipeError}:  # else Python flushes again at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if BrokenPipeError in causes:
+            sys.exit(141)
+        if KeyboardInterrupt in causes:
+            sys.exit(130)
+        if not isinstance(error, NaysayError | MissingExtraError | OSError | MemoryError):
+            raise
         typer.echo(f"naysay: {error}", err=True)
         sys.exit(2)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and all that were handled when it was raised."""
+    while error is not None:
+        yield error
+        error = error.__context__
 
 
 if __name__ == "__main__":

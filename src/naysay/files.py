@@ -5,12 +5,14 @@ A file or folder is written to a draft beside its target, which then takes its p
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -37,15 +39,16 @@ def as_path(parameter: str, path: object) -> Path:
 def check_target(parameter: str, path: Path) -> None:
     """Raise unless a file can be written at `path`. Folders, devices and missing folders are invalid."""
     try:
-        is_folder, has_folder = path.is_dir(), path.parent.is_dir()
-        is_other = path.exists() and not path.is_file()
-    except OSError as error:  # a name that is too long for any file
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = stat.S_IFREG
+    except OSError as error:  # a name that is too long for any file, or links in a loop
         _unwritable(parameter, path, error)
-    if is_folder:
+    if stat.S_ISDIR(mode):
         raise_invalid(parameter, "a file", f"the folder {str(path)!r}")
-    if is_other:  # a draft would take the place of /dev/null
+    if not stat.S_ISREG(mode):  # a draft would take the place of /dev/null
         raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe")
-    if not has_folder:
+    if not path.parent.is_dir():
         raise_invalid(parameter, "in an existing folder", repr(str(path)))
     draft = _draft(path)
     try:  # permissions are not enough: a file system may be full, read-only, or without new files, like /proc
@@ -62,18 +65,35 @@ def check_page(parameter: str, path: Path) -> None:
         raise_invalid(parameter, "a file that ends in .html", repr(str(path)))
 
 
-def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
-    """Raise if a file that is written is also read, or written twice.
+def check_source(parameter: str, path: Path) -> None:
+    """Raise for a device, a pipe, links in a loop, and what may not be read; a reader waits for a pipe for ever.
 
-    Args:
-        written: {parameter: path or None}.
-        read: {parameter: path or None}.
+    What does not exist, and folders, are left to the reader, which knows what it can read.
     """
-    used = {path.resolve(): name for name, path in read.items() if path is not None}
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            return
+        raise_invalid(parameter, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe", "Copy it to a file first.")
+
+
+def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
+    """Raise if a file that is written is also read, or written twice, or if one that is read is no file.
+
+    Both are {parameter: path or None}.
+    """
+    used = {}
+    for name, path in read.items():
+        if path is not None:
+            check_source(name, path)
+            used[os.path.realpath(path)] = name
     for name, path in written.items():
         if path is None:
             continue
-        other = used.setdefault(path.resolve(), name)
+        other = used.setdefault(os.path.realpath(path), name)
         if other != name:
             raise_invalid(name, f"another file than `{other}`", repr(str(path)))
 
@@ -82,11 +102,8 @@ def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | No
 def draft_of(path: Path, parameter: str | None = None) -> Iterator[Path]:
     """Give a new name beside `path`; the file or folder made there takes the place of `path` at the end.
 
-    If anything fails, `path` stays as it was and the draft is removed.
-
-    Args:
-        path: The target.
-        parameter: Raise errors of the disk as errors of this parameter; None raises them as they are.
+    If anything fails, `path` stays as it was and the draft is removed. Errors of the disk are raised as errors of
+    `parameter`; None raises them as they are.
     """
     draft = _draft(path)
     old = draft.with_name(draft.name + ".old")
@@ -126,14 +143,8 @@ def checksummed_stream(
 ) -> Iterator[tuple[BinaryIO, list[Path]]]:
     """Open a stream to a file STEM.DIGEST.SUFFIX, whose name holds the checksum of its bytes.
 
-    The list is empty until the file is complete; then it holds its path.
-
-    Args:
-        folder: The folder of the file.
-        stem: The beginning of its name.
-        suffix: The end of its name, with a dot.
-        drafts: The folder of the draft, on the same disk; `folder` by default.
-        durable: Whether the bytes are brought to the disk before the name appears.
+    The list is empty until the file is complete; then it holds its path. The draft is in `drafts`, on the same disk, or
+    else in `folder`. If `durable`, the bytes are brought to the disk before the name appears.
     """
     draft = _draft((folder if drafts is None else drafts) / stem)
     made: list[Path] = []
@@ -179,12 +190,7 @@ def sync(path: Path) -> None:
 
 
 def digest_of(path: Path, kind: str = "sha256") -> str:
-    """Return the checksum of a file in hexadecimal digits, read in chunks.
-
-    Args:
-        path: The file.
-        kind: "sha256" (64 digits) or "blake2b" (32 digits).
-    """
+    """Return the checksum of a file, read in chunks, in digits: 64 of "sha256" or 32 of "blake2b"."""
     with path.open("rb") as stream:
         if kind == "sha256":
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -192,8 +198,9 @@ def digest_of(path: Path, kind: str = "sha256") -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its type if it has none."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    """Return the first line of an error's message, cut if it is long, or its type if it has none."""
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= 200 else f"{line[:197]}..."
 
 
 def raise_unreadable(parameter: str, rule: str, path: Path, error: BaseException) -> NoReturn:

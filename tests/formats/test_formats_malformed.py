@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from naysay.errors import NaysayError
-from naysay.formats import _text_lines as text_lines
+from naysay.formats import _table_files as table_files
 from naysay.formats.read_negatives import read_negatives
 from naysay.formats.write_negatives import write_negatives
 from naysay.positives import Positives
@@ -77,6 +77,23 @@ from naysay.positives import Positives
         ('{"a": "x"}\n', "colbert", "lines of JSON arrays for the format 'colbert', got {'a': 'x'}"),
         ("[1, 2, 3]\n", "triplet", r"lines of JSON objects for the format 'triplet', got \[1, 2, 3\]"),
         ("[1, 2]\n", None, r"with \[query, positive, negative, ...\] in every line, got \[1, 2\] in line 1"),
+        ('[1, [2, "x"], [3, 0.5]]\n', None, "of the format 'colbert-nway', got could not convert .* in lines 1 to 1"),
+        (
+            '{"a": 1' + "0" * 30 + ', "b": 1, "c": 2}\n',
+            None,
+            "of the format 'triplet', got .*too large",
+        ),
+        (
+            '{"query_id": "1", "query": 5, "positive_passages": [], "negative_passages": []}\n',
+            None,
+            "with a string for 'query' in every line, got 5 in line 1",
+        ),
+        (
+            '{"query_id": "1", "query": "a", "positive_passages": [{"docid": "x", "text": "y", "title": 1}],'
+            ' "negative_passages": []}\n',
+            None,
+            "of the format 'tevatron', got .* in lines 1 to 1",
+        ),
         ("[1, [2, 0.5], [3, 0.5, 1]]\n", None, r"in which all passages have a score, or none, got"),
         (
             '{"query_id": "1", "query": "a", "positive_passages": [{"docid": "x"}], "negative_passages": []}\n',
@@ -151,7 +168,7 @@ def test_the_blocks_in_which_it_is_read_do_not_show(tmp_path, monkeypatch):
     lines = [f'{{"query": "q{i % 7}", "pos": ["p{i % 5}"], "neg": ["p{(i + 1) % 5}", "n{i % 11}"]}}' for i in range(40)]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     whole = read_negatives(tmp_path / "a.jsonl")
-    monkeypatch.setattr(text_lines, "_BYTES", 1)
+    monkeypatch.setattr(table_files, "_BYTES", 1)
     parts = read_negatives(tmp_path / "a.jsonl")
     assert whole.corpus_texts == parts.corpus_texts == [f"p{i}" for i in range(5)] + [f"n{i}" for i in range(11)]
     assert np.array_equal(whole.ids, parts.ids)

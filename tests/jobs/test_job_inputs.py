@@ -162,14 +162,14 @@ def write(path, rows):
     ("rows", "message"),
     [
         ([], r"^mine: `--anchor-column` must be given for these columns, got none\.$"),
-        ([[1, 2]], r"^mine: `pairs` must be a file with a JSON object in each line, got \[1, 2\]\.$"),
+        ([[1, 2]], r"^mine: `pairs` must be a file in which every line is a JSON object, got \[1, 2\] in line 1 of "),
         (
             [{"anchor": "question 0", "positive": "d1"}, {"anchor": "question 0"}],
             r"`pairs` must be a file with a value in every row of 'positive', got nothing in .positive. at row 1",
         ),
         (
             [{"anchor": "question 0", "positive": "d1"}, 7],
-            r"^mine: `pairs` must be a file with a JSON object in each line, got 7 in line 2\.$",
+            r"^mine: `pairs` must be a file in which every line is a JSON object, got 7 in line 2 of ",
         ),
         (
             [{"anchor": "question 0", "positive": 0.5}],

@@ -141,7 +141,7 @@ def test_the_environment_is_heard():
 def test_a_bad_environment_is_rejected(value):
     finished = run(COUNT, NAYSAY_THREADS=value)
     assert finished.returncode == 1
-    rule = f"`NAYSAY_THREADS` must be a whole number of at least 1, got {value!r}."
+    rule = f"`NAYSAY_THREADS` must be a whole number from 1 to 1024, got {value!r}."
     assert finished.stderr.strip().endswith(rule)
 
 

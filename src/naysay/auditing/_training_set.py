@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, first_bad, raise_invalid, shown
 from naysay.detectors.calibrated import one_per_anchor
-from naysay.errors import NaysayError
-from naysay.formats._readers import READERS, Rows
-from naysay.formats._table import format_called
-from naysay.formats._table_files import Table, batches, column_names, opened_table
-from naysay.formats.read_negatives import check_fit, format_of
-from naysay.formats.training_file import Collector, TrainingFile
+from naysay.formats._table_files import batches, column_names
+from naysay.formats.read_negatives import TEXT_ONLY, collected
+from naysay.formats.training_file import TrainingFile
 from naysay.kernels.threads import threads
 from naysay.mining.mined import Mined
 from naysay.positives import POSITIVE, Positives
@@ -29,7 +26,6 @@ Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
 # Formats with one positive per row: the negatives of an anchor with several positives are in several rows.
 _BY_PAIR = ("triplet", "n-tuple", "labelled-list", "nemo-inline", "colbert", "colbert-nway")
-_TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "nemo-inline")
 
 
 @final
@@ -94,31 +90,13 @@ def read_names(parameter: str, path: Path) -> list[str]:
 
 def _read(path: Path, format: str | None) -> tuple[TrainingFile, int]:
     """Return the file as `read_negatives` does, and how often a negative occurs more often than its anchor has rows."""
-    called = None if format is None else format_called(format)
-    table = opened_table(path)
-    name = called or _format_of(table)
-    check_fit(name, table)
-    into = Collector()
-    for numbers, rows in table.blocks:
-        READERS[name](Rows(table.names, numbers, rows, table.where), into)
-        into.rows += len(rows)
+    name, into = collected(path, format)
     n_items = max(1, into.corpus.size)
     pairs = np.concatenate([np.empty(0, np.int64), *(part[0] * n_items + part[1] for part in into.negative)])
-    read = into.finished(path, name, are_texts=name in _TEXT_ONLY)
+    read = into.finished(path, name, are_texts=name in TEXT_ONLY)
     distinct, counts = np.unique(pairs, return_counts=True)
     allowed = np.maximum(read.positives.count(distinct // n_items), 1) if name in _BY_PAIR and len(distinct) else 1
     return read, int(np.maximum(counts - allowed, 0).sum())
-
-
-def _format_of(table: Table) -> str:
-    """Recognise the format of a file. One of pairs, which training without mined negatives has, is no format."""
-    try:
-        return format_of(table)
-    except NaysayError:
-        if len(table.names) != 2:
-            raise
-        got = f"none in {str(table.path)!r}, which has the columns {table.names[0]!r} and {table.names[1]!r}"
-        raise_invalid("negatives", "at least one negative", got, "Mine some first, with `naysay mine`.")
 
 
 def _of_file(read: TrainingFile, duplicates: int | None) -> TrainingSet:

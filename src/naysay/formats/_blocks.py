@@ -20,12 +20,10 @@ _CELLS = 8192  # negatives of a block, whose texts are in memory together
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """Values of one kind, one for each row.
+    """Values of one kind, one for each row: Python objects, as JSON takes them.
 
-    Args:
-        kind: "text", "number" or "float", or lists of them: "texts", "numbers", "floats"; or lists of objects:
-            "passages" with docid and text, "titled" with a title as well.
-        values: Python objects, as JSON takes them.
+    Kinds are "text", "number" and "float"; lists of them: "texts", "numbers", "floats"; and lists of objects:
+    "passages" with docid and text, "titled" with a title as well.
     """
 
     kind: str
@@ -60,27 +58,16 @@ def rows_of(columns: Columns) -> int:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """All that is written.
+    """All that is written."""
 
-    Args:
-        ids: (n, k) int64 negatives, -1 empty.
-        scores: (n, k) float32 or None.
-        indptr: (n + 1,) where the positives of each anchor begin in `items`.
-        items: The positives, without pairs whose relation is "ignore".
-        positive_scores: float32, one for each of `items`, or None.
-        queries: Names and texts of the anchors.
-        corpus: Names and texts of the documents.
-        corpus_id: NeMo's name of the corpus.
-    """
-
-    ids: Ids
-    scores: NDArray[np.float32] | None
-    indptr: Ids
-    items: Ids
-    positive_scores: NDArray[np.float32] | None
+    ids: Ids  # (n, k) negatives, -1 empty
+    scores: NDArray[np.float32] | None  # (n, k)
+    indptr: Ids  # (n + 1,) where the positives of each anchor begin in `items`
+    items: Ids  # the positives, without pairs whose relation is "ignore"
+    positive_scores: NDArray[np.float32] | None  # one for each of `items`
     queries: Labels
     corpus: Labels
-    corpus_id: str = ""
+    corpus_id: str = ""  # NeMo's name of the corpus
 
     def blocks(self) -> Iterator[Block]:
         """Yield all anchors in order, in blocks of about equally many negatives; an anchor is never split."""
@@ -108,30 +95,28 @@ class Job:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Some anchors, their negatives and their positives.
-
-    Args:
-        job: All that is written.
-        anchors: (a,) the anchors.
-        ids: (a, k) their negatives, -1 empty.
-        scores: (a, k) float64 or None: the numbers that print as the float32 scores do.
-        pair_rows: (p,) for each known pair the row of its anchor in this block.
-        pair_items: (p,) its positive.
-        pair_scores: (p,) float64 or None.
-    """
+    """Some anchors, their negatives and their positives. Scores are the float64 that print as the float32 do."""
 
     job: Job
-    anchors: Ids
-    ids: Ids
-    scores: NDArray[np.float64] | None
-    pair_rows: Ids
-    pair_items: Ids
-    pair_scores: NDArray[np.float64] | None
+    anchors: Ids  # (a,)
+    ids: Ids  # (a, k) their negatives, -1 empty
+    scores: NDArray[np.float64] | None  # (a, k)
+    pair_rows: Ids  # (p,) for each known pair the row of its anchor in this block
+    pair_items: Ids  # (p,) its positive
+    pair_scores: NDArray[np.float64] | None  # (p,)
 
     def triples(self) -> tuple[Ids, Ids, Ids]:
         """For each (anchor, positive, negative): its pair, the row of its anchor, the column of its negative."""
         pairs, columns = np.nonzero(self.ids[self.pair_rows] >= 0)
         return pairs, self.pair_rows[pairs], columns
+
+    def wide(self, pairs: Ids) -> tuple[Ids, NDArray[np.float64] | None]:
+        """(m, 1 + k) the positive of each pair and the negatives of its anchor, and their scores if both have some."""
+        rows = self.pair_rows[pairs]
+        items = np.concatenate([self.pair_items[pairs, None], self.ids[rows]], axis=1)
+        if self.scores is None or self.pair_scores is None:
+            return items, None
+        return items, np.concatenate([self.pair_scores[pairs, None], self.scores[rows]], axis=1)
 
     def full(self) -> Ids:
         """The places of the pairs whose anchor has all k negatives."""
@@ -166,17 +151,11 @@ class Block:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
-    """Documents of each anchor, flat.
+    """Documents of each anchor, flat."""
 
-    Args:
-        items: (m,) the documents.
-        scores: (m,) float64 or None.
-        starts: (a + 1,) where those of each anchor begin.
-    """
-
-    items: Ids
-    scores: NDArray[np.float64] | None
-    starts: Ids
+    items: Ids  # (m,)
+    scores: NDArray[np.float64] | None  # (m,)
+    starts: Ids  # (a + 1,) where those of each anchor begin
 
     def column(self, kind: str, values: list[Any]) -> Column:
         """The column of lists of these values, one value for each document."""

@@ -6,7 +6,8 @@ lists; only Arrow, and so Parquet, cannot hold it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, final
 
 import numpy as np
@@ -21,19 +22,10 @@ _BLOCK = 4096
 
 @final
 class Labels:
-    """Names and texts of the queries, or of the corpus.
+    """Names and texts of the queries, or of the corpus: `names`, `texts` and `titles` are functions of rows, or None.
 
-    Args:
-        side: "query" or "corpus", for errors.
-        n: How many rows there are; None takes the length of what is given.
-        ids: String ids: a list, an array, an Arrow array or a Vocabulary. Row numbers by default.
-        texts: Texts, likewise, or None.
-        titles: Titles of documents, likewise, or None.
-
-    Attributes:
-        names: Function rows -> ids, or None.
-        texts: Function rows -> texts, or None.
-        titles: Function rows -> titles, or None.
+    Each is given as a list, an array, an Arrow array or a Vocabulary. Without ids, rows are called by their numbers. If
+    `n` is None, there are as many rows as strings. Errors name the side, "query" or "corpus".
     """
 
     def __init__(self, side: str, n: int | None, *, ids: Any = None, texts: Any = None, titles: Any = None) -> None:
@@ -64,11 +56,22 @@ class Labels:
         """Return the type of such a column: "text" or "number"."""
         return "text" if self.names is not None or (self.texts is not None and not of_ids) else "number"
 
+    def blocks(self, gather: Gather | None) -> Iterator[list[str]]:
+        """Yield all names, texts or titles in order, a block at a time; none if there are none."""
+        for start in range(0, self.n, _BLOCK):
+            if gather is not None:
+                yield gather(np.arange(start, min(start + _BLOCK, self.n)))
+
     def check_utf8(self, side: str) -> None:
         """Raise for strings that UTF-8 cannot hold, for files that must be UTF-8."""
         for name, gather in (("ids", self.names), ("texts", self.texts), ("titles", self.titles)):
-            for start in range(0, self.n if gather is not None else 0, _BLOCK):
-                _check_block(f"{side}_{name}", gather, start, min(start + _BLOCK, self.n))
+            for row, text in enumerate(chain.from_iterable(self.blocks(gather))):
+                try:
+                    text.encode()
+                except UnicodeEncodeError:
+                    got = f"{shown(text)} at row {row}"
+                    advice = "Parquet holds UTF-8 only; .jsonl can escape what is broken."
+                    raise_invalid(f"{side}_{name}", "text that UTF-8 can hold", got, advice)
 
 
 def sized(parameter: str, values: Any) -> int:
@@ -121,21 +124,3 @@ def check_distinct(parameter: str, names: Sequence[str]) -> None:
     first: dict[str, int] = {}
     row = next(row for row, name in enumerate(names) if first.setdefault(name, row) != row)
     raise_invalid(parameter, "distinct", f"{shown(names[row])} at rows {first[names[row]]} and {row}")
-
-
-def _check_block(parameter: str, gather: Any, start: int, stop: int) -> None:
-    block = gather(np.arange(start, stop))
-    try:
-        "".join(block).encode()
-    except UnicodeEncodeError:
-        row = next(place for place, text in enumerate(block) if not _is_utf8(text))
-        advice = "Parquet holds UTF-8 only; .jsonl can escape what is broken."
-        raise_invalid(parameter, "text that UTF-8 can hold", f"{shown(block[row])} at row {start + row}", advice)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, NoReturn, final
 
 import numpy as np
@@ -21,33 +20,29 @@ _LABELS = ("label", "labels", "score", "scores")  # columns that sentence-transf
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Some rows of a file.
+    """Some rows of a file."""
 
-    Args:
-        names: The columns of the file, in order.
-        numbers: The line, or row, number of each row.
-        rows: Objects or arrays.
-        where: "line" or "row", for errors.
-    """
-
-    names: tuple[str, ...]
-    numbers: Sequence[int]
-    rows: list[Any]
-    where: str
+    names: tuple[str, ...]  # the columns of the file
+    numbers: Sequence[int]  # the line, or row, number of each row
+    rows: list[Any]  # objects or arrays
+    where: str  # "line" or "row", for errors
 
     def raise_invalid(self, place: int, rule: str, got: object) -> NoReturn:
         """Raise for the row at `place` of this block."""
         raise_invalid("path", rule, f"{shown(got)} in {self.where} {self.numbers[place]}")
 
-    def column(self, name: str) -> list[Any]:
+    def column(self, name: str, kinds: tuple[type, ...] = (str, int)) -> list[Any]:
         """Return a column of single values: strings or integers."""
         values = [row.get(name) for row in self.rows]
-        if not {*map(type, values)} <= {str, int}:
-            place = next(place for place, value in enumerate(values) if type(value) not in (str, int))
-            self.raise_invalid(
-                place, f"a file with a string or a whole number for {name!r} in every {self.where}", values[place]
-            )
+        if not {*map(type, values)} <= {*kinds}:
+            place = next(place for place, value in enumerate(values) if type(value) not in kinds)
+            what = "a string or a whole number" if int in kinds else "a string"
+            self.raise_invalid(place, f"a file with {what} for {name!r} in every {self.where}", values[place])
         return values
+
+    def named(self, name: str, text: str) -> tuple[list[Any], list[str]]:
+        """Return a column of ids and the column of their texts."""
+        return self.column(name), self.column(text, (str,))
 
     def lists(self, name: str, inner: tuple[type, ...] = (str, int)) -> tuple[Ids, list[Any]]:
         """Return a column of lists, flat: the row of each value in this block, and the values."""
@@ -157,7 +152,7 @@ def _per_anchor(
 
 def _tevatron(rows: Rows, into: Collector) -> None:
     """query_id and query; passages with docid, title and text."""
-    anchors = into.queries.named(rows.column("query_id"), rows.column("query"))
+    anchors = into.queries.named(*rows.named("query_id", "query"))
     for positive, name in ((True, "positive_passages"), (False, "negative_passages")):
         owners, passages = rows.lists(name, (dict,))
         for place, passage in zip(owners.tolist(), passages, strict=True):
@@ -171,7 +166,7 @@ def _tevatron(rows: Rows, into: Collector) -> None:
 def _tevatron_ids(rows: Rows, into: Collector) -> None:
     """query_id and query_text (query in some files); ids of documents."""
     text = "query_text" if "query_text" in rows.names else "query"
-    anchors = into.queries.named(rows.column("query_id"), rows.column(text))
+    anchors = into.queries.named(*rows.named("query_id", text))
     for positive, name in ((True, "positive_document_ids"), (False, "negative_document_ids")):
         owners, documents = rows.lists(name)
         into.add(anchors[owners], into.corpus.codes(documents), None, positive=positive)
@@ -179,7 +174,7 @@ def _tevatron_ids(rows: Rows, into: Collector) -> None:
 
 def _nemo(rows: Rows, into: Collector) -> None:
     """question_id and question; documents as ids, or as objects of id and score."""
-    anchors = into.queries.named(rows.column("question_id"), rows.column("question"))
+    anchors = into.queries.named(*rows.named("question_id", "question"))
     for positive, name in ((True, "pos_doc"), (False, "neg_doc")):
         owners, documents = rows.lists(name, (dict, str))
         named = [each.get("id") if isinstance(each, dict) else each for each in documents]
@@ -220,7 +215,7 @@ def _colbert(rows: Rows, into: Collector) -> None:
         into.add(anchors[chosen], items[chosen], beside, positive=positive)
 
 
-_READERS: dict[str, Callable[[Rows, Collector], None]] = {
+READERS: Mapping[str, Callable[[Rows, Collector], None]] = {
     "triplet": _tuples,
     "n-tuple": _tuples,
     "labelled-pair": _labelled_pair,
@@ -234,4 +229,3 @@ _READERS: dict[str, Callable[[Rows, Collector], None]] = {
     "colbert-nway": _colbert,
     "ids": _per_anchor("anchor", "positives", "negatives", "positive_scores", "negative_scores"),
 }
-READERS: Mapping[str, Callable[[Rows, Collector], None]] = MappingProxyType(_READERS)

@@ -39,12 +39,11 @@ def n_tuple(block: Block) -> Columns:
     `scores` is [positive, negative_1, ..., negative_k].
     """
     pairs = block.full()
-    rows = block.pair_rows[pairs]
-    columns = {"anchor": block.queries(rows), "positive": block.documents(block.pair_items[pairs])}
-    for place in range(block.ids.shape[1]):
-        columns[f"negative_{place + 1}"] = block.documents(block.ids[rows, place])
-    if block.scores is not None and block.pair_scores is not None:
-        scores = np.concatenate([block.pair_scores[pairs, None], block.scores[rows]], axis=1)
+    items, scores = block.wide(pairs)
+    names = ["positive", *(f"negative_{place}" for place in range(1, items.shape[1]))]
+    columns = {"anchor": block.queries(block.pair_rows[pairs])}
+    columns |= {name: block.documents(items[:, place]) for place, name in enumerate(names)}
+    if scores is not None:
         columns["scores"] = Column("floats", scores.tolist())
     return columns
 
@@ -75,17 +74,15 @@ def labelled_list(block: Block) -> Columns:
     """
     filled = (block.ids >= 0)[block.pair_rows]
     pairs = np.flatnonzero(filled.any(axis=1))
-    rows = block.pair_rows[pairs]
-    items = np.concatenate([block.pair_items[pairs, None], block.ids[rows]], axis=1)
+    items, scores = block.wide(pairs)
     kept = np.concatenate([np.ones((len(pairs), 1), bool), filled[pairs]], axis=1)
     starts = offsets(kept.sum(axis=1))
     corpus = block.job.corpus
     columns = {
-        "anchor": block.queries(rows),
+        "anchor": block.queries(block.pair_rows[pairs]),
         "documents": Column(lists(corpus.kind()), sliced(corpus.values(items[kept]), starts)),
     }
-    if block.scores is not None and block.pair_scores is not None:
-        scores = np.concatenate([block.pair_scores[pairs, None], block.scores[rows]], axis=1)
+    if scores is not None:
         columns["scores"] = Column("floats", sliced(scores[kept].tolist(), starts))
     else:
         labels = np.broadcast_to(np.arange(items.shape[1]) == 0, kept.shape)[kept].astype(np.int64)
@@ -209,12 +206,8 @@ def colbert_nway(block: Block) -> Columns:
     With scores each passage is [passage, score], the teacher's score for distillation.
     """
     pairs = block.full()
-    rows = block.pair_rows[pairs]
-    items = np.concatenate([block.pair_items[pairs, None], block.ids[rows]], axis=1)
-    columns = {"query": Column("number", block.anchors[rows].tolist())}
-    scores = None
-    if block.scores is not None and block.pair_scores is not None:
-        scores = np.concatenate([block.pair_scores[pairs, None], block.scores[rows]], axis=1)
+    items, scores = block.wide(pairs)
+    columns = {"query": Column("number", block.anchors[block.pair_rows[pairs]].tolist())}
     for place in range(items.shape[1]):
         passages = items[:, place].tolist()
         if scores is not None:
@@ -230,27 +223,16 @@ _LINES = (".jsonl",)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Format:
-    """One format of training files.
-
-    Args:
-        name: Its name.
-        columns: Makes the columns of a block of anchors.
-        suffixes: The kinds of file that it can be written as.
-        rectangular: Whether a row needs all k negatives.
-        scores: Which scores it can hold: "both" (of positives and negatives together), "any" or "none".
-        texts: Which texts it needs: of "query" and "corpus".
-        keeps: Whether anchors without a positive or a negative stay in the file.
-        arrays: Whether a line is a JSON array without names.
-    """
+    """One format of training files."""
 
     name: str
-    columns: Callable[[Block], Columns]
-    suffixes: tuple[str, ...]
-    rectangular: bool = False
-    scores: str = "both"
-    texts: tuple[str, ...] = ()
-    keeps: bool = False
-    arrays: bool = False
+    columns: Callable[[Block], Columns]  # makes the columns of a block of anchors
+    suffixes: tuple[str, ...]  # the kinds of file that it can be written as
+    rectangular: bool = False  # whether a row needs all k negatives
+    scores: str = "both"  # which it can hold: "both" (of positives and negatives together), "any" or "none"
+    texts: tuple[str, ...] = ()  # which it needs: of "query" and "corpus"
+    keeps: bool = False  # whether anchors without a positive or a negative stay in the file
+    arrays: bool = False  # whether a line is a JSON array without names
 
 
 _BOTH = ("query", "corpus")

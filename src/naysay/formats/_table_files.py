@@ -1,109 +1,173 @@
-"""Readers of tables, a block of rows at a time: Parquet, JSON, CSV, and data sets on disk."""
+"""Tables in files, a block of rows at a time: Parquet, JSON, CSV and data sets on disk; and lines of text.
+
+An error names the parameter that the file was passed as, and the line or row. Bytes that are not UTF-8 become lone
+surrogates (PEP 383) in lines and JSON, so that no text is lost or changed. Parquet and CSV must be UTF-8.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, BinaryIO, final
 
+from naysay._tables import parquet_batches, parquet_schema
 from naysay.checks import check_one_of, raise_invalid, shown
-from naysay.files import raise_unreadable
-from naysay.formats._text_lines import decoded, json_blocks, opened
+from naysay.errors import MissingExtraError, NaysayError
+from naysay.files import check_source, raise_unreadable
 from naysay.formats._whole_files import need_datasets
 
 Blocks = Iterator[tuple[Sequence[int], list[Any]]]
 _ROWS = 4096  # rows of a table that are read at a time
+_BYTES = 1 << 22  # bytes of lines that are read at a time
+_MARK = b"\xef\xbb\xbf"  # a byte order mark, which some editors put before the first line
 _KINDS = ".parquet, .jsonl (also .gz or .xz), .csv and .tsv are read."
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_WHOLE = "a file that can be read to its end"
+
+
+@contextmanager
+def _reading(parameter: str, rule: str, path: Path) -> Iterator[None]:
+    """Raise what a reader raises as one sentence. Damage has many kinds, and is found only when it is read."""
+    try:
+        yield
+    except (NaysayError, MissingExtraError):
+        raise
+    except Exception as error:
+        raise_unreadable(parameter, rule, path, error)
+
+
+def _kind(path: Path) -> str:
+    """The ending of a file without .gz or .xz."""
+    return (path.with_suffix("") if path.suffix in (".gz", ".xz") else path).suffix.lower()
+
+
+@contextmanager
+def _opened(parameter: str, path: Path) -> Iterator[BinaryIO]:
+    """Open a file as bytes, through .gz or .xz; raise if it is missing or damaged."""
+    ways: dict[str, Any] = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
+    check_source(parameter, path)
+    try:
+        stream: BinaryIO = ways.get(path.suffix, open)(path, "rb")
+    except FileNotFoundError:
+        raise_invalid(parameter, "an existing file", repr(str(path)))
+    except OSError as error:
+        raise_invalid(parameter, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
+    with stream, _reading(parameter, "a whole file", path):
+        yield stream
+
+
+def line_blocks(path: Path, parameter: str = "path") -> Iterator[tuple[list[int], list[bytes]]]:
+    """Yield blocks of (numbers, lines), counted from 1, without blank lines."""
+    count = 0
+    with _opened(parameter, path) as stream:
+        while lines := stream.readlines(_BYTES):
+            if count == 0:
+                lines[0] = lines[0].removeprefix(_MARK)
+            kept = [(number, line) for number, line in enumerate(lines, count + 1) if not line.isspace()]
+            count += len(lines)
+            if kept:
+                numbers, texts = zip(*kept, strict=True)
+                yield list(numbers), list(texts)
+
+
+def json_blocks(path: Path, parameter: str = "path") -> Iterator[tuple[list[int], list[Any]]]:
+    """Yield blocks of (numbers, values), one JSON value per line."""
+    for numbers, lines in line_blocks(path, parameter):
+        texts = [decoded(line) for line in lines]
+        try:
+            values = list(map(json.loads, texts))
+        except (ValueError, RecursionError):
+            _raise_first(parameter, path, numbers, texts)
+        yield numbers, values
+
+
+def _raise_first(parameter: str, path: Path, numbers: list[int], texts: list[str]) -> None:
+    """Raise for the first line that is not JSON."""
+    for number, text in zip(numbers, texts, strict=True):
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError) as error:
+            what = getattr(error, "msg", str(error))
+            where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
+            got = f"{what}{where} in line {number} of {path.name}"
+            raise_invalid(parameter, "a file of one JSON value a line", got)
+
+
+def decoded(line: bytes) -> str:
+    """Return the text of a line, without losing bytes."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+def encoded(text: str) -> bytes:
+    """Return the bytes that `decoded` was given."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The rows of a file.
-
-    Args:
-        path: The file.
-        names: The columns, in order: of the schema, or of the first line; none if lines are JSON arrays.
-        first: The first row, an object or an array; None for an empty file.
-        arrays: Whether lines are JSON arrays.
-        blocks: (numbers, rows): the number of each line or row, and its object or array.
-        where: "line" or "row": what the numbers count.
-    """
+    """The rows of a file."""
 
     path: Path
-    names: tuple[str, ...]
-    first: Any
-    arrays: bool
-    blocks: Blocks
-    where: str
+    names: tuple[str, ...]  # the columns: of the schema, or of the first line; none if lines are JSON arrays
+    first: Any  # the first row, an object or an array; None for an empty file
+    arrays: bool  # whether lines are JSON arrays
+    blocks: Blocks  # (numbers, rows): the number of each line or row, and its object or array
+    where: str  # "line" or "row": what the numbers count
 
 
 def opened_table(path: Path) -> Table:
-    """Open a file and read its first block."""
-    kind = (path.with_suffix("") if path.suffix in (".gz", ".xz") else path).suffix.lower()
+    """Open a training file, the parameter `path`, and read its first block."""
+    kind, names, where = _kind(path), None, "line"
     if kind in (".parquet", ".hf"):
         names, blocks = _parquet(path) if kind == ".parquet" else _data_set(path)
         where = "row"
     elif kind in (".jsonl", ".json"):
-        names, where = None, "line"
         blocks = json_blocks(path) if kind == ".jsonl" else _document(path)
     else:
         rule = "a file that ends in .parquet, .jsonl, .json or .hf"
         raise_invalid("path", rule, repr(str(path)), ".jsonl and .json may be compressed: .gz or .xz.")
     head = next(blocks, ([], []))
     first = head[1][0] if head[1] else None
-    arrays = isinstance(first, list)
     if names is None:
         names = tuple(first) if isinstance(first, dict) else ()
-    return Table(path, names, first, arrays, _checked(path, head, blocks, where, arrays=arrays), where)
+    return Table(path, names, first, isinstance(first, list), _checked("path", path, head, blocks, where), where)
 
 
-def _checked(
-    path: Path,
-    head: tuple[Sequence[int], list[Any]],
-    blocks: Blocks,
-    where: str,
-    *,
-    arrays: bool,
-) -> Blocks:
-    """Yield all blocks from the first; raise for a row of another kind."""
-    kind, wanted = (list, "a JSON array") if arrays else (dict, "a JSON object")
+def _checked(parameter: str, path: Path, head: tuple[Sequence[int], list[Any]], rest: Blocks, where: str) -> Blocks:
+    """Yield the first block and the rest; raise for a row of another kind than the first, an object or an array."""
+    kind, wanted = (list, "a JSON array") if head[1] and isinstance(head[1][0], list) else (dict, "a JSON object")
     block: tuple[Sequence[int], list[Any]] | None = head
     while block is not None:
         numbers, rows = block
         if not {*map(type, rows)} <= {kind}:
             place = next(place for place, row in enumerate(rows) if not isinstance(row, kind))
             got = f"{shown(rows[place])} in {where} {numbers[place]} of {path.name}"
-            raise_invalid("path", f"a file in which every {where} is {wanted}", got)
+            raise_invalid(parameter, f"a file in which every {where} is {wanted}", got)
         if rows:
             yield numbers, rows
-        block = next(blocks, None)
+        block = next(rest, None)
 
 
 def _parquet(path: Path) -> tuple[tuple[str, ...], Blocks]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     def read() -> Blocks:
         start = 0
-        try:
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(batch_size=_ROWS):
-                    yield range(start, start + len(batch)), batch.to_pylist()
-                    start += len(batch)
-        except (pa.ArrowException, OSError) as error:  # a damaged page is found only when it is read
-            raise_unreadable("path", "a file of Parquet", path, error)
+        with _reading("path", "a file of Parquet", path):  # a damaged page is found only when it is read
+            for batch in parquet_batches(path):
+                yield range(start, start + len(batch)), batch.to_pylist()
+                start += len(batch)
 
-    try:
-        names = tuple(pq.read_schema(path).names)
-    except FileNotFoundError:
+    check_source("path", path)
+    if not os.path.isfile(path):
         raise_invalid("path", "an existing file", repr(str(path)))
-    except (pa.ArrowException, OSError) as error:
-        raise_unreadable("path", "a file of Parquet", path, error)
-    return names, read()
+    with _reading("path", "a file of Parquet", path):
+        return tuple(parquet_schema(path).names), read()
 
 
 def _data_set(path: Path) -> tuple[tuple[str, ...], Blocks]:
@@ -111,26 +175,27 @@ def _data_set(path: Path) -> tuple[tuple[str, ...], Blocks]:
     datasets = need_datasets()
     if not (path / "dataset_info.json").is_file():
         raise_invalid("path", "a data set on disk", repr(str(path)))
-    found = datasets.load_from_disk(str(path))
+    with _reading("path", "a data set on disk", path):
+        data = datasets.load_from_disk(str(path))
+        names = tuple(data.column_names)
 
     def read() -> Blocks:
-        for start in range(0, len(found), _ROWS):
-            rows = found[start : start + _ROWS]
-            names = list(rows)
-            values = zip(*rows.values(), strict=True)
-            listed = [dict(zip(names, row, strict=True)) for row in values]
-            yield range(start, start + len(listed)), listed
+        with _reading("path", "a data set on disk", path):
+            for start in range(0, len(data), _ROWS):
+                columns = data[start : start + _ROWS]
+                rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+                yield range(start, start + len(rows)), rows
 
-    return tuple(found.column_names), read()
+    return names, read()
 
 
 def _document(path: Path) -> Blocks:
     """Read the list "data" of one JSON object, or a list by itself; the whole file is in memory."""
-    with opened(path) as stream:
+    with _opened("path", path) as stream:
         text = decoded(stream.read()).removeprefix("\ufeff")
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise_invalid("path", "a file of one JSON object", f"{error} in {path.name}")
     rows = found.get("data") if isinstance(found, dict) else found
     if not isinstance(rows, list):
@@ -141,34 +206,26 @@ def _document(path: Path) -> Blocks:
 
 
 def column_names(parameter: str, path: Path) -> list[str]:
-    """Return the columns of a file; those of the first line for JSON lines."""
-    kind = _kind(parameter, path)
+    """Return the columns of a table; those of the first line for JSON lines."""
+    check_source(parameter, path)
+    if not os.path.isfile(path):
+        raise_invalid(parameter, "an existing file", repr(str(path)), _KINDS)
+    kind = _kind(path)
+    if kind not in (".parquet", ".jsonl", *_DELIMITERS) or (kind != ".jsonl" and path.suffix in (".gz", ".xz")):
+        raise_invalid(parameter, "a table", repr(str(path)), _KINDS)
     if kind == ".jsonl":
-        for _, rows in json_blocks(path, parameter):
-            if not isinstance(rows[0], dict):
-                raise_invalid(parameter, "a file with a JSON object in each line", shown(rows[0]))
-            return list(rows[0])
-        return []
-    import pyarrow as pa
-
-    try:
+        return list(next(_objects(parameter, path), [{}])[0])
+    with _reading(parameter, _WHOLE, path):
         if kind == ".parquet":
-            import pyarrow.parquet as pq
-
-            return list(pq.read_schema(path).names)
+            return list(parquet_schema(path).names)
         with _csv(path, kind, None) as reader:
             return list(reader.schema.names)
-    except (pa.ArrowException, OSError) as error:
-        raise_unreadable(parameter, "a file that can be read to its end", path, error)
 
 
 def batches(parameter: str, path: Path, columns: list[str]) -> Iterator[list[list[Any]]]:
     """Yield the values of some columns, a batch of rows at a time; raise for a missing value, with its row."""
-    kind, start = _kind(parameter, path), 0
-    found = (
-        _json_columns(parameter, path, columns) if kind == ".jsonl" else _arrow_columns(parameter, path, kind, columns)
-    )
-    for batch in found:
+    start = 0
+    for batch in _columns(parameter, path, columns):
         for name, values in zip(columns, batch, strict=True):
             if None in values:
                 got = f"nothing in {name!r} at row {start + values.index(None)}"
@@ -177,30 +234,24 @@ def batches(parameter: str, path: Path, columns: list[str]) -> Iterator[list[lis
         yield batch
 
 
-def _json_columns(parameter: str, path: Path, columns: list[str]) -> Iterator[list[list[Any]]]:
-    for numbers, rows in json_blocks(path, parameter):
-        if not {*map(type, rows)} <= {dict}:
-            place = next(place for place, row in enumerate(rows) if not isinstance(row, dict))
-            got = f"{shown(rows[place])} in line {numbers[place]}"
-            raise_invalid(parameter, "a file with a JSON object in each line", got)
-        yield [[row.get(name) for row in rows] for name in columns]
+def _columns(parameter: str, path: Path, columns: list[str]) -> Iterator[list[list[Any]]]:
+    """Yield the values of columns as they are."""
+    kind = _kind(path)
+    if kind == ".jsonl":
+        for rows in _objects(parameter, path):
+            yield [[row.get(name) for row in rows] for name in columns]
+        return
+    with _reading(parameter, _WHOLE, path):
+        found = parquet_batches(path, columns) if kind == ".parquet" else _csv(path, kind, columns)
+        for batch in found:
+            yield [batch.column(name).to_pylist() for name in columns]
 
 
-def _arrow_columns(parameter: str, path: Path, kind: str, columns: list[str]) -> Iterator[list[list[Any]]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        if kind == ".parquet":
-            with pq.ParquetFile(path, page_checksum_verification=True) as file:
-                for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
-                    yield [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in columns]
-            return
-        with _csv(path, kind, columns) as reader:
-            for batch in reader:
-                yield [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in columns]
-    except (pa.ArrowException, OSError) as error:  # a damaged page is found only when it is read
-        raise_unreadable(parameter, "a file that can be read to its end", path, error)
+def _objects(parameter: str, path: Path) -> Iterator[list[dict[str, Any]]]:
+    """Yield blocks of JSON objects, one per line."""
+    blocks = json_blocks(path, parameter)
+    for _, rows in _checked(parameter, path, ([], []), blocks, "line"):
+        yield rows
 
 
 def _csv(path: Path, kind: str, columns: list[str] | None) -> Any:
@@ -216,31 +267,17 @@ def _csv(path: Path, kind: str, columns: list[str] | None) -> Any:
     return csv.open_csv(path, parse_options=parsing, convert_options=wanted)
 
 
-def _kind(parameter: str, path: Path) -> str:
-    if not path.is_file():
-        raise_invalid(parameter, "an existing file", repr(str(path)), _KINDS)
-    kind = (path.with_suffix("") if path.suffix in (".gz", ".xz") else path).suffix.lower()
-    if kind not in (".parquet", ".jsonl", *_DELIMITERS) or (kind != ".jsonl" and path.suffix in (".gz", ".xz")):
-        raise_invalid(parameter, "a table", repr(str(path)), _KINDS)
-    return kind
-
-
 def chosen_column(
     option: str, names: list[str], given: str, usual: tuple[str, ...], place: int | None = None
 ) -> str | None:
-    """Return the given column, else the first usual name that exists, else a column by its place, else None.
+    """Return the given column, else the first usual name that exists, else None.
 
-    Args:
-        option: The parameter, for the error.
-        names: The columns of the file.
-        given: The column that the user named, or "".
-        usual: Names to try.
-        place: 0 or 1: which column of a file of two columns to use, whatever its name; None for neither.
+    In a file of two columns, that at `place` is chosen whatever its name.
     """
     if given:
         check_one_of(option, given, names)
-        return given
-    for name in usual:
-        if name in names:
-            return name
-    return names[place] if place is not None and len(names) == 2 else None
+    by_place = names[place] if place is not None and len(names) == 2 else None
+    chosen = given or next((name for name in usual if name in names), by_place)
+    if chosen is not None and names.count(chosen) > 1:
+        raise_invalid(option, "the name of exactly one column", f"{chosen!r}, {names.count(chosen)} times")
+    return chosen

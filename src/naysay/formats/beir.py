@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_whole, public, raise_invalid, shown
-from naysay.formats._text_lines import decoded, json_blocks, line_blocks
+from naysay.formats._table_files import decoded, json_blocks, line_blocks
 from naysay.positives import Positives
 from naysay.vocabulary import Vocabulary
+
+_GRADE = re.compile(r"-?\d{1,18}")
 
 
 @final
@@ -61,9 +64,6 @@ def read_beir(folder: str | Path, split: str = "test", *, min_grade: int = 1) ->
 
     Returns:
         Queries, documents and positives.
-
-    Raises:
-        NaysayError: If a file is missing, a line is malformed, an id occurs twice, or a judgement has an unknown id.
 
     Examples:
         >>> from tempfile import mkdtemp
@@ -120,7 +120,7 @@ def _records(path: Path, optional: tuple[str, ...]) -> tuple[dict[str, int], dic
     """{id: row} and the columns of a file of objects with _id and text."""
     rows: dict[str, int] = {}
     columns: dict[str, list[str]] = {name: [] for name in (*optional, "text")}
-    for numbers, values in json_blocks(path):
+    for numbers, values in json_blocks(path, "folder"):
         for number, value in zip(numbers, values, strict=True):
             name, text = _parts(path, number, value)
             if rows.setdefault(name, len(rows)) != len(rows) - 1:
@@ -148,13 +148,13 @@ def _judgements(path: Path, queries: dict[str, int], corpus: dict[str, int]) -> 
     """(queries, documents, grades) as rows; the first line is a header."""
     judged: list[tuple[int, int, int]] = []
     head = True
-    for numbers, lines in line_blocks(path):
+    for numbers, lines in line_blocks(path, "split"):
         for number, line in zip(numbers, lines, strict=True):
             fields = decoded(line).rstrip("\r\n").split("\t")
             if head:
                 head = False
                 continue
-            if len(fields) != 3 or not fields[2].lstrip("-").isdecimal():
+            if len(fields) != 3 or not _GRADE.fullmatch(fields[2]):
                 rule = "one whose judgements are query, document and a whole number, with tabs between"
                 raise_invalid("split", rule, f"{shown(fields)} {_at(path, number)}")
             for what, name, known in (("queries", fields[0], queries), ("documents", fields[1], corpus)):

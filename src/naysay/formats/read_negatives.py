@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from naysay.checks import public, raise_invalid, shown
+from naysay.errors import NaysayError
+from naysay.files import first_line
 from naysay.formats._readers import READERS, Rows
 from naysay.formats._table import format_called
 from naysay.formats._table_files import Table, opened_table
@@ -19,7 +21,7 @@ _MARKS = (
     ("nemo-inline", ("query", "pos_doc", "neg_doc")),
     ("ids", ("anchor", "positives", "negatives")),
 )
-_TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "nemo-inline")
+TEXT_ONLY = ("triplet", "n-tuple", "labelled-pair", "labelled-list", "flagembedding", "nemo-inline")
 
 
 @public
@@ -38,9 +40,6 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
     Returns:
         The contents as arrays, in the terms of `write_negatives`.
 
-    Raises:
-        NaysayError: If the format is not recognised or does not fit, or a line is malformed.
-
     Examples:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "train.jsonl"
@@ -49,20 +48,34 @@ def read_negatives(path: str | Path, format: str | None = None) -> TrainingFile:
         >>> training.format, training.corpus_texts, training.ids.tolist()
         ('triplet', ['a cat', 'a dog'], [[1]])
     """
-    target = Path(path)
+    name, into = collected(Path(path), format)
+    return into.finished(Path(path), name, are_texts=name in TEXT_ONLY)
+
+
+def collected(path: Path, format: str | None) -> tuple[str, Collector]:
+    """Return the format of a file, and all its pairs as they are read, also repeated ones."""
     name = None if format is None else format_called(format)
-    table = opened_table(target)
-    if name is None:
-        name = format_of(table)
-    check_fit(name, table)
+    table = opened_table(path)
+    name = name or _format_of(table)
+    _check_fit(name, table)
     into = Collector()
     for numbers, rows in table.blocks:
-        READERS[name](Rows(table.names, numbers, rows, table.where), into)
+        try:
+            READERS[name](Rows(table.names, numbers, rows, table.where), into)
+        except NaysayError:
+            raise
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ) as error:  # a score that is text, a number too large
+            got = f"{first_line(error)} in {table.where}s {numbers[0]} to {numbers[-1]}"
+            raise_invalid("path", f"a file of the format {name!r}", got)
         into.rows += len(rows)
-    return into.finished(target, name, are_texts=name in _TEXT_ONLY)
+    return name, into
 
 
-def format_of(table: Table) -> str:
+def _format_of(table: Table) -> str:
     """Recognise the format by the columns and the first row."""
     if table.first is None and not table.names:
         raise_invalid("path", "a file with rows", f"none in {str(table.path)!r}", "Pass `format` for an empty one.")
@@ -79,11 +92,17 @@ def format_of(table: Table) -> str:
         return "labelled-list"
     if len(plain) >= 3:
         return "triplet" if len(plain) == 3 else "n-tuple"
-    got = "columns " + ", ".join(map(repr, table.names)) if table.names else shown(table.first)
+    if len(plain) == 2 and isinstance(table.first, dict) and not any(map(_is_list, table.first.values())):
+        raise_invalid("path", "a file with negatives", f"{_listed(table)} alone", "Mine some: `naysay mine`.")
+    got = _listed(table) if table.names else shown(table.first)
     raise_invalid("path", "a file of a known format", got, "Pass `format`.")
 
 
-def check_fit(name: str, table: Table) -> None:
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _check_fit(name: str, table: Table) -> None:
     """Raise if the columns are not those of the format."""
     is_array = name.startswith("colbert")
     if table.first is None and not table.names:

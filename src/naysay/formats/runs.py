@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from naysay.checks import check_one_of, check_whole, public, raise_invalid, shown
 from naysay.files import draft_of
 from naysay.formats._labels import Labels, check_distinct, strings
-from naysay.formats._text_lines import decoded, encoded, line_blocks
+from naysay.formats._table_files import decoded, encoded, line_blocks
 from naysay.formats._whole_files import check_place
 from naysay.search.exact import Found
 from naysay.vocabulary import Vocabulary
@@ -72,9 +72,6 @@ def read_run(
     Returns:
         The candidates, and what was dropped.
 
-    Raises:
-        NaysayError: If a line is malformed, a name is unknown, or a document occurs twice for a query.
-
     Examples:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "bm25.trec"
@@ -122,9 +119,6 @@ def write_run(
     Returns:
         The number of lines.
 
-    Raises:
-        NaysayError: If the file cannot be written, or a name has white space.
-
     Examples:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "run.trec"
@@ -145,9 +139,7 @@ def write_run(
 def write_lines(target: Path, ids: Ids, scores: NDArray[np.float32], queries: Labels, corpus: Labels, tag: str) -> int:
     """Write the lines of a run, a block of queries at a time, by way of a draft; return their number."""
     for parameter, labels in (("query_ids", queries), ("corpus_ids", corpus)):
-        if labels.names is not None:
-            blocks = (np.arange(start, min(start + _BLOCK, labels.n)) for start in range(0, labels.n, _BLOCK))
-            check_fields(parameter, map(labels.names, blocks))
+        check_fields(parameter, labels.blocks(labels.names))
     check_fields("tag", [[tag]])
     end, lines = b" " + encoded(tag) + b"\n", 0
     with draft_of(target, "path") as draft, draft.open("wb", buffering=1 << 20) as stream:

@@ -93,9 +93,6 @@ def write_negatives(
     Returns:
         The number of rows, and of anchors that were dropped.
 
-    Raises:
-        NaysayError: If the file cannot be written, an argument does not fit the format, or a negative is a known pair.
-
     Examples:
         >>> from tempfile import mkdtemp
         >>> known = Positives.from_pairs([0, 1], [2, 0], n_items=4)

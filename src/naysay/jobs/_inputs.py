@@ -227,5 +227,8 @@ def strings_of(side: Any) -> Any:
     """All texts of a side in memory, as an encoder takes them."""
     import pyarrow as pa
 
-    parts = [pa.array(block, pa.large_string()) for block in side.blocks()]
+    try:
+        parts = [pa.array(block, pa.large_string()) for block in side.blocks()]
+    except UnicodeEncodeError as error:
+        raise_invalid("texts", "valid UTF-8 to be encoded", shown(error.object))
     return pa.chunked_array(parts, pa.large_string())

@@ -160,6 +160,8 @@ def _word_lists(folder: JobFolder, queries: Side, corpus: Side, known: Positives
         for name, side in (("--queries", queries), ("--corpus", corpus)):
             if side.texts is None:
                 raise_invalid(name, "a file with texts for --source bm25", "none")
+            if "texts" in side.broken:
+                raise_invalid(name, "texts that are valid UTF-8 for --source bm25", f"row {side.broken['texts']}")
         texts, others = strings_of(queries.texts), strings_of(corpus.texts)
         plain = Positives(known.indptr, known.indices, known.n_items, filter=known.filter)
         folder.write_array("bm25.npy", bm25(texts, others, depth, exclude=plain).ids.astype(np.int32))

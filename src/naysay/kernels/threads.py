@@ -11,13 +11,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from naysay.checks import check_whole, public, raise_invalid
+from naysay.checks import check_whole, public, raise_invalid, shown
 
 # Below this many elementary steps (about 5 ns each) a second thread costs more than it saves.
 _WORTH_A_THREAD = 16_384
 # Parts per thread. A thread that is done takes the next part: torch's threads spin for milliseconds after each call,
 # and a thread that shares a core with them is half as fast.
 _PARTS = 4
+_MOST = 1024  # threads; more than that is a mistake, and each takes memory
 
 
 class _Threads:
@@ -50,10 +51,18 @@ def threads() -> int:
     """The number of threads of a large call."""
     if _THREADS.count is None:
         given = os.environ.get("NAYSAY_THREADS", "")
-        if given and not (given.isdecimal() and int(given) >= 1):
-            raise_invalid("NAYSAY_THREADS", "a whole number of at least 1", repr(given))
+        if given and not (given.isdecimal() and len(given) < 9 and 1 <= int(given) <= _MOST):
+            raise_invalid("NAYSAY_THREADS", f"a whole number from 1 to {_MOST}", shown(given))
         _THREADS.count = int(given) if given else _cores()
     return _THREADS.count
+
+
+def check_threads(parameter: str, count: object) -> int:
+    """Return a number of threads, or raise if it is not a whole number from 1 to 1024."""
+    number = check_whole(parameter, count, 1)
+    if number > _MOST:
+        raise_invalid(parameter, f"at most {_MOST}", shown(number))
+    return number
 
 
 def _cores() -> int:
@@ -66,15 +75,15 @@ def set_threads(count: int) -> None:
     """Set the number of threads for large calls. Results do not depend on it.
 
     Args:
-        count: At least 1, which works in the caller's thread alone.
+        count: From 1 to 1024; 1 works in the caller's thread alone.
 
     Raises:
-        NaysayError: If `count` is not a whole number of at least 1.
+        NaysayError: If `count` is not a whole number from 1 to 1024.
 
     Examples:
         >>> set_threads(2)
     """
-    _THREADS.count = check_whole("count", count, 1)
+    _THREADS.count = check_threads("count", count)
     _THREADS.pool = None
 
 

@@ -15,6 +15,7 @@ from typing import Any, final
 
 from naysay._options import option
 from naysay.checks import check_number, check_one_of, check_whole, raise_invalid, shown
+from naysay.kernels.threads import check_threads
 from naysay.mining.backfill import ON_SHORT
 from naysay.mining.judge import check_judge_text
 from naysay.mining.rescore import ScorePairs, check_score_pairs
@@ -151,7 +152,7 @@ class MiningOptions:
             check_one_of("approximate", self.approximate, INDEX_KINDS)
         check_number("min_recall", self.min_recall, at_least=0, at_most=1)
         if self.threads is not None:
-            check_whole("threads", self.threads, 1)
+            check_threads("threads", self.threads)
 
     def _check_ranks(self) -> None:
         first = 1

@@ -14,7 +14,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._tables import parquet_batches, parquet_schema
 from naysay.checks import check_one_of, raise_invalid, shown
+from naysay.errors import NaysayError
 from naysay.files import raise_unreadable
 
 DTYPES = ("float16", "float32", "float64")
@@ -22,7 +24,6 @@ _STORED = {"F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat
 WINDOW = 1 << 22  # bytes of a file that are read at once
 _GAP = 1 << 14  # bytes between two rows that are read rather than skipped
 _MAX_HEADER = 100_000_000  # bytes, the limit of the safetensors format
-_BATCH = 4096  # rows of a column that are decoded at a time
 
 
 @final
@@ -172,22 +173,19 @@ def arrow(parameter: str, given: Any, column: str | None) -> NDArray[Any]:
 def parquet(parameter: str, path: Path, column: str | None) -> RawFile:
     """Copy a column of lists of one length, batch by batch, to a temporary file of raw rows, deleted after use."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            schema = file.schema_arrow
+        schema = parquet_schema(path)
     except (pa.ArrowException, OSError) as error:
         raise_unreadable(parameter, f"a readable {path.suffix.lower()} file", path, error)
     name = _column(parameter, schema, column)
     handle, copy = tempfile.mkstemp(prefix="naysay-", suffix=".rows")
     rows, width = 0, 0
     try:
-        with os.fdopen(handle, "wb") as out, pq.ParquetFile(path, page_checksum_verification=True) as file:
-            for batch in file.iter_batches(batch_size=_BATCH, columns=[name]):
-                block = _matrix(parameter, batch.column(0), rows, width)
-                out.write(np.ascontiguousarray(block).data)
-                rows, width = rows + len(block), block.shape[1] if len(block) else width
+        for batch in parquet_batches(path, [name]):
+            block = _matrix(parameter, batch.column(0), rows, width)
+            _write(handle, Path(copy).parent, np.ascontiguousarray(block))
+            rows, width = rows + len(block), block.shape[1] if len(block) else width
         kind = str(np.dtype(_float_type(schema.field(name).type).to_pandas_dtype()))
         shape = (rows, int(width or getattr(schema.field(name).type, "list_size", 1)))
         return RawFile(parameter, Path(copy), shape, kind, 0, ours=True)
@@ -196,6 +194,20 @@ def parquet(parameter: str, path: Path, column: str | None) -> RawFile:
         if isinstance(error, pa.ArrowException | OSError):  # a damaged page is found only when it is read
             raise_unreadable(parameter, f"a readable {path.suffix.lower()} file", path, error)
         raise
+    finally:
+        os.close(handle)
+
+
+def _write(handle: int, folder: Path, rows: NDArray[Any]) -> None:
+    """Write all bytes to a temporary file; a full disk is not an error of the file that is read."""
+    view = rows.reshape(-1).view(np.uint8).data
+    try:
+        while view:
+            view = view[os.write(handle, view) :]
+    except OSError as error:
+        place = f"the folder for temporary files, {str(folder)!r}, cannot be written ({error.strerror})"
+        message = f"{place}. Set TMPDIR to a folder with more space."
+        raise NaysayError(message) from None
 
 
 def _float_type(kind: Any) -> Any:

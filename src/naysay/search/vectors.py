@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import as_array, public, raise_invalid
+from naysay.files import check_source
 from naysay.search import _vector_files as vector_files
 
 Rows = NDArray[Any]
@@ -79,7 +81,8 @@ def as_vectors(parameter: str, given: Any, column: str | None = None) -> Vectors
         return given
     if isinstance(given, str | Path):
         path = Path(given)
-        if not path.is_file():
+        check_source(parameter, path)
+        if not os.path.isfile(path):
             raise_invalid(parameter, "an existing file", repr(str(path)), _KINDS)
         kind = path.suffix.lower()
         if kind not in vector_files.READERS:

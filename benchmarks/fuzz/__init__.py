@@ -1,0 +1,1 @@
+"""Fuzz: random command lines and damaged files."""

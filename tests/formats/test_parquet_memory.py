@@ -1,0 +1,59 @@
+"""Parquet of one large row group: `naysay mine` stays within its budget, measured as resident memory of a child."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+BUDGET = 200_000_000
+# Everything that a job loads is loaded before the measurement: the budget is above what the program takes for itself.
+CHILD = """
+import json, sys
+from pathlib import Path
+
+import pyarrow.csv, torch
+from naysay.jobs.command import mine_files
+
+def memory(entry):
+    return 1024 * int(next(line for line in open("/proc/self/status") if line.startswith(entry)).split()[1])
+
+given = {name: Path(path) for name, path in json.loads(sys.argv[1]).items()}
+small = {**given, "corpus": Path("small.parquet"), "corpus_vectors": Path("small.npy")}
+mine_files(**small, k="2", judge="none")
+Path("/proc/self/clear_refs").write_text("5")
+before = memory("VmRSS")
+mine_files(**given, k="2", judge="none", budget="200MB")
+print(memory("VmHWM") - before)
+"""
+
+
+def write_documents(path, n, size):
+    """Documents d0, d1, ... whose texts have `size` random letters, in one row group."""
+    letters = np.random.default_rng(0).integers(97, 123, n * size, np.uint8)
+    ends = pa.py_buffer(np.arange(n + 1, dtype=np.int64) * size)
+    texts = pa.LargeStringArray.from_buffers(n, ends, pa.py_buffer(letters))
+    pq.write_table(pa.table({"id": [f"d{row}" for row in range(n)], "text": texts}), path, row_group_size=n)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("large", ["texts", "vectors"])
+def test_the_budget_holds_for_one_large_row_group(large, tmp_path):
+    n, width, size = (20_000, 8, 10_000) if large == "texts" else (50_000, 1024, 10)
+    rng = np.random.default_rng(0)
+    write_documents(tmp_path / "docs.parquet", n, size)
+    write_documents(tmp_path / "small.parquet", 200, 10)
+    vectors = rng.random((n, width), np.float32)
+    np.save(tmp_path / "small.npy", vectors[:200])
+    np.save(tmp_path / "q.npy", rng.random((4, width), np.float32))
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), width)
+    pq.write_table(pa.table({"vector": column}), tmp_path / "c.parquet", row_group_size=n)
+    (tmp_path / "pairs.csv").write_text("anchor,positive\n" + "".join(f"q{row},d{row}\n" for row in range(4)))
+    files = {"pairs": "pairs.csv", "corpus": "docs.parquet", "query_vectors": "q.npy", "corpus_vectors": "c.parquet"}
+    command = [sys.executable, "-c", CHILD, json.dumps(files | {"output": "out.jsonl"})]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.splitlines()[-1]) < BUDGET
