@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from naysay.search.found import Found
+from naysay.search import Found
 
 from naysay.formats import FORMATS, write_negatives, write_run
 from naysay.positives import Positives

@@ -54,7 +54,8 @@ def versions(*packages: str) -> dict[str, str]:
 def described(part: object, learnt: str = "", **settings: object) -> str:
     """Return 'Name(setting=value, ...; learnt)' for `repr`: every argument of the constructor, arrays by their shape.
 
-    A setting is the attribute of its name, unless it is given in `settings`.
+    A setting is the attribute of its name, unless it is given in `settings`. Arguments that became a part of another
+    attribute, and have none of their own, are left out.
 
     Examples:
         >>> from naysay.detectors import Bands
@@ -62,7 +63,8 @@ def described(part: object, learnt: str = "", **settings: object) -> str:
         'Bands(low=0.25, high=0.75)'
     """
     names = inspect.signature(type(part)).parameters
-    values = {name: settings[name] if name in settings else getattr(part, name) for name in names}
+    kept = {name: getattr(part, name) for name in names if hasattr(part, name)}
+    values = {name: {**kept, **settings}[name] for name in names if name in kept or name in settings}
     texts = ", ".join(f"{name}={_short(value, whole=True)}" for name, value in values.items())
     return f"{type(part).__name__}({texts}{f'; {learnt}' if learnt else ''})"
 
@@ -113,7 +115,7 @@ def _short(value: Any, *, whole: bool = False) -> str:
     if isinstance(value, Mapping):
         text = "{" + ", ".join(f"{name!r}: {_short(part, whole=whole)}" for name, part in value.items()) + "}"
     elif isinstance(value, list | tuple):
-        text = "(" + ", ".join(_short(part, whole=whole) for part in value) + ")"
+        text = "(" + ", ".join(_short(part, whole=whole) for part in value) + ("," if len(value) == 1 else "") + ")"
     else:
         text = " ".join(repr(value).split())
         nameless = inspect.isroutine(value) or " object at 0x" in text

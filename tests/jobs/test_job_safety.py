@@ -427,7 +427,7 @@ def test_the_device_is_passed_on(world, monkeypatch):
         ({"batch_size": 0}, "`--batch-size` must be at least 1, got 0."),
         ({"model": Encoder(), **NO_VECTORS, "device": "cpu"}, "`--device` must be left out unless `--model` is a fold"),
     ],
-    ids=str,
+    ids=["prompt", "device", "batch size", "device of an object"],
 )
 def test_options_of_a_model_that_are_refused(world, given, message):
     assert refused(world, **given).startswith(f"mine: {message}")
