@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import naysay as ns
 from naysay import files
 from naysay.errors import NaysayError
 
@@ -243,3 +244,18 @@ def test_a_scribbled_array_header_raises_or_harmless(tmp_path, changes, mmap):
         found = load(tmp_path / "rows", mmap=mmap)[1]["one"]
         assert type(found) in (np.ndarray, np.memmap)
         assert found.nbytes <= 40
+
+
+def test_a_folder_with_a_file_of_the_user_is_not_replaced(tmp_path):
+    """The folder as a whole would be removed, and the file with it."""
+    path = tmp_path / "known"
+    known = ns.Positives.from_pairs([0, 1], [1, 2])
+    known.save(path)
+    known.save(path)
+    note = path / "notes.txt"
+    note.write_text("mine")
+    message = r"^Positives\.save: `path` must be a folder of nothing but what naysay wrote, got 'notes.txt' in "
+    with pytest.raises(ns.NaysayError, match=message):
+        known.save(path)
+    assert note.read_text() == "mine"
+    assert len(ns.Positives.load(path)) == 2

@@ -75,6 +75,6 @@ class Found:
 
 def test_a_result_shows_arrays_by_shape_and_long_parts_by_length():
     found = Found(4, np.zeros((3, 1000)), ("a",) * 50, Found(1, np.float64(0.123456), {"x": 1.0}))
-    assert repr(found) == "Found(k=4, curve=array(3, 1000), notes=<50 entries>, inner=Found(...))"
+    assert repr(found) == "Found(k=4, curve=array[3, 1000], notes=<50 entries>, inner=Found(...))"
     assert repr(found.inner) == "Found(k=1, curve=0.1235, notes={'x': 1}, inner=None)"
     assert len(short_repr(found, "summary")) < 350

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from naysay.search import Found
 
 from naysay.formats import FORMATS, write_negatives, write_run
 from naysay.positives import Positives
+from naysay.search import Found
 
 ANCHORS, DOCUMENTS, WIDTH = 8, 24, 4
 OUT = "out"

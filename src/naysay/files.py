@@ -66,10 +66,7 @@ def check_page(parameter: str, path: Path) -> None:
 
 
 def check_source(parameter: str, path: Path) -> None:
-    """Raise for a device, a pipe, links in a loop, and what may not be read; a reader waits for a pipe for ever.
-
-    What does not exist, and folders, are left to the reader, which knows what it can read.
-    """
+    """Raise for a device, a pipe, links in a loop, and what may not be read. Folders and missing files pass."""
     try:
         mode = path.stat().st_mode
     except OSError as error:
@@ -81,10 +78,7 @@ def check_source(parameter: str, path: Path) -> None:
 
 
 def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
-    """Raise if a file that is written is also read, or written twice, or if one that is read is no file.
-
-    Both are {parameter: path or None}.
-    """
+    """Raise if a file that is written is also read, or written twice, or if one that is read is a device or a pipe."""
     used = {}
     for name, path in read.items():
         if path is not None:
@@ -230,10 +224,7 @@ def _unwritable(parameter: str, path: Path, error: OSError) -> NoReturn:
 
 
 def read_header(folder: Path, entries: Collection[str]) -> dict[str, Any] | None:
-    """Return the header of a folder that naysay wrote, or None if there is none with these entries.
-
-    Only a folder with such a header may be replaced.
-    """
+    """Return the header of a folder that naysay wrote, or None if there is none with these entries."""
     try:
         header = json.loads((folder / HEADER).read_text())
     except (OSError, ValueError, RecursionError):
@@ -241,11 +232,22 @@ def read_header(folder: Path, entries: Collection[str]) -> dict[str, Any] | None
     return header if isinstance(header, dict) and header.keys() >= {*entries} else None
 
 
+def check_replaceable(folder: Path, entries: Collection[str], own: Collection[str] = ()) -> None:
+    """Raise if a folder exists that naysay did not write, or that holds a file other than its `arrays` and `own`."""
+    if not folder.exists():
+        return
+    header = read_header(folder, entries)
+    if header is None:
+        raise_invalid("path", "new, or a folder that naysay wrote", repr(str(folder)))
+    names = {HEADER, *own, *(f"{name}.npy" for name in header.get("arrays", ()))}
+    for other in sorted({*os.listdir(folder)} - names):
+        raise_invalid("path", "a folder of nothing but what naysay wrote", f"{other!r} in {str(folder)!r}", "Move it.")
+
+
 def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write `arrays` and `header` to the folder `path`, by way of a draft beside it."""
     target = as_path("path", path)
-    if target.exists() and read_header(target, ("kind", "format", "arrays")) is None:
-        raise_invalid("path", "new, or a folder that naysay wrote", repr(str(target)))
+    check_replaceable(target, ("kind", "format", "arrays"))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -263,12 +265,7 @@ def load_folder(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays of a folder that `save_folder` wrote.
 
-    Args:
-        path: The folder.
-        kind: What it must hold, as given to `save_folder`.
-        mmap: Whether arrays are mapped from the disk instead of read.
-        numbers: Entries of the header that must be whole numbers.
-        needed: Arrays that must be there.
+    Entries of the header called `numbers` must be whole numbers, and the arrays called `needed` must be there.
     """
     folder = as_path("path", path)
     if not (folder / HEADER).is_file():

@@ -75,7 +75,7 @@ def short_repr(result: Any, *properties: str) -> str:
     Examples:
         >>> from naysay.quantity import turning_sweep
         >>> short_repr(turning_sweep(20, 2.4))
-        'TurningSweep(turning=0.15, turnings=array(29,), values=array(29,), constant=0.2676)'
+        'TurningSweep(turning=0.15, turnings=array[29], values=array[29], constant=0.2676)'
     """
     names = [*(each.name for each in fields(result) if each.repr), *properties]
     parts = (f"{name}={_short(getattr(result, name))}" for name in names)

@@ -200,8 +200,8 @@ def test_a_set_of_pairs_has_no_negatives(tmp_path):
     path = tmp_path / "pairs.jsonl"
     path.write_text('{"query": "a", "positive": "b"}\n')
     assert refusal(printed, path) == (
-        f"audit: `negatives` must be at least one negative, got none in {str(path)!r}, which has the columns 'query' "
-        "and 'positive'. Mine some first, with `naysay mine`."
+        "audit: `negatives` must be a file with negatives, got columns 'query', 'positive' alone. "
+        "Mine some: `naysay mine`."
     )
     path.write_text('{"text": "a"}\n')
     assert "must be a file of a known format, got columns 'text'. Pass `--format`." in refusal(printed, path)

@@ -196,7 +196,7 @@ def test_the_nearest_hold_twins_and_the_judged_none(library):
     careful = tutorial.judged(trainer.encoder, pairs, 4)
     assert duplicates(careful) == 0
     assert careful.mask.all()
-    assert careful.rule.startswith("Suspected by Duplicates(texts")
+    assert careful.rule.startswith("Suspected as duplicates of the anchor or of its positives: the same text, n-grams")
 
 
 def test_all_arms_learn_in_as_many_steps(library, monkeypatch):

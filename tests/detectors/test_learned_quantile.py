@@ -233,7 +233,7 @@ def test_a_restored_one_goes_on_as_the_old_one(tmp_path):
     assert learned.state()["seen"].sum() > 0
     learned.thresholds[:] = 9
     assert learned.thresholds.max() <= 1
-    settings = "n_anchors=4, alpha=0.01, rate=0.05, decay=(0.9, 0.98), bounds=(-1.0, 1.0), start=0"
+    settings = "n_anchors=4, alpha=0.01, rate=0.05, decay=(0.9, 0.98), bounds=(-1, 1), start=0"
     assert repr(other) == f"LearnedQuantile({settings}; 4 anchors seen)"
 
 

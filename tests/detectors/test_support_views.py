@@ -102,7 +102,7 @@ def test_the_settings_of_the_published_code():
     assert (detector.top, detector.threshold, detector.aggregate) == (10, 0.7, "max")
     assert "top=10, threshold=0.7, aggregate='max', with_anchor=False)" in repr(detector)
     assert repr(SupportViews(VIEWS, top=None, aggregate="mean")) == (
-        "SupportViews(views=float64[6, 3, 4], embed=None, top=None, threshold=0.7, aggregate='mean', with_anchor=False)"
+        "SupportViews(views=array[6, 3, 4], embed=None, top=None, threshold=0.7, aggregate='mean', with_anchor=False)"
     )
 
 

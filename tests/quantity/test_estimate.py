@@ -202,6 +202,6 @@ def test_estimate_rejects(arguments, options, message):
 def test_a_result_prints_in_a_few_lines():
     found = estimate(0.75, [0.52, 0.61, 0.66], k_max=10_000)
     assert repr(found) == (
-        "Estimate(k=3, curve=array(10000,), at_edge=False, flat=(3, 4), separation=0.9539, reached=array(3,), "
+        "Estimate(k=3, curve=array[10000], at_edge=False, flat=(3, 4), separation=0.9539, reached=array[3], "
         "weight=0.9, carried_by_easy=False, notes=())"
     )

@@ -623,5 +623,5 @@ def test_a_probe_recorded_while_an_estimate_is_computed_is_in_the_next_estimate(
 def test_an_estimate_prints_in_a_few_lines():
     text = repr(restored(grown(2), grown(2)).estimate())
     assert text.startswith("OnlineEstimate(k=11, low=11, high=11, regret=")
-    assert "curve=array(1000,), at_edge=False, flat=(8, 17), separation=2, start=0, end=2, tau=1000" in text
+    assert "curve=array[1000], at_edge=False, flat=(8, 17), separation=2, start=0, end=2, tau=1000" in text
     assert len(text) < 300

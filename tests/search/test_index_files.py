@@ -70,7 +70,7 @@ def test_a_damaged_folder_raises(built, tmp_path):
     (tmp_path / "theirs" / "header.json").write_text("[]")
     with pytest.raises(NaysayError, match="must be an index that naysay wrote"):
         Index.open(tmp_path / "theirs", CORPUS)
-    with pytest.raises(NaysayError, match=r"^Index\.save: `path` must be new, or an index that naysay wrote, got "):
+    with pytest.raises(NaysayError, match=r"^Index\.save: `path` must be new, or a folder that naysay wrote, got "):
         built["ivf"].save(tmp_path / "theirs")
     with pytest.raises(NaysayError, match=r"^Index\.save: `path` must be in an existing folder, got "):
         built["ivf"].save(tmp_path / "no" / "index")

@@ -73,7 +73,7 @@ def check_state(state: object, keys: Iterable[str], others: Iterable[str] | None
     for key in keys:
         if key not in state:
             raise_invalid("state", rule, f"no {key!r} in {shown(list(state))}")
-    for key in () if others is None else set(state) - {*keys, *others}:
+    for key in () if others is None else [key for key in state if key not in {*keys, *others}]:
         raise_invalid("state", rule, f"the unknown key {shown(key)}")
 
 

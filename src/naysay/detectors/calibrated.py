@@ -118,8 +118,7 @@ class Calibrated:
 
         Args:
             positive_scores: (n,) scores of labelled pairs, held out of training.
-            anchors: (n,) the anchor of each pair. Of an anchor with several, one is taken at random by `rng`. If left
-                out, all pairs are taken to be of different anchors.
+            anchors: (n,) the anchor of each pair, all different by default. Of several, one is drawn by `rng`.
             background: For standardise=True, a table by anchor id of all anchors that will be judged: (n_anchors, m)
                 scores of random candidates, or a tuple (mean, deviation), (n_anchors,) each.
             rng: Required if anchors repeat. An error leaves its state unchanged.

@@ -213,6 +213,13 @@ class Duplicates:
             parts.append(("transitive", self.transitive * related))
         return parts
 
+    def describe(self) -> str:
+        """What is suspected, in a sentence."""
+        ways = {"the same text": self._texts, f"n-grams with a Jaccard similarity from {self.jaccard} on": self._texts}
+        ways |= {f"vectors with a cosine from {self.cosine} on": self._vectors}
+        found = ", ".join(way for way, table in ways.items() if table is not None and "None" not in way)
+        return f"Suspected as duplicates of the anchor or of its positives: {found or 'the same item'}."
+
     def __repr__(self) -> str:
         sizes: dict[str, Any] = {f"{side}_{name}": None for name in ("texts", "vectors") for side in ("item", "anchor")}
         for name, table in zip(("texts", "vectors"), self._tables, strict=True):

@@ -267,7 +267,8 @@ def lowest_score(judge: Any, min_score: float | None, sample: Callable[[], Backg
 
 def rule_of(judge: Any) -> str:
     """What a detector does, in a sentence."""
-    return judge.describe() if isinstance(judge, Calibrated) else f"Suspected by {judge!r}."
+    describe = getattr(judge, "describe", None)
+    return str(describe()) if callable(describe) else f"Suspected by {judge!r}."
 
 
 def calibrated(alpha: float, scores: NDArray[Any]) -> Calibrated | None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
-from naysay.files import HEADER, digest_of, draft_of, raise_unreadable, read_header, sync
+from naysay.files import HEADER, check_replaceable, digest_of, draft_of, raise_unreadable, read_header, sync
 from naysay.rng import rng_for
 from naysay.search import _index_rules as rules
 from naysay.search._index_rules import KINDS, Block, Euclid
@@ -31,6 +31,7 @@ _ROUNDS = 10  # of k-means
 _SMALL, _WIDE = 1 << 27, 1 << 14  # products of numbers, and row widths, up to which float32 is the fastest engine
 _KIND, _FORMAT = "approximate index", 1
 _FILE = "index.faiss"
+_ENTRIES = ("kind", "format", "corpus", "file", "about")  # of its header
 _SAMPLE = 1024  # rows of the corpus that are compared
 
 
@@ -172,8 +173,7 @@ def save(path: Path, index: Any, about: About, corpus: Vectors) -> None:
     """Write the folder, by way of a draft beside it."""
     import faiss
 
-    if path.exists() and _header(path) is None:
-        raise_invalid("path", "new, or an index that naysay wrote", repr(str(path)))
+    check_replaceable(path, _ENTRIES, own=(_FILE,))
     if not path.parent.is_dir():
         raise_invalid("path", "in an existing folder", repr(str(path)))
     content = content_of(corpus)
@@ -233,7 +233,7 @@ def content_of(corpus: Vectors) -> str:
 
 def _header(path: Path) -> dict[str, Any] | None:
     """The header of an index that naysay wrote, or None."""
-    header = read_header(path, ("kind", "format", "corpus", "file", "about"))
+    header = read_header(path, _ENTRIES)
     return header if header is not None and header["kind"] == _KIND else None
 
 
