@@ -12,30 +12,31 @@ from naysay.detectors._posterior_pool import Lists
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-_BINS, _PER_BIN, _ITERATIONS, _TOLERANCE = 10, 100, 200, 1e-8
+_LEVELS = (*(n / 10 for n in range(1, 10)), 0.95, 0.975, 0.99)  # finer where positives are
+_FEWEST, _ITERATIONS, _TOLERANCE = 200, 200, 1e-8
 _MAD = 1.4826  # of a normal distribution: deviation / median absolute deviation
 _ROUNDS = 8
 _STRATA = (0, 5, 10, 20, 30)  # first ranks
 _BACKGROUND = (30, 50)
 _LIMITS = (1.5, 2.0, 2.5)
 _ENOUGH = 3.0  # times the background
+_STEPS = 30
 
 
-def fit_evidence(model: Model, lists: Lists, seed: int) -> Model:
+def fit_evidence(model: Model, lists: Lists, depth: int, seed: int) -> Model:
     """The model with the ratio of densities of v among positives and others, as a monotone histogram.
 
     v is the similarity minus its least-squares fit on the score, the positive's score, their product and squares. EM
     with the posterior p of scores held fixed gives both densities. The model is unchanged if there is no similarity.
     """
-    known = _known(lists)
-    if known.sum() < 2 * _PER_BIN or lists.alike is None:
+    known = _known(lists) & (np.arange(lists.scores.shape[1]) < depth)
+    if known.sum() < _FEWEST or lists.alike is None:
         return model
     scores, positives = lists.scores[known], np.broadcast_to(lists.positives[:, None], known.shape)[known]
     scale = scale_of(scores, positives)
     similar = _regression(terms(scale, scores, positives), lists.alike[known])
     v = lists.alike[known] - predicted(similar, scale, scores, positives)
-    bins = int(np.clip(len(v) // _PER_BIN, 2, _BINS))
-    edges = np.unique(np.quantile(v, np.linspace(0, 1, bins + 1)[1:-1]))
+    edges = np.unique(np.quantile(v, _LEVELS))
     prior = model.of_lists(replace(lists, alike=None), seed)[known]
     ratios = _ratios(prior, np.searchsorted(edges, v, side="right"), len(edges) + 1)
     return replace(model, scale=scale, similar=similar, edges=edges, ratios=ratios)
@@ -112,7 +113,8 @@ def tail_of(lists: Lists, posterior: Floats, k: int) -> Tail:
 
     v is standardised in strata of ranks. For t = 1.5, 2 and 2.5: f is the share of v > t in the nearest k, f0 that at
     ranks 31 to 50, a the share of the posterior mass of the nearest k that has v > t. The estimate is the median of
-    (f - f0) / (a - f0) where a is at least 3 f0. A wrong scale of the posterior cancels.
+    (f - f0) / (a - f0) where a is at least 3 f0, after f0 was freed of the positives that the posterior expects there
+    in proportion. A wrong scale of the posterior cancels.
     """
     known = _known(lists)
     columns = np.arange(lists.scores.shape[1])
@@ -121,13 +123,18 @@ def tail_of(lists: Lists, posterior: Floats, k: int) -> Tail:
         return Tail(np.nan, np.nan, np.nan)
     v = _standardised(lists, known)
     shares = []
-    for limit in _LIMITS:
+    mass, behind = (float(posterior[mask].sum()) for mask in (near, far))
+    for limit in _LIMITS if mass > 0 else ():
         high = v > limit
         f, f0 = float(high[near].mean()), float(high[far].mean())
-        mass = float(posterior[near].sum())
-        a = float(posterior[near & high].sum()) / mass if mass > 0 else 0.0
-        if a >= _ENOUGH * f0 and a > f0 and f < a:  # else more than all would be false
-            shares.append(max(0.0, (f - f0) / (a - f0)))
+        a, a0 = float(posterior[near & high].sum()) / mass, float(posterior[far & high].sum()) / max(behind, 1e-300)
+        if a < _ENOUGH * f0 or f >= a:  # not telling, or more than all would be false
+            continue
+        ratio, share, others = behind / far.sum() / (mass / near.sum()), 0.0, f0
+        for _ in range(_STEPS):
+            share = max(0.0, (f - others) / (a - others))
+            others = max(0.0, (f0 - ratio * share * a0) / (1 - min(ratio * share, 0.5)))
+        shares.append(share)
     estimate = float(np.median(shares)) if shares else np.nan
     return Tail(estimate, *_excess(v > _LIMITS[1], near, far))
 

@@ -73,9 +73,10 @@ def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fi
     model = Model(knots, weights, share, 0.0, depth, unit, none, none, none, 0.0, no_draws)
     draws = _draws(model, design, labels, rows, prefixes, seed, fixed=c is not None)
     model = replace(model, draws=draws)
-    part = Lists(lists.scores[:, :depth], lists.positives, None if lists.alike is None else lists.alike[:, :depth])
+    alike = None if lists.alike is None else lists.alike[:, : depth + 1]
+    part = Lists(lists.scores[:, : depth + 1], lists.positives, alike)  # one more, for the gap behind the last
     if part.alike is not None:
-        model = fit_evidence(model, part, seed)
+        model = fit_evidence(model, part, depth, seed)
     last = part.nearest(depth) & ~part.nearest(depth - _LAST)
     posterior = model.of_lists(part, seed)
     beyond = float(posterior[last].mean()) if last.any() else float(posterior[part.filled].min(initial=1.0))
@@ -88,7 +89,7 @@ def _gain(log_odds: Floats, labels: Mask, rows: NDArray[np.intp], n: int) -> flo
     constant = np.where(labels, np.log(share), np.log1p(-share))
     apart = np.bincount(rows, -np.logaddexp(0.0, np.where(labels, -log_odds, log_odds)) - constant, n)
     spread = float(apart.std()) / np.sqrt(max(n, 1))
-    return float(apart.mean()) / spread if spread > 0 else 0.0
+    return float(apart.mean() / spread) if spread > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

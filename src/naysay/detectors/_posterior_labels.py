@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors._posterior_alike import tail_of
+from naysay.detectors._posterior_alike import fit_evidence, tail_of
 from naysay.detectors._posterior_model import LARGEST, Model
 from naysay.detectors._posterior_pool import Lists
 from naysay.detectors.cut import mean_of
@@ -23,7 +23,9 @@ _STEPS, _FARTHEST = 80, 40.0  # of bisection
 def check_labels(model: Model, lists: Lists, seed: int, k: int, target: float) -> tuple[Model, LabelCheck | None]:
     """Compare the posterior with an estimate that does not use c, and shift it where that one is clearly larger.
 
-    Clearly: the lower limit of the excess is at least half the target. None if there are no item vectors.
+    Clearly: the lower limit of the excess is at least half the target. The shift makes the mean posterior equal that
+    estimate. Then the evidence is fitted once more, with the shifted posterior as its prior: with too small a prior,
+    EM had put too much of the positives among the most similar. None if there are no item vectors.
     """
     if lists.alike is None or not len(model.similar):
         return model, None
@@ -33,7 +35,8 @@ def check_labels(model: Model, lists: Lists, seed: int, k: int, target: float) -
         return model, LabelCheck(mean, tail.estimate, tail.excess, tail.low, 0.0)
     values = posterior[near]
     shift = _solved(lambda by: float(moved(values, by).mean()) < tail.estimate, 0.0, _FARTHEST)
-    return model.shifted(shift), LabelCheck(mean, tail.estimate, tail.excess, tail.low, shift)
+    model = fit_evidence(model.shifted(shift), lists, model.depth, seed)
+    return model, LabelCheck(mean, tail.estimate, tail.excess, tail.low, shift)
 
 
 def corrected(model: Model, lists: Lists, seed: int, asked: Mask, truth: Mask) -> Model:

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 WIDTH = 1 + COLUMNS * FEATURES
 TERMS = 6  # of the regression of similarities
+_FAR = 1e3  # deviations
 LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
 
 
@@ -142,7 +143,8 @@ def listed_features(lists: Lists, seed: int) -> tuple[Floats, Floats, Floats]:
 
 def terms(scale: Floats, scores: Floats, positives: Floats) -> list[Floats]:
     """1, s, pos, s pos, s^2, pos^2, of standardised scores and positives' scores."""
-    s, pos = np.broadcast_arrays((scores - scale[0]) / scale[1], (positives - scale[2]) / scale[3])
+    parts = (scores - scale[0]) / scale[1], (positives - scale[2]) / scale[3]
+    s, pos = np.broadcast_arrays(*(np.clip(part, -_FAR, _FAR) for part in parts))
     return [np.ones(s.shape), s, pos, s * pos, s * s, pos * pos]
 
 

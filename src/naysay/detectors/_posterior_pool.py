@@ -131,7 +131,8 @@ def pool_of(lists: Lists, seed: int, depth: int | None = None) -> Pool:
 def _features(merged: Floats) -> Floats:
     """(3, A, M) of merged scores (A, M + 1). A slot without a next one has the gap of the slot before it."""
     scores = merged[:, :-1]
-    gaps = scores - merged[:, 1:]
+    with np.errstate(over="ignore"):
+        gaps = scores - merged[:, 1:]
     before = np.concatenate([np.zeros((len(gaps), 1)), gaps[:, :-1]], axis=1)[:, : gaps.shape[1]]
     gaps = np.where(np.isnan(gaps), before, gaps)
     ranks = np.broadcast_to(np.log1p(np.arange(scores.shape[1])), scores.shape)
