@@ -16,7 +16,7 @@ from naysay.detectors import Posterior
 from naysay.detectors._posterior_alike import isotonic
 from naysay.detectors._posterior_fit import Prefixes
 from naysay.detectors._posterior_pool import pool_of, read_lists
-from naysay.detectors._posterior_splines import RIDGE, design_of, fit_logistic, knots_of
+from naysay.detectors._posterior_splines import RIDGE, Cells, design_of, fit_logistic, knots_of
 from naysay.errors import NaysayError
 
 # ---- parts ----------------------------------------------------------------------------------------------------------
@@ -92,7 +92,8 @@ def test_the_logistic_regression_is_that_of_plain_optimisation():
         odds = dense @ weights
         return np.logaddexp(0, np.where(labels, -odds, odds)).sum() + RIDGE / 2 * (weights[1:] ** 2).sum()
 
-    mine = fit_logistic(design, labels)
+    cells = Cells.of(design)
+    mine = fit_logistic(cells, labels[cells.order])
     theirs = minimize(price, np.zeros(design.width), method="BFGS", options={"gtol": 1e-8}).x
     assert np.abs(mine - theirs).max() < 1e-4
     assert price(mine) <= price(theirs) + 1e-9

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from naysay.detectors._posterior_alike import fit_evidence
 from naysay.detectors._posterior_model import WIDTH, Model
 from naysay.detectors._posterior_pool import Lists, folds_of, pool_of
-from naysay.detectors._posterior_splines import Design, curvature, design_of, fit_logistic, knots_of
+from naysay.detectors._posterior_splines import Cells, Design, curvature, design_of, fit_logistic, knots_of
 from naysay.rng import rng_for
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,8 @@ def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fi
     log_odds, found = np.empty(len(labels)), np.zeros((FOLDS, WIDTH))
     for fold in range(FOLDS):
         other = folds != fold
-        found[fold] = fit_logistic(design.take(other), labels[other], found[fold - 1] if fold else None)
+        cells = Cells.of(design.take(other))
+        found[fold] = fit_logistic(cells, labels[other][cells.order], found[fold - 1] if fold else None)
         log_odds[~other] = design.take(~other).times(found[fold])
     gain = _gain(log_odds, labels, rows, len(lists.scores))
     prefixes = Prefixes.of(log_odds, labels)
@@ -150,7 +151,8 @@ def _draws(
     slopes = design.sums(labels - chance, rows, n)
     counts = rng_for(seed, 1).poisson(1.0, (DRAWS, n)).astype(np.float64)
     moved = np.stack([((count - 1)[:, None] * slopes).sum(axis=0) for count in counts])
-    weights = model.weights + np.linalg.solve(curvature(design, chance), moved.T).T
+    cells = Cells.of(design)
+    weights = model.weights + np.linalg.solve(curvature(cells, chance[cells.order]), moved.T).T
     size = len(prefixes.limits) + 1
     shares = np.full(DRAWS, model.c)
     if not fixed:

@@ -56,10 +56,6 @@ class Model:
     shift: float
     draws: Floats
 
-    def log_odds(self, features: Floats, weights: Floats | None = None) -> Floats:
-        """(n,) logit g of features (3, n)."""
-        return design_of(features, self.knots).times(self.weights if weights is None else weights)
-
     def prior(self, log_odds: Floats, c: float | None = None) -> Floats:
         """P from logit g, with another c if given."""
         share = self.c if c is None else c
@@ -84,7 +80,7 @@ class Model:
     def at(self, scores: Floats, ranks: Floats, gaps: Floats, positives: Floats, alike: Floats | None) -> Floats:
         """The posterior of slots, arrays of one shape; ranks count from 0, the labelled positive included."""
         features = np.stack([scores.ravel(), np.log1p(ranks.ravel()), gaps.ravel()])
-        prior = self.prior(self.log_odds(features)).reshape(scores.shape)
+        prior = self.prior(design_of(features, self.knots).times(self.weights)).reshape(scores.shape)
         posterior = self.final(prior, self.evidence(scores, positives, alike))
         return np.where(ranks > self.depth, np.float64(np.float32(min(self.beyond, LARGEST))), posterior)
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from naysay.detectors._intervals import CONFIDENCE, most_share
 from naysay.detectors._posterior_model import LARGEST, WIDTH, Model, listed_features
 from naysay.detectors._posterior_pool import Lists
+from naysay.detectors._posterior_splines import design_of
 from naysay.detectors.cut import mean_of
 from naysay.detectors.posterior_summary import ASSUMPTIONS
 from naysay.detectors.share import Share
@@ -51,11 +52,11 @@ def _drawn_variance(model: Model, lists: Lists, mask: Mask, seed: int) -> float:
     scores, ranks, gaps = (values[chosen] for values in listed_features(part, seed))
     evidence = model.evidence(part.scores, part.positives[:, None], part.alike)[chosen]
     beyond = ranks > model.depth
-    features = np.stack([scores, np.log1p(ranks), gaps])
+    design = design_of(np.stack([scores, np.log1p(ranks), gaps]), model.knots)
     means = []
     for draw in model.draws:
         weights, c = draw[:WIDTH], float(draw[WIDTH])
-        posterior = model.final(model.prior(model.log_odds(features, weights), c), evidence)
+        posterior = model.final(model.prior(design.times(weights), c), evidence)
         factor = (1 - c) / c * model.c / (1 - model.c)
         means.append(np.where(beyond, min(LARGEST, model.beyond * factor), posterior).mean())
     return float(np.log(np.maximum(means, 1e-12)).var())
