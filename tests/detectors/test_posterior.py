@@ -279,3 +279,14 @@ def test_lists_are_checked():
         Posterior().posterior(good, np.zeros(3))
     with pytest.raises(NaysayError, match="fitted first"):
         _ = Posterior().threshold
+
+
+def test_many_anchors_are_thinned_and_judged_in_blocks(world, monkeypatch):
+    scores, own, _, _ = world
+    every_third = Posterior().fit(scores[::3], own[::3])
+    monkeypatch.setattr("naysay.detectors.posterior.MAX_ANCHORS", 100)
+    thinned = Posterior().fit(scores, own)
+    whole = thinned.posterior(scores, own)
+    assert np.array_equal(whole, every_third.posterior(scores, own))
+    monkeypatch.setattr("naysay.detectors._posterior_model._SLOTS", 700)
+    assert thinned.posterior(scores, own).tobytes() == whole.tobytes()

@@ -52,9 +52,8 @@ def corrected(model: Model, lists: Lists, seed: int, asked: Mask, truth: Mask) -
         asked: (A, M): candidates that were labelled.
         truth: (A, M): those that are false negatives.
     """
-    rows = asked.any(axis=1)
-    lists = Lists(lists.scores[rows], lists.positives[rows], None if lists.alike is None else lists.alike[rows])
-    asked, truth = asked[rows], truth[rows]
+    rows = np.asarray(asked.any(axis=1))
+    lists, asked, truth = lists.take(rows), asked[rows], truth[rows]
     values, false = model.of_lists(lists, seed)[asked], truth[asked]
     if false.mean() >= values.mean():
         shift = _solved(lambda by: float((false - moved(values, by)).sum()) > by / _PRIOR**2, -_FARTHEST, _FARTHEST)

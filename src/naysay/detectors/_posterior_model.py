@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 WIDTH = 1 + COLUMNS * FEATURES
 TERMS = 6  # of the regression of similarities
+_SLOTS = 1 << 19  # at a time
 _FAR = 1e3  # deviations
 LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
 
@@ -86,8 +87,14 @@ class Model:
 
     def of_lists(self, lists: Lists, seed: int) -> Floats:
         """(A, M) the posterior of all candidates, 0 where a list has ended."""
-        scores, ranks, gaps = listed_features(lists, seed)
-        return np.where(lists.filled, self.at(scores, ranks, gaps, lists.positives[:, None], lists.alike), 0.0)
+        found = np.zeros(lists.scores.shape)
+        step = max(1, _SLOTS // max(1, lists.scores.shape[1]))
+        for start in range(0, len(found), step):
+            part = lists.take(slice(start, start + step))
+            scores, ranks, gaps = listed_features(part, seed)
+            posterior = self.at(scores, ranks, gaps, part.positives[:, None], part.alike)
+            found[start : start + step] = np.where(part.filled, posterior, 0.0)
+        return found
 
     def raised(self, c: float) -> Model:
         """The same with another c."""

@@ -38,6 +38,10 @@ class Lists:
         """(A, M): slots with a candidate."""
         return ~np.isnan(self.scores)
 
+    def take(self, rows: slice | NDArray[Any]) -> Lists:
+        """Some anchors."""
+        return Lists(self.scores[rows], self.positives[rows], None if self.alike is None else self.alike[rows])
+
     def nearest(self, k: int) -> Mask:
         """(A, M): the k nearest candidates of each anchor."""
         return self.filled & (np.arange(self.scores.shape[1]) < k)

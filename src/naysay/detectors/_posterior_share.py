@@ -47,8 +47,7 @@ def _drawn_variance(model: Model, lists: Lists, mask: Mask, seed: int) -> float:
     rows = np.flatnonzero(mask.any(axis=1))
     step = max(1, -(-int(np.count_nonzero(mask)) // _SLOTS))
     rows = rows[::step]
-    alike = None if lists.alike is None else lists.alike[rows]
-    part, chosen = Lists(lists.scores[rows], lists.positives[rows], alike), mask[rows]
+    part, chosen = lists.take(rows), mask[rows]
     scores, ranks, gaps = (values[chosen] for values in listed_features(part, seed))
     evidence = model.evidence(part.scores, part.positives[:, None], part.alike)[chosen]
     beyond = ranks > model.depth

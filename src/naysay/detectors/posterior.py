@@ -26,6 +26,7 @@ from naysay.types import Array, Negatives, Query, anchor_ids
 
 Floats = NDArray[np.float64]
 DEPTH, MIN_DEPTH = 50, 20
+MAX_ANCHORS = 20_000  # more than these are thinned evenly
 
 
 @final
@@ -50,7 +51,7 @@ class Posterior:
     an anchor's easiest positives break the first: the estimate is too low unless `alike` or `correct` mends it. Where
     it cannot tell, `fitted` is False and `reason` says why.
 
-    Cost: a few seconds for 5,000 anchors with 50 candidates, and O(1) per slot. Fit to a sample of more anchors.
+    Cost: a few seconds for 5,000 anchors with 50 candidates, and O(1) per slot. At most 20,000 anchors are fitted to.
 
     Elkan and Noto. Learning Classifiers from Only Positive and Unlabeled Data. KDD 2008. Efron. Large-Scale Inference.
     2010 (a threshold by the mean of local false discovery rates).
@@ -123,17 +124,15 @@ class Posterior:
             alike: (A, M) the largest cosine of each candidate to its anchor's labelled positives; NaN if unknown.
             n_labelled: (A,) how many labelled positives each anchor has. Only `labelled_share` needs it.
         """
-        model, summary = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled)
-        self._model, self._summary = model, summary
+        self._model, self._summary = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled)
         return self
 
     def update(self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1) -> Posterior:
         """Fit again, e.g. once an epoch. Where these lists cannot tell, the last model stays, and `reason` says so."""
-        model, summary = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled)
-        if model is None and self._model is not None and self._summary is not None:
-            summary = replace(self._summary, code=summary.code, labelled=summary.labelled)
-            model = self._model
-        self._model, self._summary = model, summary
+        model, said = self._model, self._summary
+        self.fit(scores, positive_scores, alike=alike, n_labelled=n_labelled)
+        if model is not None and said is not None and not self.fitted:
+            self._model, self._summary = model, replace(said, code=self.summary.code, labelled=self.summary.labelled)
         return self
 
     def correct(self, scores: Any, positive_scores: Any, truth: Any, *, alike: Any = None) -> Posterior:
@@ -144,9 +143,6 @@ class Posterior:
             positive_scores: (A,) as for `fit`.
             truth: (A, M) whole numbers: 1 for a false negative, 0 for a true one, -1 for a candidate without a label.
             alike: (A, M) as for `fit`.
-
-        Raises:
-            NaysayError: Before `fit`, or if no candidate is labelled.
         """
         lists, order = read_lists(scores, positive_scores, alike)
         known = as_array("truth", to_numpy(truth))
@@ -157,8 +153,7 @@ class Posterior:
         if not asked.any():
             raise_invalid("truth", "of at least one labelled candidate", "none")
         model = corrected(self._fitted(), lists, self.seed, asked, known == 1)
-        before = self._summary if self._summary is not None else PosteriorSummary()
-        self._model, self._summary = model, self._cut(model, lists, before)
+        self._model, self._summary = model, self._cut(model, lists, self.summary)
         return self
 
     def _found(self, lists: Lists, n_labelled: Any) -> tuple[Model | None, PosteriorSummary]:
@@ -167,6 +162,7 @@ class Posterior:
         if self.labelled_share is not None:
             mean = float(np.mean(np.asarray(to_numpy(n_labelled), np.float64)))
             c = 1 / (1 + mean * (1 - self.labelled_share) / self.labelled_share)  # all but one are left out
+        lists = lists.take(slice(None, None, -(-len(lists.scores) // MAX_ANCHORS) or 1))
         found = fit_model(lists, self.depth, self.seed, c)
         summary = PosteriorSummary(code=found.code, labelled=found.labelled, gain=found.gain)
         if found.model is None:
