@@ -1,5 +1,7 @@
 """Posterior: the cut against every tau, estimates against planted truth, biased labels, and what it cannot tell."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,8 @@ from posterior_worlds import planted
 
 from naysay.detectors import LabelCheck, Posterior, cut
 from naysay.errors import NaysayError
+from naysay.mining import Candidates, judge
+from naysay.mining.judge import rejudged
 
 # ---- the cut --------------------------------------------------------------------------------------------------------
 
@@ -253,3 +257,21 @@ def test_anchors_without_a_positive_and_short_lists_are_allowed():
     assert (found[:50, 20:] == 0).all()
     assert np.isfinite(found).all()
     assert (found[100:150, 0] > 0).all()
+
+
+# ---- where it is used -----------------------------------------------------------------------------------------------
+
+
+def test_mining_by_the_threshold_keeps_what_the_cut_keeps():
+    """Also in the 32 bits in which candidates store their suspicion."""
+    scores, own, _, _ = planted(2)
+    scores = scores.astype(np.float32).astype(np.float64)
+    ids = np.tile(np.arange(scores.shape[1]), (len(own), 1))
+    detector = Posterior(positive_scores=own).fit(scores, own)
+    candidates = Candidates.of(SimpleNamespace(ids=ids, scores=scores.astype(np.float32)))
+    left = judge(candidates, detector, threshold=detector.threshold)
+    wanted = cut(detector.posterior(scores, own), detector.k, detector.false_share)
+    for kept in (left.kept, rejudged(candidates, 1.0).kept & (left.suspicion < np.float32(detector.threshold))):
+        assert np.array_equal(kept & (np.cumsum(kept, axis=1) <= detector.k), wanted.kept)
+    assert wanted.tau == detector.summary.tau < detector.threshold
+    assert left.suspicion[wanted.kept].mean() == pytest.approx(detector.summary.after.estimate)

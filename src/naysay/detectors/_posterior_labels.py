@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 _PRIOR = 3.0  # the standard deviation of the shift that labelled candidates may show
 _GATE = 0.5  # of the target: the least excess that corrects
+_ROUNDS = 2
 _STEPS, _FARTHEST = 80, 40.0  # of bisection
 
 
@@ -24,19 +25,27 @@ def check_labels(model: Model, lists: Lists, seed: int, k: int, target: float) -
     """Compare the posterior with an estimate that does not use c, and shift it where that one is clearly larger.
 
     Clearly: the lower limit of the excess is at least half the target. The shift makes the mean posterior equal that
-    estimate. Then the evidence is fitted once more, with the shifted posterior as its prior: with too small a prior,
-    EM had put too much of the positives among the most similar. None if there are no item vectors.
+    estimate. Then the evidence is fitted again, with the shifted posterior as its prior: with too small a prior, EM had
+    put too much of the positives among the most similar. Twice at most. None if there are no item vectors.
     """
     if lists.alike is None or not len(model.similar):
         return model, None
-    posterior, near = model.of_lists(lists, seed), lists.nearest(k)
-    tail, mean = tail_of(lists, posterior, k), mean_of(posterior, near)
-    if not (tail.estimate > mean and tail.low >= _GATE * target):  # also if the estimate is NaN
-        return model, LabelCheck(mean, tail.estimate, tail.excess, tail.low, 0.0)
-    values = posterior[near]
-    shift = _solved(lambda by: float(moved(values, by).mean()) < tail.estimate, 0.0, _FARTHEST)
-    model = fit_evidence(model.shifted(shift), lists, model.depth, seed)
-    return model, LabelCheck(mean, tail.estimate, tail.excess, tail.low, shift)
+    near, posterior = lists.nearest(k), model.of_lists(lists, seed)
+    tail, by_labels, shift = tail_of(lists, posterior, k), mean_of(posterior, near), 0.0
+    by_vectors = tail.estimate
+    for _ in range(_ROUNDS):
+        if not (tail.estimate > mean_of(posterior, near) and tail.low >= _GATE * target):  # also if NaN
+            break
+        by, by_vectors = _shift_to(posterior[near], tail.estimate), tail.estimate
+        model, shift = fit_evidence(model.shifted(by), lists, model.depth, seed), shift + by
+        posterior = model.of_lists(lists, seed)
+        tail = tail_of(lists, posterior, k)
+    return model, LabelCheck(by_labels, by_vectors, tail.excess, tail.low, shift)
+
+
+def _shift_to(posterior: Floats, mean: float) -> float:
+    """What must be added to the log-odds of posteriors for this mean."""
+    return _solved(lambda by: float(moved(posterior, by).mean()) < mean, 0.0, _FARTHEST)
 
 
 def corrected(model: Model, lists: Lists, seed: int, asked: Mask, truth: Mask) -> Model:
