@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from posterior_worlds import planted
 
@@ -275,3 +275,29 @@ def test_mining_by_the_threshold_keeps_what_the_cut_keeps():
         assert np.array_equal(kept & (np.cumsum(kept, axis=1) <= detector.k), wanted.kept)
     assert wanted.tau == detector.summary.tau < detector.threshold
     assert left.suspicion[wanted.kept].mean() == pytest.approx(detector.summary.after.estimate)
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 60),
+    st.integers(0, 70),
+    st.sampled_from([0.0, 1.0, 4.0]),
+    st.sampled_from([0, 1, 9]),
+)
+def test_any_lists_have_a_posterior_or_a_reason(seed, anchors, width, shift, digits):
+    """Few anchors, short and empty lists, equal scores, unknown positives and similarities."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(anchors, width)).round(digits)
+    scores[rng.random(scores.shape) < 0.1] = np.nan
+    own = np.where(rng.random(anchors) < 0.1, np.nan, rng.normal(shift, 1, anchors).round(digits))
+    alike = np.where(rng.random(scores.shape) < 0.1, np.nan, rng.normal(size=scores.shape).round(digits))
+    detector = Posterior(k=3).fit(scores, own, alike=alike)
+    assert detector.describe()
+    if not detector.fitted:
+        assert detector.reason
+        return
+    found = detector.posterior(scores, own, alike=alike)
+    assert ((found >= 0) & (found < 1)).all()
+    assert (found[np.isnan(scores)] == 0).all()
+    assert detector.summary.after.estimate <= 0.05

@@ -68,7 +68,7 @@ def _regression(columns: list[Floats], values: Floats, weights: Floats | None = 
 
 def _ratios(prior: Floats, bins: NDArray[np.intp], n_bins: int) -> Floats:
     """(n_bins,) the log-ratio of the two densities, ascending: EM with a fixed prior, then isotonic."""
-    smooth = np.bincount(bins, minlength=n_bins) / len(bins)  # one slot's worth of what all slots look like
+    smooth = np.maximum(np.bincount(bins, minlength=n_bins), 1) / len(bins)  # one slot's worth of what all look like
     ratio = np.ones(n_bins)
     for _ in range(_ITERATIONS):
         raised = prior * ratio[bins]

@@ -54,6 +54,8 @@ def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fi
         return Fit(None, 1, labelled, 0.0)
     rows, _ = np.nonzero(pool.filled)
     features, labels = pool.features[:, pool.filled], pool.labelled[pool.filled]
+    if labels.all():  # there are no candidates
+        return Fit(None, 2, labelled, 0.0)
     knots = knots_of(features)
     design = design_of(features, knots)
     folds = folds_of(lists, pool.places >= 0, FOLDS, seed)[rows]
