@@ -15,6 +15,7 @@ from naysay.detectors.share import Share
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+_MODEL_ERROR = 0.15  # of the log-share, where assumptions hold about: benchmarks/results/posterior.json
 _SLOTS = 20_000  # at most, to see how other weights change the estimate
 
 
@@ -22,7 +23,7 @@ def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask, seed: in
     """The mean posterior of some slots, with a 95 % interval for their share of false negatives.
 
     Log-normal: the deviation of the log-mean over the model's draws, and that of the outcomes, which counts the
-    variance of each slot and that between anchors.
+    variance of each slot and that between anchors. To them comes the error of the model itself, which no sample shows.
     """
     from scipy.special import ndtri
 
@@ -35,7 +36,7 @@ def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask, seed: in
         return Share(what, 0.0, 0.0, most_share(0, anchors, 1 - CONFIDENCE), CONFIDENCE, anchors, ASSUMPTIONS)
     sums, slots = np.where(mask, posterior, 0.0).sum(axis=1), mask.sum(axis=1)
     variance = float((np.where(mask, posterior * (1 - posterior), 0.0)).sum() + ((sums - estimate * slots) ** 2).sum())
-    spread = np.sqrt(_drawn_variance(model, lists, mask, seed) + variance / (n * estimate) ** 2)
+    spread = np.sqrt(_drawn_variance(model, lists, mask, seed) + variance / (n * estimate) ** 2 + _MODEL_ERROR**2)
     factor = float(np.exp(ndtri((1 + CONFIDENCE) / 2) * spread))
     return Share(what, estimate, estimate / factor, min(1.0, estimate * factor), CONFIDENCE, anchors, ASSUMPTIONS)
 
