@@ -5,6 +5,7 @@ from naysay.detectors.acceptance import LinearAcceptance, StepAcceptance
 from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import Calibrated, one_per_anchor
 from naysay.detectors.combined import Combined, Judgement
+from naysay.detectors.cut import Cut, cut
 from naysay.detectors.duplicates import Duplicates
 from naysay.detectors.ecdf import Ecdf
 from naysay.detectors.evaluate import Evaluation, Reliability, Scoreboard, evaluate
@@ -17,6 +18,8 @@ from naysay.detectors.margin import Margin, ShareOfPositive
 from naysay.detectors.mixture import Mixture
 from naysay.detectors.policy import attract, compact, drop, ignore, reweight
 from naysay.detectors.positive_scores import lowest_scores
+from naysay.detectors.posterior import Posterior
+from naysay.detectors.posterior_summary import LabelCheck, PosteriorSummary
 from naysay.detectors.rank_window import RankWindow
 from naysay.detectors.rate import false_negative_rate, unlabelled_share
 from naysay.detectors.score_sketch import ScoreSketch
@@ -33,6 +36,7 @@ __all__ = [
     "Bands",
     "Calibrated",
     "Combined",
+    "Cut",
     "DetectionRates",
     "Duplicates",
     "Ecdf",
@@ -40,12 +44,15 @@ __all__ = [
     "Guide",
     "Incremental",
     "Judgement",
+    "LabelCheck",
     "Labelled",
     "LearnedQuantile",
     "LinearAcceptance",
     "Margin",
     "Mixture",
     "PairLabels",
+    "Posterior",
+    "PosteriorSummary",
     "RankWindow",
     "Reliability",
     "ScoreSketch",
@@ -61,6 +68,7 @@ __all__ = [
     "attract",
     "choose_thresholds",
     "compact",
+    "cut",
     "detection_rates",
     "drop",
     "evaluate",

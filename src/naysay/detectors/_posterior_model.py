@@ -1,0 +1,157 @@
+"""The posterior of a slot as a function of a few small arrays, and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import as_floats, check_number, raise_invalid
+from naysay.detectors._posterior_pool import FEATURES, Lists, pool_of
+from naysay.detectors._posterior_splines import COLUMNS, KNOTS, design_of
+from naysay.detectors._states import check_state, plain, whole_of_state
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+WIDTH = 1 + COLUMNS * FEATURES
+TERMS = 6  # of the regression of similarities
+_SLOTS = 1 << 19  # at a time
+_FAR = 1e3  # deviations
+LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A fitted posterior.
+
+        g = sigmoid(weights . splines(score, log(1 + rank), gap))        P(slot is the labelled one)
+        p = min(1, (1 - c) / c g / (1 - g))                              P(an unlabelled candidate is positive)
+        logit q = logit p + log ratio(v) + shift                         with the evidence v of item vectors
+
+    Args:
+        knots: (3, 5) of the splines, NaN after the last.
+        weights: (19,) of the constant and the splines.
+        c: P(labelled | positive).
+        beyond: The posterior of candidates behind the lists that were fitted.
+        depth: The last rank, from 0, that is not behind them.
+        scale: (4,) mean and deviation of scores, mean and deviation of positives' scores.
+        similar: (6,) the regression of similarities; empty without item vectors.
+        edges: (b - 1,) of the bins of v; empty without item vectors.
+        ratios: (b,) the log-ratio of densities in each bin, ascending.
+        shift: What a check of the labels, or labels of candidates, add to the log-odds.
+        draws: (B, 20) other weights and c that samples of the anchors would have given.
+    """
+
+    knots: Floats
+    weights: Floats
+    c: float
+    beyond: float
+    depth: int
+    scale: Floats
+    similar: Floats
+    edges: Floats
+    ratios: Floats
+    shift: float
+    draws: Floats
+
+    def prior(self, log_odds: Floats, c: float | None = None) -> Floats:
+        """P from logit g, with another c if given."""
+        share = self.c if c is None else c
+        return np.asarray(np.exp(np.minimum(log_odds + np.log1p(-share) - np.log(share), 0.0)))
+
+    def evidence(self, scores: Floats, positives: Floats, alike: Floats | None) -> Floats:
+        """The log-ratio of densities of each slot, 0 where there is no evidence. Shapes broadcast to that of scores."""
+        if alike is None or not len(self.similar):
+            return np.zeros(scores.shape)
+        known = ~np.isnan(alike) & ~np.isnan(positives + scores)
+        v = alike - predicted(self.similar, self.scale, scores, positives)
+        return np.where(known, self.ratios[np.searchsorted(self.edges, np.where(known, v, 0.0), side="right")], 0.0)
+
+    def final(self, prior: Floats, evidence: Floats) -> Floats:
+        """The posterior from p, the log-ratio and the shift, rounded to 32 bits: thresholds mean the same in both."""
+        moved = evidence + self.shift
+        inside = np.clip(prior, 0.0, LARGEST)
+        odds = inside / (1 - inside) * np.exp(moved)
+        posterior = np.where((moved == 0) | (prior == 0), prior, odds / (1 + odds))
+        return np.minimum(posterior, LARGEST).astype(np.float32).astype(np.float64)
+
+    def at(self, scores: Floats, ranks: Floats, gaps: Floats, positives: Floats, alike: Floats | None) -> Floats:
+        """The posterior of slots, arrays of one shape; ranks count from 0, the labelled positive included."""
+        features = np.stack([scores.ravel(), np.log1p(ranks.ravel()), gaps.ravel()])
+        prior = self.prior(design_of(features, self.knots).times(self.weights)).reshape(scores.shape)
+        posterior = self.final(prior, self.evidence(scores, positives, alike))
+        return np.where(ranks > self.depth, np.float64(np.float32(min(self.beyond, LARGEST))), posterior)
+
+    def of_lists(self, lists: Lists, seed: int) -> Floats:
+        """(A, M) the posterior of all candidates, 0 where a list has ended."""
+        found = np.zeros(lists.scores.shape)
+        step = max(1, _SLOTS // max(1, lists.scores.shape[1]))
+        for start in range(0, len(found), step):
+            part = lists.take(slice(start, start + step))
+            scores, ranks, gaps = listed_features(part, seed)
+            posterior = self.at(scores, ranks, gaps, part.positives[:, None], part.alike)
+            found[start : start + step] = np.where(part.filled, posterior, 0.0)
+        return found
+
+    def raised(self, c: float) -> Model:
+        """The same with another c."""
+        factor = (1 - c) / c * self.c / (1 - self.c)
+        return replace(self, c=c, beyond=min(1.0, self.beyond * factor))
+
+    def shifted(self, by: float) -> Model:
+        """The same with more added to the log-odds."""
+        inside = min(self.beyond, LARGEST)
+        odds = inside / (1 - inside) * np.exp(by)
+        return replace(self, shift=self.shift + by, beyond=float(odds / (1 + odds)))
+
+    def state(self) -> dict[str, Any]:
+        """All of it: arrays and numbers."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: part.copy() if isinstance(part, np.ndarray) else part for name, part in found.items()}
+
+
+def model_of_state(state: Mapping[str, Any]) -> Model:
+    """The model from its state. Raises if the state does not fit."""
+    names = [field.name for field in fields(Model)]
+    check_state(state, names)
+    arrays = {name: np.asarray(plain(state[name]), np.float64) for name in ("knots", "draws")}
+    arrays |= {name: as_floats(name, state[name]) for name in ("weights", "scale", "similar", "edges", "ratios")}
+    bins = arrays["ratios"].size
+    shapes = {"knots": (FEATURES, KNOTS), "weights": (WIDTH,), "scale": (4,), "edges": (max(0, bins - 1),)}
+    shapes |= {"similar": (TERMS if bins else 0,), "ratios": (bins,), "draws": (len(arrays["draws"]), WIDTH + 1)}
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape or (name != "knots" and not np.isfinite(arrays[name]).all()):
+            raise_invalid(name, f"finite numbers of shape {shape}", f"shape {arrays[name].shape}")
+    if any((np.diff(arrays[name]) < 0).any() for name in ("edges", "ratios")):
+        raise_invalid("edges", "ascending", "another order")
+    return Model(
+        **arrays,
+        c=check_number("c", plain(state["c"]), above=0, below=1),
+        beyond=check_number("beyond", plain(state["beyond"]), at_least=0, at_most=1),
+        depth=whole_of_state("depth", state["depth"], 1),
+        shift=check_number("shift", plain(state["shift"]), finite=True),
+    )
+
+
+def listed_features(lists: Lists, seed: int) -> tuple[Floats, Floats, Floats]:
+    """(A, M) score, rank from 0 and gap of the candidates, with the labelled positive in its place."""
+    pool = pool_of(lists, seed)
+    scores, _, gaps = pool.of_candidates(pool.features)
+    ranks = np.broadcast_to(np.arange(pool.filled.shape[1], dtype=np.float64), pool.filled.shape)
+    return scores, pool.of_candidates(ranks), gaps
+
+
+def terms(scale: Floats, scores: Floats, positives: Floats) -> list[Floats]:
+    """1, s, pos, s pos, s^2, pos^2, of standardised scores and positives' scores."""
+    parts = (scores - scale[0]) / scale[1], (positives - scale[2]) / scale[3]
+    s, pos = np.broadcast_arrays(*(np.clip(part, -_FAR, _FAR) for part in parts))
+    return [np.ones(s.shape), s, pos, s * pos, s * s, pos * pos]
+
+
+def predicted(weights: Floats, scale: Floats, scores: Floats, positives: Floats) -> Floats:
+    """The similarity that scores alone predict."""
+    parts = [weight * term for weight, term in zip(weights.tolist(), terms(scale, scores, positives), strict=True)]
+    return np.asarray(sum(parts[1:], parts[0]))

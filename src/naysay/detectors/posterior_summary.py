@@ -1,0 +1,175 @@
+"""What a fit of the posterior found: estimates before and after the cut, the check of labels, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import as_floats, public, raise_invalid
+from naysay.detectors._intervals import CONFIDENCE
+from naysay.detectors._posterior_fit import MIN_LABELLED
+from naysay.detectors.cut import Cut
+from naysay.detectors.share import Share
+
+FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK = range(5)
+_HALF = 0.5  # an estimate above it says more about the encoder than about the candidates
+_NUMBERS, _SHARE, _CHECK = 9, 4, 5  # in the state
+_WHAT = "false negatives"
+ASSUMPTIONS = (
+    "labelled positives were labelled at random among the positives of their anchor, whatever their score",
+    "some candidates of the highest scores are positives almost surely",
+)
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class LabelCheck:
+    """Whether labelled positives look like a random part of all positives, by item vectors.
+
+    Args:
+        by_labels: The false share of the nearest k by the posterior as fitted.
+        by_vectors: The same by candidates that are unusually similar to a labelled positive. NaN: cannot be told.
+        excess: The share of unusually similar candidates among the nearest k, above that at ranks 31 to 50.
+        low: The 95 % lower limit of the excess over anchors.
+        shift: What was added to the log-odds of the posterior, 0 if nothing.
+
+    Examples:
+        >>> LabelCheck(0.05, 0.13, 0.05, 0.04, 1.5).verdict
+        'corrected: labels are not random, by item vectors'
+    """
+
+    by_labels: float
+    by_vectors: float
+    excess: float
+    low: float
+    shift: float
+
+    @property
+    def verdict(self) -> str:
+        """The result in words."""
+        if np.isnan(self.by_vectors):
+            return "labels could not be checked"
+        if self.shift:
+            return "corrected: labels are not random, by item vectors"
+        if self.by_vectors > self.by_labels and self.low > 0:
+            return "not corrected, but item vectors show more: label about 100 candidates to be sure"
+        return "labels agree with item vectors"
+
+
+@final
+@public
+@dataclass(frozen=True, slots=True)
+class PosteriorSummary:
+    """The result of `Posterior.fit`.
+
+    Args:
+        code: Which `reason`, 0 for none.
+        labelled: How many labelled positives are in the lists.
+        gain: The held-out log-likelihood above that of a constant, in standard errors.
+        c: P(labelled | positive).
+        tau: Candidates with a posterior of at most tau are kept.
+        hardness_before: The mean score of the k nearest.
+        hardness_after: The mean score of the kept.
+        dropped: How many of the k nearest have a posterior above tau.
+        short: How many anchors have fewer than k kept.
+        before: The estimated share of false negatives among the k nearest, or None.
+        after: That among the k nearest that are kept, or None.
+        check: The check of the labels by item vectors, or None.
+
+    Examples:
+        >>> PosteriorSummary(code=1, labelled=3).reason
+        'only 3 labelled positives are among the nearest candidates, and 15 are needed'
+    """
+
+    code: int = FINE
+    labelled: int = 0
+    gain: float = 0.0
+    c: float = np.nan
+    tau: float = 1.0
+    hardness_before: float = np.nan
+    hardness_after: float = np.nan
+    dropped: int = 0
+    short: int = 0
+    before: Share | None = None
+    after: Share | None = None
+    check: LabelCheck | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no posterior, or why not to trust the cut; empty if all is well."""
+        return (
+            "",
+            f"only {self.labelled} labelled positives are among the nearest candidates, and {MIN_LABELLED} are needed",
+            "scores do not tell labelled positives from other candidates",
+            "no cut reaches the target: candidates far down the lists look as likely to be positives",
+            "the encoder hardly separates positives, so these estimates are upper bounds and the cut is too strict",
+        )[self.code]
+
+    @property
+    def threshold(self) -> float:
+        """The smallest suspicion, in 32 bits, that is dropped. No suspicion is 1, so 1 drops nothing."""
+        return min(1.0, float(np.nextafter(np.float32(self.tau), np.float32(2))))
+
+    def describe(self, k: int, target: float) -> str:
+        """The estimates and the cut in a sentence, or the reason why there is none."""
+        if self.before is None or self.after is None:
+            return f"Cannot estimate false negatives: {self.reason}."
+        interval = f"95 % CI {100 * self.before.low:.1f} to {100 * self.before.high:.1f}"
+        text = f"Estimated false negatives among the {k} nearest: {100 * self.before.estimate:.1f} % ({interval})"
+        if self.tau >= 1:
+            text = f"{text}, within the target of {100 * target:g} %: nothing is dropped."
+        else:
+            after = f"{100 * self.after.estimate:.1f} % of the {k} nearest that are kept"
+            text = f"{text}. Posteriors above {self.tau:.3g} are dropped: {after}."
+        return f"{text} Note: {self.reason}." if self.reason else text
+
+    def state(self) -> NDArray[np.float64]:
+        """All of it as numbers, NaN for what is None."""
+        first = [self.code, self.labelled, self.gain, self.c, self.tau, self.hardness_before, self.hardness_after]
+        first += [self.dropped, self.short]
+        for share in (self.before, self.after):
+            first += [np.nan] * _SHARE if share is None else [share.estimate, share.low, share.high, share.n]
+        return np.array(first + ([np.nan] * _CHECK if self.check is None else list(astuple(self.check))), np.float64)
+
+
+def summary_of_state(state: Mapping[str, Any]) -> PosteriorSummary:
+    """The summary from the numbers under "summary"."""
+    numbers = np.asarray(state["summary"], np.float64)
+    if numbers.shape != (_NUMBERS + 2 * _SHARE + _CHECK,) or numbers[0] not in range(WEAK + 1):
+        raise_invalid("summary", "what `state` returned", f"shape {numbers.shape}")
+    as_floats("summary", numbers[[0, 1, 2, 4, 7, 8]])
+    code, labelled, gain, c, tau, before, after, dropped, short = numbers[:_NUMBERS].tolist()
+    shares = [_share(part.tolist()) for part in numbers[_NUMBERS : _NUMBERS + 2 * _SHARE].reshape(2, _SHARE)]
+    last = numbers[-_CHECK:].tolist()
+    return PosteriorSummary(
+        *(int(code), int(labelled), gain, c, tau, before, after, int(dropped), int(short)),
+        before=shares[0],
+        after=shares[1],
+        check=None if np.isnan(last[0]) else LabelCheck(*last),
+    )
+
+
+def _share(numbers: list[float]) -> Share | None:
+    if np.isnan(numbers[0]):
+        return None
+    estimate, low, high, n = numbers
+    return Share(_WHAT, estimate, low, high, CONFIDENCE, int(n), ASSUMPTIONS)
+
+
+def summary_of(summary: PosteriorSummary, c: float, found: Cut, before: Share, after: Share) -> PosteriorSummary:
+    """The summary with a cut. A cut that leaves most anchors short is out of reach."""
+    weak = WEAK if before.estimate > _HALF else FINE
+    code = OUT_OF_REACH if found.short > _HALF * len(found.kept) else weak
+    return PosteriorSummary(
+        *(code, summary.labelled, summary.gain, c, found.tau, found.hardness_before, found.hardness_after),
+        dropped=found.dropped,
+        short=found.short,
+        before=before,
+        after=after,
+        check=summary.check,
+    )

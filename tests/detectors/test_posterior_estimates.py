@@ -1,0 +1,303 @@
+"""Posterior: the cut against every tau, estimates against planted truth, biased labels, and what it cannot tell."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from posterior_worlds import planted
+
+from naysay.detectors import LabelCheck, Posterior, cut
+from naysay.errors import NaysayError
+from naysay.mining import Candidates, judge
+from naysay.mining.judge import rejudged
+
+# ---- the cut --------------------------------------------------------------------------------------------------------
+
+
+def plain_cut(p, k, target):
+    """(tau, kept slots) by trying every tau: 1, and each posterior."""
+    best = (0.0, [])
+    for tau in sorted({value for row in p for value in row if value is not None} | {1.0}):
+        kept = []
+        for row, values in enumerate(p):
+            good = [slot for slot, value in enumerate(values) if value is not None and value <= tau]
+            kept += [(row, slot) for slot in good[:k]]
+        if kept and sum(p[row][slot] for row, slot in kept) / len(kept) <= target:
+            best = (tau, kept)
+    return best
+
+
+grids = st.integers(1, 6).flatmap(
+    lambda width: st.lists(
+        st.lists(st.sampled_from([None, *(n / 16 for n in range(17))]), min_size=width, max_size=width),
+        min_size=1,
+        max_size=5,
+    )
+)
+
+
+@given(grids, st.integers(1, 4), st.sampled_from([n / 32 for n in range(33)]))
+def test_the_cut_is_that_of_trying_every_tau(p, k, target):
+    tau, kept = plain_cut(p, k, target)
+    found = cut(np.array([[np.nan if value is None else value for value in row] for row in p]), k, target)
+    assert sorted(zip(*(part.tolist() for part in np.nonzero(found.kept)), strict=True)) == sorted(kept)
+    if kept:
+        assert found.after <= target
+        assert found.tau == tau or (tau == 1 and found.tau == max(p[row][slot] for row, slot in kept))
+    assert found.before == pytest.approx(plain_before(p, k))
+
+
+def plain_before(p, k):
+    near = [value for row in p for value in [value for value in row if value is not None][:k]]
+    return sum(near) / len(near) if near else 0.0
+
+
+@given(grids, st.integers(1, 4), st.floats(0, 1), st.floats(0, 1))
+def test_a_larger_target_never_has_a_smaller_tau(p, k, one, other):
+    posterior = np.array([[np.nan if value is None else value for value in row] for row in p])
+    low, high = (cut(posterior, k, target) for target in sorted((one, other)))
+    assert low.tau <= high.tau
+    assert low.after <= high.after
+
+
+def test_hardness_and_shortfalls_are_reported():
+    found = cut([[0.9, 0.0, 0.0], [0.9, 0.8, 0.0]], 2, 0.1, scores=[[3, 2, 1], [3, 2, 1]])
+    assert (found.tau, found.hardness_before, found.short, found.dropped) == (0.0, 2.5, 1, 3)
+    assert found.hardness_after == pytest.approx(4 / 3)
+
+
+@pytest.mark.parametrize(("p", "k", "target"), [([[2.0]], 1, 0.1), ([0.5], 1, 0.1), ([[0.5]], 0, 0.1), ([[0.5]], 1, 2)])
+def test_the_arguments_of_a_cut_are_checked(p, k, target):
+    with pytest.raises(NaysayError, match="cut: `"):
+        cut(p, k, target)
+
+
+# ---- estimates ------------------------------------------------------------------------------------------------------
+
+
+def kept_by(detector, scores, own, alike=None):
+    return cut(detector.posterior(scores, own, alike=alike), detector.k, detector.false_share).kept
+
+
+def test_the_interval_holds_the_planted_share_in_most_worlds():
+    held = 0
+    for seed in range(8):
+        scores, own, truth, _ = planted(seed)
+        before = Posterior().fit(scores, own).summary.before
+        held += before.low <= truth[:, :10].mean() <= before.high
+    assert held >= 7
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_returned_set_has_about_the_wanted_share(seed):
+    scores, own, truth, alike = planted(seed)
+    for similar in (None, alike):
+        detector = Posterior().fit(scores, own, alike=similar)
+        summary = detector.summary
+        assert summary.reason == ""
+        assert summary.after.estimate <= 0.05
+        assert truth[:, :10].mean() > 0.15
+        assert truth[kept_by(detector, scores, own, similar)].mean() < 0.075
+        assert summary.hardness_after < summary.hardness_before
+
+
+def test_item_vectors_keep_harder_negatives_at_the_same_target():
+    scores, own, _, alike = planted(4)
+    plain, better = (Posterior().fit(scores, own, alike=part).summary for part in (None, alike))
+    assert better.hardness_after > plain.hardness_after
+
+
+def test_the_posterior_is_calibrated():
+    said, true = [], []
+    for seed in range(4):
+        scores, own, truth, alike = planted(seed)
+        said.append(Posterior().fit(scores, own, alike=alike).posterior(scores, own, alike=alike)[:, :10].ravel())
+        true.append(truth[:, :10].ravel())
+    p, t = np.concatenate(said), np.concatenate(true)
+    for low, high, error in ((0, 0.1, 0.06), (0.1, 0.5, 0.25), (0.5, 0.9, 0.25), (0.9, 1, 0.05)):
+        inside = (p >= low) & (p < high)
+        assert inside.sum() > 100
+        assert abs(t[inside].mean() - p[inside].mean()) < error
+
+
+def test_where_little_is_false_nothing_is_dropped():
+    scores, own, truth, _ = planted(0, hidden=np.arange(300) % 10 == 0)
+    detector = Posterior().fit(scores, own)
+    assert truth[:, :10].mean() < 0.02
+    assert (detector.summary.tau, detector.threshold, detector.summary.dropped) == (1.0, 1.0, 0)
+    assert "nothing is dropped" in detector.describe()
+
+
+def test_the_share_of_any_set_and_of_what_is_behind_the_lists():
+    scores, own, truth, _ = planted(1)
+    detector = Posterior().fit(scores, own)
+    mask = np.random.default_rng(0).random(scores.shape) < 0.3
+    share = detector.share(scores, own, mask)
+    assert share.estimate == pytest.approx(detector.posterior(scores, own)[mask].mean())
+    assert share.low < truth[mask].mean() < share.high
+    n = int(mask.sum())
+    wider = detector.share(scores, own, mask, behind=n)
+    assert wider.estimate == pytest.approx((share.estimate + detector.at(-9.0, 10**6, 0.0)) / 2, abs=1e-7)
+    assert detector.share(scores, own, np.zeros_like(mask)).high == 1
+
+
+# ---- labels that are not random -------------------------------------------------------------------------------------
+
+
+def biased(seed=0, anchors=500):
+    """Labels are the best-scoring of three positives."""
+    rng = np.random.default_rng(seed)
+    positive = np.arange(150) < 2
+    three = np.sort(rng.normal(2.5, 1, (anchors, 3)), axis=1)
+    scores = rng.normal(0, 1, (anchors, 150))
+    scores[:, :2] = three[:, :2]
+    alike = rng.normal(0, 0.15, scores.shape) + 0.6 * positive
+    order = np.argsort(-scores, axis=1)[:, :60]
+    listed, similar = (np.take_along_axis(part, order, axis=1) for part in (scores, alike))
+    return listed, three[:, 2], positive[order], similar
+
+
+def test_item_vectors_find_and_mend_labels_that_are_the_easiest_positives():
+    scores, own, truth, alike = biased()
+    plain, mended = (Posterior().fit(scores, own, alike=part) for part in (None, alike))
+    share = truth[:, :10].mean()
+    check = mended.summary.check
+    assert plain.summary.before.estimate < 0.4 * share
+    assert check.shift > 0
+    assert check.by_labels < check.by_vectors
+    assert abs(check.by_vectors - share) < 0.5 * share
+    assert abs(mended.summary.before.estimate - share) < 0.5 * share
+    assert truth[kept_by(mended, scores, own, alike)].mean() < truth[kept_by(plain, scores, own)].mean()
+
+
+def test_a_check_says_what_it_found():
+    assert LabelCheck(0.1, np.nan, 0.0, 0.0, 0.0).verdict == "labels could not be checked"
+    assert "agree" in LabelCheck(0.1, 0.09, 0.05, 0.04, 0.0).verdict
+    assert "about 100" in LabelCheck(0.1, 0.12, 0.02, 0.01, 0.0).verdict
+
+
+def test_a_hundred_labels_mend_biased_labels_and_lower_an_estimate_that_is_too_high():
+    scores, own, truth, _ = biased()
+    known = np.full(scores.shape, -1)
+    asked = np.random.default_rng(0).choice(5000, 100, replace=False)
+    known[asked // 10, asked % 10] = truth[asked // 10, asked % 10]
+    yes = (known == 1).sum() / 100
+    detector = Posterior().fit(scores, own)
+    before = detector.summary.before.estimate
+    after = detector.correct(scores, own, known).summary.before.estimate
+    assert before < 0.5 * yes
+    assert abs(after - yes) < 0.4 * yes
+    none = np.where(known == 1, 0, known)
+    c = detector.summary.c
+    lowered = detector.correct(scores, own, none)
+    assert lowered.summary.c > c
+    assert lowered.summary.before.estimate < 0.02
+
+
+def test_a_stated_share_of_labels_sets_the_level():
+    scores, own, truth, _ = biased()
+    stated = Posterior(labelled_share=1 / 3).fit(scores, own)
+    assert stated.summary.c == pytest.approx(1 / 3)
+    assert Posterior(labelled_share=0.5).fit(scores, own, n_labelled=np.full(500, 2)).summary.c == pytest.approx(1 / 3)
+    assert abs(stated.summary.before.estimate - truth[:, :10].mean()) < 0.06
+
+
+# ---- what it cannot tell --------------------------------------------------------------------------------------------
+
+
+def test_too_few_labels_are_a_reason():
+    scores, own, _, _ = planted(0, anchors=14)
+    detector = Posterior().fit(scores, own)
+    assert not detector.fitted
+    assert detector.reason.startswith("only 14 labelled positives") or detector.reason.startswith("only 1")
+    with pytest.raises(NaysayError, match="cannot tell"):
+        detector.posterior(scores, own)
+    other = Posterior()
+    other.restore(detector.state())
+    assert other.reason == detector.reason
+    assert other.describe() == f"Cannot estimate false negatives: {detector.reason}."
+
+
+def test_an_encoder_that_does_not_separate_is_a_reason():
+    rng = np.random.default_rng(0)
+    scores = -np.sort(-rng.normal(size=(400, 61)), axis=1)
+    label = np.arange(61) == rng.integers(0, 51, 400)[:, None]
+    detector = Posterior().fit(scores[~label].reshape(400, 60), scores[label])
+    assert not detector.fitted
+    assert "do not tell" in detector.reason
+    constant = Posterior().fit(np.ones((100, 60)), np.ones(100))
+    assert not constant.fitted
+
+
+def test_a_weak_encoder_is_said_to_give_upper_bounds():
+    scores, own, truth, _ = planted(0, shift=1.0, hidden=1)
+    detector = Posterior().fit(scores, own)
+    assert detector.summary.before.estimate > truth[:, :10].mean()
+    assert detector.reason
+
+
+def test_an_update_that_cannot_tell_keeps_the_last_model():
+    scores, own, _, _ = planted(0)
+    detector = Posterior().update(scores, own)
+    before = detector.posterior(scores, own)
+    detector.update(scores[:5], own[:5])
+    assert np.array_equal(detector.posterior(scores, own), before)
+    assert detector.reason.startswith("only")
+    detector.update(scores[::2], own[::2])
+    assert detector.reason == ""
+    assert not np.array_equal(detector.posterior(scores, own), before)
+
+
+def test_anchors_without_a_positive_and_short_lists_are_allowed():
+    scores, own, _, alike = planted(0)
+    scores[:50, 20:], own[100:150] = -np.inf, np.nan
+    found = Posterior().fit(scores, own, alike=alike).posterior(scores, own, alike=alike)
+    assert (found[:50, 20:] == 0).all()
+    assert np.isfinite(found).all()
+    assert (found[100:150, 0] > 0).all()
+
+
+# ---- where it is used -----------------------------------------------------------------------------------------------
+
+
+def test_mining_by_the_threshold_keeps_what_the_cut_keeps():
+    """Also in the 32 bits in which candidates store their suspicion."""
+    scores, own, _, _ = planted(2)
+    scores = scores.astype(np.float32).astype(np.float64)
+    ids = np.tile(np.arange(scores.shape[1]), (len(own), 1))
+    detector = Posterior(positive_scores=own).fit(scores, own)
+    candidates = Candidates.of(SimpleNamespace(ids=ids, scores=scores.astype(np.float32)))
+    left = judge(candidates, detector, threshold=detector.threshold)
+    wanted = cut(detector.posterior(scores, own), detector.k, detector.false_share)
+    for kept in (left.kept, rejudged(candidates, 1.0).kept & (left.suspicion < np.float32(detector.threshold))):
+        assert np.array_equal(kept & (np.cumsum(kept, axis=1) <= detector.k), wanted.kept)
+    assert wanted.tau == detector.summary.tau < detector.threshold
+    assert left.suspicion[wanted.kept].mean() == pytest.approx(detector.summary.after.estimate)
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 60),
+    st.integers(0, 70),
+    st.sampled_from([0.0, 1.0, 4.0]),
+    st.sampled_from([0, 1, 9]),
+)
+def test_any_lists_have_a_posterior_or_a_reason(seed, anchors, width, shift, digits):
+    """Few anchors, short and empty lists, equal scores, unknown positives and similarities."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(anchors, width)).round(digits)
+    scores[rng.random(scores.shape) < 0.1] = np.nan
+    own = np.where(rng.random(anchors) < 0.1, np.nan, rng.normal(shift, 1, anchors).round(digits))
+    alike = np.where(rng.random(scores.shape) < 0.1, np.nan, rng.normal(size=scores.shape).round(digits))
+    detector = Posterior(k=3).fit(scores, own, alike=alike)
+    assert detector.describe()
+    if not detector.fitted:
+        assert detector.reason
+        return
+    found = detector.posterior(scores, own, alike=alike)
+    assert ((found >= 0) & (found < 1)).all()
+    assert (found[np.isnan(scores)] == 0).all()
+    assert detector.summary.after.estimate <= 0.05
