@@ -40,6 +40,7 @@ CALLS = {
     "LinearAcceptance": {},
     "Margin": {"margin": 0.1, "positive_scores": [0.5, 0.6, 0.7]},
     "Mixture": {"bounds": (-1, 1)},
+    "Posterior": {"positive_scores": [0.5, 0.6, 0.7], "alike": of_pairs},
     "RankWindow": {"skip": 1},
     "ScoreSketch": {},
     "Scoreboard": {},
@@ -50,6 +51,7 @@ CALLS = {
     "attract": {"negatives": NEGATIVES, "suspicion": SUSPICION},
     "choose_thresholds": {"scores": SCORES},
     "compact": {"negatives": NEGATIVES},
+    "cut": {"posterior": SUSPICION, "k": 2, "false_share": 0.1},
     "detection_rates": {"labels": [0, 0, 1], "classes": [0, 1, 1]},
     "drop": {"negatives": NEGATIVES, "suspicion": SUSPICION},
     "evaluate": {
@@ -77,7 +79,7 @@ CALLS = {
     "unlabelled_share": {"candidates": SCORES, "positives": SCORES[0]},
 }
 RESULTS = {"DetectionRates", "Evaluation", "Judgement", "PairLabels", "Reliability", "Share", "Split", "Thresholds"}
-RESULTS |= {"TwoComponentMixture"}
+RESULTS |= {"TwoComponentMixture", "Cut", "LabelCheck", "PosteriorSummary"}
 WRONG = [
     *(None, object(), "x", b"x", "", True, -1, 0, 2.5, 1e300, 10**30, float("nan"), float("inf"), 1j),
     *([], [[]], [None], ["a"], [[1], [1, 2]], (), (1,), (2, 1), {}, {1: 2}, {"a": 1}, set(), int, len, range(0)),

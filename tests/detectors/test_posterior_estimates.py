@@ -11,7 +11,7 @@ from posterior_worlds import planted
 from naysay.detectors import LabelCheck, Posterior, cut
 from naysay.errors import NaysayError
 from naysay.mining import Candidates, judge
-from naysay.mining.judge import rejudged
+from naysay.mining.mined import rejudged
 
 # ---- the cut --------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, raise_invalid
-from naysay.detectors._score_blocks import first_slot
+from naysay.detectors._slots import first_slot
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors._intervals import CONFIDENCE, most_share
 from naysay.detectors._posterior_model import LARGEST, WIDTH, Model, listed_features
 from naysay.detectors._posterior_pool import Lists
 from naysay.detectors._posterior_splines import design_of
 from naysay.detectors.cut import mean_of
 from naysay.detectors.posterior_summary import ASSUMPTIONS
+from naysay.detectors.rate import CONFIDENCE, most_share
 from naysay.detectors.share import Share
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_number, check_whole, public, raise_invalid
-from naysay.detectors._score_blocks import first_slot
+from naysay.detectors._slots import first_slot
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -82,9 +82,11 @@ def cut(posterior: Any, k: int, false_share: float, *, scores: Any = None) -> Cu
     count, target = check_whole("k", k, 1), check_number("false_share", false_share, at_least=0, at_most=1)
     values = None
     if scores is not None:
-        values = np.asarray(to_numpy(scores), np.float64)
-        if values.shape != p.shape:
-            raise_invalid("scores", f"of shape {p.shape}, like `posterior`", f"shape {values.shape}")
+        values = as_array("scores", to_numpy(scores))
+        if values.shape != p.shape or values.dtype.kind not in "iuf":
+            rule = f"numbers of shape {p.shape}, like `posterior`"
+            raise_invalid("scores", rule, f"{values.dtype} of shape {values.shape}")
+        values = values.astype(np.float64)
     return cut_at(np.where(filled, p, 2.0), count, target, values)
 
 

@@ -22,6 +22,7 @@ from naysay.detectors._states import check_state
 from naysay.detectors.cut import cut_at
 from naysay.detectors.posterior_summary import PosteriorSummary, summary_of, summary_of_state
 from naysay.detectors.share import Share
+from naysay.text import described
 from naysay.types import Array, Negatives, Query, anchor_ids
 
 Floats = NDArray[np.float64]
@@ -295,5 +296,5 @@ class Posterior:
         return self._model
 
     def __repr__(self) -> str:
-        known = f"; c={self._model.c:.3g}, tau={self.summary.tau:.3g}" if self._model is not None else "; not fitted"
-        return f"Posterior(k={self.k}, false_share={self.false_share:g}, depth={self.depth}{known})"
+        model = self._model
+        return described(self, "not fitted" if model is None else f"c={model.c:.3g}, tau={self.summary.tau:.3g}")

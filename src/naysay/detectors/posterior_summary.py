@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import as_floats, public, raise_invalid
-from naysay.detectors._intervals import CONFIDENCE
 from naysay.detectors._posterior_fit import MIN_LABELLED
 from naysay.detectors.cut import Cut
+from naysay.detectors.rate import CONFIDENCE
 from naysay.detectors.share import Share
 
 FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK = range(5)
