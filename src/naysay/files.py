@@ -46,7 +46,7 @@ def check_target(parameter: str, path: Path) -> None:
         _unwritable(parameter, path, error)
     if stat.S_ISDIR(mode):
         raise_invalid(parameter, "a file", f"the folder {str(path)!r}")
-    if not stat.S_ISREG(mode):  # a draft would take the place of /dev/null
+    if not stat.S_ISREG(mode):  # a draft would replace /dev/null
         raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe")
     if not path.parent.is_dir():
         raise_invalid(parameter, "in an existing folder", repr(str(path)))
@@ -66,15 +66,24 @@ def check_page(parameter: str, path: Path) -> None:
 
 
 def check_source(parameter: str, path: Path) -> None:
-    """Raise for a device, a pipe, links in a loop, and what may not be read. Folders and missing files pass."""
+    """Raise if `path` is a device, a pipe, a loop of links or not readable. Folders and missing files are accepted."""
     try:
         mode = path.stat().st_mode
+    except ValueError:  # a null byte: there is no such file
+        return
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
             return
         raise_invalid(parameter, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe", "Copy it to a file first.")
+
+
+def check_file(parameter: str, path: Path, advice: str = "") -> None:
+    """Raise unless `path` is a file that exists and can be read."""
+    check_source(parameter, path)
+    if not os.path.isfile(path):
+        raise_invalid(parameter, "an existing file", repr(str(path)), advice)
 
 
 def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
@@ -233,7 +242,7 @@ def read_header(folder: Path, entries: Collection[str]) -> dict[str, Any] | None
 
 
 def check_replaceable(folder: Path, entries: Collection[str], own: Collection[str] = ()) -> None:
-    """Raise if a folder exists that naysay did not write, or that holds a file other than its `arrays` and `own`."""
+    """Raise if the folder exists and naysay did not write it, or if it holds other files than its arrays and `own`."""
     if not folder.exists():
         return
     header = read_header(folder, entries)
@@ -241,7 +250,7 @@ def check_replaceable(folder: Path, entries: Collection[str], own: Collection[st
         raise_invalid("path", "new, or a folder that naysay wrote", repr(str(folder)))
     names = {HEADER, *own, *(f"{name}.npy" for name in header.get("arrays", ()))}
     for other in sorted({*os.listdir(folder)} - names):
-        raise_invalid("path", "a folder of nothing but what naysay wrote", f"{other!r} in {str(folder)!r}", "Move it.")
+        raise_invalid("path", "a folder that holds only what naysay wrote", f"{other!r} in {str(folder)!r}", "Move it.")
 
 
 def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
