@@ -1,4 +1,4 @@
-"""The inputs of `Positives`, checked and turned into arrays: ids, CSR, sparse matrices, edges, triples."""
+"""The inputs of `Positives` and `Triples`, checked and as arrays: ids, names, CSR, sparse matrices, edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers, counts and versions as text for people: one wording for the terminal, reports and error messages."""
+"""Results as text for people: numbers, counts, versions, `repr` and JSON, in one wording everywhere."""
 
 from __future__ import annotations
 

@@ -413,7 +413,7 @@ ZERO = np.where(np.arange(50)[:, None] == 3, 0, NEGATIVES)
         ),
         (
             {"negatives": lambda part: np.where(np.isin(part[:, :1], ANCHORS[4::9]), np.nan, 0)},
-            r"^study: `negatives` must be finite, got nan at row 4 \(8 such rows\)\. Leave out pairs that have no",
+            r"^study: `negatives` must be finite, got nan at row 4, slot 0 \(8 such rows\)\. Leave out",
         ),
     ],
 )

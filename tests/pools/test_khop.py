@@ -104,7 +104,7 @@ def test_exact_distance_and_window():
     assert KHop(PATH, hops=[2, 4]).candidates(0).tolist() == [2, 3, 4]
     assert KHop(PATH, hops=1).candidates(4).tolist() == []  # all of them are edges
     assert KHop(PATH, hops=(10**18, 10**19)).candidates(0).tolist() == []
-    assert KHop(PATH, hops=(2, 10**30)).candidates(0).tolist() == list(range(2, 10))
+    assert KHop(PATH, hops=(2, 10**19)).candidates(0).tolist() == list(range(2, 10))
 
 
 def test_the_ball_of_sans_without_the_node_and_its_neighbours():

@@ -495,7 +495,8 @@ def test_what_cannot_be_recorded(step, split, message):
 
 def test_scores_are_rejected_by_name():
     with pytest.raises(
-        NaysayError, match=r"^Online\.record: `negatives` must be finite scores, got nan at row 1 \(1 such row\)\.$"
+        NaysayError,
+        match=r"^Online\.record: `negatives` must be finite scores, got nan at row 1, slot 0 \(1 such row\)\.$",
     ):
         Online(10).record(0, [1.0, 2.0], [[1.0], [math.nan]])
 

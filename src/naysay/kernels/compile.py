@@ -1,4 +1,4 @@
-"""The typed wrappers round numba: compiled loops, cached on disk, and one instruction that it lacks."""
+"""The typed wrappers around numba: compiled loops, cached on disk, and one instruction that it lacks."""
 
 from __future__ import annotations
 
