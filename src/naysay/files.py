@@ -44,10 +44,9 @@ def check_target(parameter: str, path: Path) -> None:
         mode = stat.S_IFREG
     except OSError as error:  # a name that is too long for any file, or links in a loop
         _unwritable(parameter, path, error)
-    if stat.S_ISDIR(mode):
-        raise_invalid(parameter, "a file", f"the folder {str(path)!r}")
     if not stat.S_ISREG(mode):  # a draft would replace /dev/null
-        raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe")
+        got = f"the folder {str(path)!r}" if stat.S_ISDIR(mode) else f"{str(path)!r}, a device or a pipe"
+        raise_invalid(parameter, "a file", got)
     if not path.parent.is_dir():
         raise_invalid(parameter, "in an existing folder", repr(str(path)))
     draft = _draft(path)
@@ -69,10 +68,8 @@ def check_source(parameter: str, path: Path) -> None:
     """Raise if `path` is a device, a pipe, a loop of links or not readable. Folders and missing files are accepted."""
     try:
         mode = path.stat().st_mode
-    except ValueError:  # a null byte: there is no such file
-        return
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+        if not isinstance(error, OSError) or error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
             return
         raise_invalid(parameter, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -88,16 +85,12 @@ def check_file(parameter: str, path: Path, advice: str = "") -> None:
 
 def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
     """Raise if a file that is written is also read, or written twice, or if one that is read is a device or a pipe."""
-    used = {}
-    for name, path in read.items():
-        if path is not None:
-            check_source(name, path)
-            used[os.path.realpath(path)] = name
+    sources = {name: path for name, path in read.items() if path is not None}
+    for name, source in sources.items():
+        check_source(name, source)
+    used = {os.path.realpath(path): name for name, path in sources.items()}
     for name, path in written.items():
-        if path is None:
-            continue
-        other = used.setdefault(os.path.realpath(path), name)
-        if other != name:
+        if path is not None and (other := used.setdefault(os.path.realpath(path), name)) != name:
             raise_invalid(name, f"another file than `{other}`", repr(str(path)))
 
 
@@ -194,10 +187,9 @@ def sync(path: Path) -> None:
 
 def digest_of(path: Path, kind: str = "sha256") -> str:
     """Return the checksum of a file, read in chunks, in digits: 64 of "sha256" or 32 of "blake2b"."""
+    made: Any = "sha256" if kind == "sha256" else lambda: hashlib.blake2b(digest_size=16)
     with path.open("rb") as stream:
-        if kind == "sha256":
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        return hashlib.file_digest(stream, made).hexdigest()
 
 
 def first_line(error: BaseException) -> str:
@@ -305,5 +297,4 @@ def read_array(file: Path, *, mmap: bool = False) -> NDArray[Any]:
     if mmap:
         return np.lib.format.open_memmap(file, mode="r")
     with file.open("rb") as stream:
-        array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-    return array
+        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
