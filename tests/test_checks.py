@@ -148,7 +148,8 @@ def test_lengths():
 
 def test_the_first_bad_row_of_any_shape():
     matrix = np.array([[1, 2], [3, -4], [-5, -6]])
-    assert checks.first_bad(matrix, matrix < 0) == "[3, -4] at row 1 (2 such rows)"
+    assert checks.first_bad(matrix, matrix < 0) == "-4 at row 1, slot 1 (2 such rows)"
+    assert checks.first_bad(matrix, (matrix < 0).any(axis=1), 10) == "[3, -4] at row 11 (2 such rows)"
     assert checks.first_bad(np.array(7), np.array(True)) == "7 at row 0 (1 such row)"
     assert checks.first_bad(np.array([1.5, np.nan]), np.array([False, True])) == "nan at row 1 (1 such row)"
     assert checks.first_bad(np.array(["a", None], object), np.array([False, True])) == "None at row 1 (1 such row)"

@@ -254,7 +254,7 @@ def test_a_folder_with_a_file_of_the_user_is_not_replaced(tmp_path):
     known.save(path)
     note = path / "notes.txt"
     note.write_text("mine")
-    message = r"^Positives\.save: `path` must be a folder of nothing but what naysay wrote, got 'notes.txt' in "
+    message = r"^Positives\.save: `path` must be a folder that holds only what naysay wrote, got 'notes.txt' in "
     with pytest.raises(ns.NaysayError, match=message):
         known.save(path)
     assert note.read_text() == "mine"

@@ -123,7 +123,7 @@ def test_asking_rejects():
     assert refusal(known.contains, [-1], [0]) == f"Positives.contains: `anchors` must be {rule}"
     rule = "Positives.contains: `items` must be between -1 and 8 (9 items), got"
     assert refusal(known.contains, [0], [-2]) == f"{rule} -2 at row 0 (1 such row)."
-    assert refusal(known.contains, [0, 0], [[0, 1], [2, 9]]) == f"{rule} [2, 9] at row 1 (1 such row)."
+    assert refusal(known.contains, [0, 0], [[0, 1], [2, 9]]) == f"{rule} 9 at row 1, slot 1 (1 such row)."
     assert refusal(known.contains, 0, 9) == f"{rule} 9 at row 0 (1 such row)."
     rule = "Positives.contains: `items` must be whole numbers, got dtype float64. Ids count from 0."
     assert refusal(known.contains, [0], [0.5]) == rule

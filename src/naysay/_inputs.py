@@ -1,4 +1,4 @@
-"""The inputs of `Positives`, checked and turned into arrays: ids, CSR, sparse matrices, edges, triples."""
+"""The inputs of `Positives` and `Triples`, checked and as arrays: ids, names, CSR, sparse matrices, edges."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def check_parts(triples: Ids, n_entities: int, n_relations: int) -> None:
     bad = (triples < 0) | (triples >= limits)
     if bad.any():
         rule = f"of ids within {n_entities} entities and {n_relations} relations"
-        raise_invalid("triples", rule, first_bad(triples, bad))
+        raise_invalid("triples", rule, first_bad(triples, np.asarray(bad.any(axis=1))))
 
 
 def triple_sizes(named: Named, n_entities: int | None, n_relations: int | None) -> tuple[int, int]:

@@ -1,11 +1,11 @@
-"""The lock of a part that learns: one thread may draw while another pushes, and neither sees half of a change.
+"""The lock of a part that learns: one thread can draw while another pushes, and no draw sees a partial change.
 
     self._lock = Lock()            # in __init__
-    with self._lock:               # round every read and every change of the arrays that change
+    with self._lock:               # around every read and every change of the state
         ...
 
-Inside, a part reads and writes its own arrays, in compiled loops, too. It never calls the user's functions or
-another part's methods there: no thread that holds a lock waits for another lock, so none can wait for ever.
+While it holds its lock, a part only reads and writes its own arrays, also in compiled loops. It does not call functions
+of the user or methods of other parts. So no thread waits for a second lock, and there is no deadlock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, final
 
 @final
 class Lock:
-    """A reentrant lock. A copy, a pickle and a forked process get a free one of their own."""
+    """A reentrant lock. A copy, a pickle and a forked process get a new lock that is free."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -41,7 +41,7 @@ _HELD: list[Lock] = []
 
 
 def _hold_all() -> None:
-    """Take every lock before a fork, so that the child inherits whole states and no lock of a thread it has not."""
+    """Take every lock before a fork: the child then has complete states, and no lock of a thread that it lacks."""
     _REGISTRY.acquire()
     _HELD[:] = list(_ALL)
     for lock in _HELD:

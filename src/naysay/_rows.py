@@ -25,9 +25,9 @@ class Rows(NamedTuple):
 
 
 def check_sound(arrays: Mapping[str, NDArray[Any]], n_items: int) -> None:
-    """Raise if saved arrays are not what compiled loops rely on: a wrong id or offset could end the process.
+    """Raise if saved arrays are damaged: a wrong id or offset could crash a compiled loop.
 
-    Types and lengths, then every offset, id, filter bit and relation in one pass at the speed of memory.
+    Types and lengths are checked, then every offset, id, filter bit and relation in one pass.
     """
     rule, indptr, indices = "a folder of matching arrays", arrays["indptr"], arrays["indices"]
     types = {"indptr": np.int64, "indices": index_type(n_items), "filter": np.uint8, "relation": np.int8}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import as_array, raise_invalid, shown, whole_numbers
+from naysay.checks import as_array, at_row, check_kind, raise_invalid, shown, whole_numbers
 from naysay.files import raise_unreadable
 from naysay.vocabulary import Vocabulary, ids_of_names
 
@@ -23,7 +23,7 @@ _BATCH = 1 << 22  # bytes of a batch
 
 
 def _open_parquet(path: Path) -> pq.ParquetFile:
-    """Open a Parquet file so that a page of each column is in memory, not a row group, which may be the whole file."""
+    """Open a Parquet file so that a page of each column is in memory, not a row group, which can be the whole file."""
     import pyarrow.parquet as pq
 
     return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16, page_checksum_verification=True)
@@ -99,8 +99,7 @@ def columns(table: Any, **names: str | None) -> dict[str, Any]:
     """The named columns of an Arrow table, each whole: NumPy for numbers, Arrow for strings; no nulls."""
     import pyarrow as pa
 
-    if not isinstance(table, pa.Table):
-        raise_invalid("table", "a pyarrow.Table", type(table).__name__)
+    check_kind("table", table, pa.Table, "a pyarrow.Table")
     _check_columns(table.column_names, names)
     return {
         parameter: _whole(parameter, f"a column without nulls ({name!r})", table.column(name))
@@ -118,8 +117,7 @@ def _whole(parameter: str, rule: str, column: Any) -> Any:
         column = column.dictionary_decode()
     if column.null_count:
         rows = np.flatnonzero(np.asarray(column.is_null()))
-        got = f"null at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
-        raise_invalid(parameter, rule, got)
+        raise_invalid(parameter, rule, at_row("null", rows[0], len(rows)))
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     return column if is_text else column.to_numpy(zero_copy_only=False)
 
@@ -168,7 +166,7 @@ def look_up(parameter: str, values: Any, names: Vocabulary | None) -> NDArray[An
 
 
 def is_text(column: Any) -> bool:
-    """Whether a column, of NumPy or as `columns` gives it, has strings; of objects they may yet prove to be none."""
+    """Whether a column, of NumPy or as `columns` returns it, may hold strings: of objects this is not certain."""
     kind = column.dtype.kind if isinstance(column, np.ndarray) else "U"
     return kind in "UT" or (kind == "O" and column.size > 0)
 

@@ -164,7 +164,7 @@ def as_floats(parameter: str, values: Any) -> NDArray[np.float64]:
 
 
 def check_all(parameter: str, values: NDArray[Any], good: NDArray[np.bool_], rule: str, advice: str = "") -> None:
-    """Raise unless all values are good: with the value itself, or the first bad row and how many there are."""
+    """Raise unless all values are good: with the value itself, or as `first_bad` reports it."""
     if not good.all():
         raise_invalid(parameter, rule, values.item() if values.ndim == 0 else first_bad(values, ~good), advice)
 
@@ -188,6 +188,12 @@ def check_one_of(parameter: str, value: object, options: Sequence[str]) -> None:
     near = difflib.get_close_matches(str(value), options, n=1)
     advice = f"Did you mean {near[0]!r}?" if near else ""
     raise_invalid(parameter, "one of " + ", ".join(map(repr, options)), shown(value), advice)
+
+
+def check_kind(parameter: str, value: object, kind: Any, rule: str, advice: str = "") -> None:
+    """Raise if `value` is not of the type `kind`; `rule` is its name in the error."""
+    if not isinstance(value, kind):
+        raise_invalid(parameter, rule, type(value).__name__, advice)
 
 
 def check_generator(rng: object) -> None:
@@ -238,12 +244,22 @@ def check_lengths(**lengths: int) -> None:
         raise_invalid(next(iter(lengths)), "of the same length as the others", got)
 
 
-def first_bad(values: NDArray[Any], bad: NDArray[np.bool_]) -> str:
-    """'900 at row 3 (2 such rows)': the first bad value and the count."""
+def first_bad(values: NDArray[Any], bad: NDArray[np.bool_], start: int = 0) -> str:
+    """'900 at row 3, slot 7 (2 such rows)': the first bad value, and how many rows have one; rows count from `start`.
+
+    If `bad` has one dimension, it marks whole rows of the values.
+    """
     values, bad = np.atleast_1d(values, bad)
-    rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
-    first = values[rows[:1]].tolist()[0]
-    return f"{shown(first)} at row {rows[0]} ({len(rows)} such row{'s' if len(rows) > 1 else ''})"
+    row, *slot = map(int, np.unravel_index(int(bad.argmax()), bad.shape))
+    value = values[(row, *slot)]
+    text = str(value) if isinstance(value, np.number) else shown(np.asarray(value).tolist())
+    rows = int(np.count_nonzero(bad.reshape(len(bad), -1).any(axis=1)))
+    return at_row(text, start + row, rows, f", slot {', '.join(map(str, slot))}" if slot else "")
+
+
+def at_row(value: object, row: int, count: int, slot: str = "") -> str:
+    """'900 at row 3 (2 such rows)': what is wrong, where it is first, and in how many rows."""
+    return f"{value} at row {row}{slot} ({count} such row{'s' if count > 1 else ''})"
 
 
 def shown(value: object) -> str:

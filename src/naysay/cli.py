@@ -1,6 +1,6 @@
 """The command line: one function per command, each calling one library function.
 
-An error is printed as one sentence, never a traceback, and the exit code is 2.
+An error is printed as one sentence, never a traceback; `main` lists the exit codes.
 """
 
 from __future__ import annotations
@@ -169,10 +169,10 @@ _command = functools.cache(functools.partial(typer.main.get_command, app))
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command, and print errors as one sentence; also those of the system, such as a full disk for the output.
+    """Run a command, and print each error as one sentence, also errors of the system such as a full disk.
 
-    The exit code is 2 after an error, 130 after Ctrl-C, and 141 if the reader of the output went away: code 1 is left
-    to a gate that fails. Names that the terminal cannot show are escaped.
+    The exit code is 2 after an error, 130 after Ctrl-C, and 141 if the program that reads the output has ended. Code 1
+    means that a gate failed. Names that the terminal cannot show are escaped.
 
     Args:
         arguments: The words of the command line; those of this process by default.
@@ -199,7 +199,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and all that were handled when it was raised."""
+    """The error, and the errors that were being handled when it was raised."""
     while error is not None:
         yield error
         error = error.__context__

@@ -34,7 +34,7 @@ class MissingExtraError(ImportError):
 
 
 class NaysayWarning(UserWarning):
-    """Input that is most likely not what was meant, explained in one sentence."""
+    """Input that is valid but probably a mistake, explained in one sentence."""
 
 
 def _with_caller(caller: str | None, message: str) -> str:

@@ -44,10 +44,9 @@ def check_target(parameter: str, path: Path) -> None:
         mode = stat.S_IFREG
     except OSError as error:  # a name that is too long for any file, or links in a loop
         _unwritable(parameter, path, error)
-    if stat.S_ISDIR(mode):
-        raise_invalid(parameter, "a file", f"the folder {str(path)!r}")
-    if not stat.S_ISREG(mode):  # a draft would take the place of /dev/null
-        raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe")
+    if not stat.S_ISREG(mode):  # a draft would replace /dev/null
+        got = f"the folder {str(path)!r}" if stat.S_ISDIR(mode) else f"{str(path)!r}, a device or a pipe"
+        raise_invalid(parameter, "a file", got)
     if not path.parent.is_dir():
         raise_invalid(parameter, "in an existing folder", repr(str(path)))
     draft = _draft(path)
@@ -66,29 +65,32 @@ def check_page(parameter: str, path: Path) -> None:
 
 
 def check_source(parameter: str, path: Path) -> None:
-    """Raise for a device, a pipe, links in a loop, and what may not be read. Folders and missing files pass."""
+    """Raise if `path` is a device, a pipe, a loop of links or not readable. Folders and missing files are accepted."""
     try:
         mode = path.stat().st_mode
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+        if not isinstance(error, OSError) or error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
             return
         raise_invalid(parameter, "a file that can be read", f"{shown(str(path))} ({error.strerror})")
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise_invalid(parameter, "a file", f"{str(path)!r}, a device or a pipe", "Copy it to a file first.")
 
 
+def check_file(parameter: str, path: Path, advice: str = "") -> None:
+    """Raise unless `path` is a file that exists and can be read."""
+    check_source(parameter, path)
+    if not os.path.isfile(path):
+        raise_invalid(parameter, "an existing file", repr(str(path)), advice)
+
+
 def check_apart(written: Mapping[str, Path | None], read: Mapping[str, Path | None]) -> None:
     """Raise if a file that is written is also read, or written twice, or if one that is read is a device or a pipe."""
-    used = {}
-    for name, path in read.items():
-        if path is not None:
-            check_source(name, path)
-            used[os.path.realpath(path)] = name
+    sources = {name: path for name, path in read.items() if path is not None}
+    for name, source in sources.items():
+        check_source(name, source)
+    used = {os.path.realpath(path): name for name, path in sources.items()}
     for name, path in written.items():
-        if path is None:
-            continue
-        other = used.setdefault(os.path.realpath(path), name)
-        if other != name:
+        if path is not None and (other := used.setdefault(os.path.realpath(path), name)) != name:
             raise_invalid(name, f"another file than `{other}`", repr(str(path)))
 
 
@@ -185,10 +187,9 @@ def sync(path: Path) -> None:
 
 def digest_of(path: Path, kind: str = "sha256") -> str:
     """Return the checksum of a file, read in chunks, in digits: 64 of "sha256" or 32 of "blake2b"."""
+    made: Any = "sha256" if kind == "sha256" else lambda: hashlib.blake2b(digest_size=16)
     with path.open("rb") as stream:
-        if kind == "sha256":
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        return hashlib.file_digest(stream, made).hexdigest()
 
 
 def first_line(error: BaseException) -> str:
@@ -233,7 +234,7 @@ def read_header(folder: Path, entries: Collection[str]) -> dict[str, Any] | None
 
 
 def check_replaceable(folder: Path, entries: Collection[str], own: Collection[str] = ()) -> None:
-    """Raise if a folder exists that naysay did not write, or that holds a file other than its `arrays` and `own`."""
+    """Raise if the folder exists and naysay did not write it, or if it holds other files than its arrays and `own`."""
     if not folder.exists():
         return
     header = read_header(folder, entries)
@@ -241,7 +242,7 @@ def check_replaceable(folder: Path, entries: Collection[str], own: Collection[st
         raise_invalid("path", "new, or a folder that naysay wrote", repr(str(folder)))
     names = {HEADER, *own, *(f"{name}.npy" for name in header.get("arrays", ()))}
     for other in sorted({*os.listdir(folder)} - names):
-        raise_invalid("path", "a folder of nothing but what naysay wrote", f"{other!r} in {str(folder)!r}", "Move it.")
+        raise_invalid("path", "a folder that holds only what naysay wrote", f"{other!r} in {str(folder)!r}", "Move it.")
 
 
 def save_folder(path: str | Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -296,5 +297,4 @@ def read_array(file: Path, *, mmap: bool = False) -> NDArray[Any]:
     if mmap:
         return np.lib.format.open_memmap(file, mode="r")
     with file.open("rb") as stream:
-        array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-    return array
+        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

@@ -13,7 +13,7 @@ from naysay import _rows as rows
 from naysay import _tables as tables
 from naysay import files as storage
 from naysay.arrays import to_numpy
-from naysay.checks import check_bool, check_one_of, check_range, public, raise_invalid
+from naysay.checks import check_bool, check_kind, check_one_of, check_range, public, raise_invalid
 from naysay.vocabulary import Vocabulary, arrays_of_names, shared_names, shown_extras
 
 POSITIVE, IGNORE = 1, 2
@@ -32,8 +32,8 @@ class Positives:
     `naysay.Triples` has (head, relation, tail) from every side. Ids are in [0, n_anchors) and [0, n_items). Memory: 5
     bytes per pair (9 from 2^31 items on) and 8 per anchor; one byte per pair more if some pairs are ignored.
 
-    `unused_items` counts the ids below n_items that are in no pair, where n_items was not given: a pool of all items
-    draws them, too. There is a NaysayWarning if they are at least 100 and a tenth of all.
+    If n_items is not given, `unused_items` is the number of ids below the largest that are in no pair; a pool of all
+    items can draw them. A NaysayWarning is issued if there are at least 100, and more than a tenth of all ids.
 
     Args:
         indptr: (n_anchors + 1,) int64, the start of each row.
@@ -255,8 +255,7 @@ class Positives:
 
     def union(self, other: Positives) -> Positives:
         """All pairs of both; sorted rows are merged, not sorted again. A pair that is positive in one is positive."""
-        if not isinstance(other, Positives):
-            raise_invalid("other", "a Positives", type(other).__name__)
+        check_kind("other", other, Positives, "a Positives")
         n_anchors, n_items = max(self.n_anchors, other.n_anchors), max(self.n_items, other.n_items)
         anchor_names = shared_names("anchor", self.anchor_names, other.anchor_names, n_anchors)
         item_names = shared_names("item", self.item_names, other.item_names, n_items)
@@ -284,7 +283,7 @@ class Positives:
 
     @classmethod
     def load(cls, path: str | Path, *, mmap: bool = True) -> Positives:
-        """Read what `save` wrote, memory-mapped unless `mmap=False`, and check every id, at the speed of memory."""
+        """Read what `save` wrote, memory-mapped unless `mmap=False`, and check every id in one pass."""
         header, arrays = storage.load_folder(path, "positives", mmap=mmap, numbers=_NUMBERS[:2], needed=_ARRAYS[:3])
         rows.check_sound(arrays, header["n_items"])
         parts: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}

@@ -1,9 +1,10 @@
-"""Numbers, counts and versions as text for people: one wording for the terminal, reports and error messages."""
+"""Results as text for people: numbers, counts, versions, `repr` and JSON, in one wording everywhere."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -14,7 +15,7 @@ from typing import Any
 _SHOWN = 100  # characters of a text or a collection in `short_repr`
 
 
-def percent(share: float) -> str:
+def percent(share: float, sign: str = " %") -> str:
     """Return a share as a percentage with at least two significant digits; "unknown" for NaN.
 
     Examples:
@@ -23,7 +24,7 @@ def percent(share: float) -> str:
     """
     if isnan(share):
         return "unknown"
-    return f"{100 * share:.1f} %" if share >= 0.01 or share == 0 else f"{100 * share:.2g} %"
+    return f"{100 * share:.1f}{sign}" if share >= 0.01 or share == 0 else f"{100 * share:.2g}{sign}"
 
 
 def number(value: float) -> str:
@@ -54,8 +55,8 @@ def versions(*packages: str) -> dict[str, str]:
 def described(part: object, learnt: str = "", **settings: object) -> str:
     """Return 'Name(setting=value, ...; learnt)' for `repr`: every argument of the constructor, arrays by their shape.
 
-    A setting is the attribute of its name, unless it is given in `settings`. Arguments that became a part of another
-    attribute, and have none of their own, are left out.
+    A setting is the attribute of the same name, unless it is given in `settings`. Arguments without an attribute are
+    left out.
 
     Examples:
         >>> from naysay.detectors import Bands
@@ -82,8 +83,15 @@ def short_repr(result: Any, *properties: str) -> str:
     return f"{type(result).__qualname__}({', '.join(parts)})"
 
 
-def plain(value: Any) -> Any:
-    """Return a result as JSON has it: dataclasses as objects, arrays as lists, NaN and infinity as null.
+def json_file(value: Any, non_finite: Callable[[float], Any] = lambda _: None) -> bytes:
+    """Return the bytes of a JSON file of a result, as `plain` has it."""
+    return (json.dumps(plain(value, non_finite), indent=1, allow_nan=False) + "\n").encode()
+
+
+def plain(value: Any, non_finite: Callable[[float], Any] = lambda _: None) -> Any:
+    """Return a result as JSON has it: dataclasses as objects, arrays as lists.
+
+    NaN and infinity, which JSON does not have, become null, or what `non_finite` returns for them.
 
     Examples:
         >>> plain({"a": (1, float("nan"))})
@@ -92,12 +100,12 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         value = {each.name: getattr(value, each.name) for each in fields(value)}
     if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items()}
+        return {name: plain(part, non_finite) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [plain(part, non_finite) for part in value]
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    return None if isinstance(value, float) and not isfinite(value) else value
+        return plain(value.tolist(), non_finite)
+    return non_finite(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def _short(value: Any, *, whole: bool = False) -> str:

@@ -36,8 +36,8 @@ _KEY_PARTS = {HEAD: (TAIL, RELATION), RELATION: (HEAD, TAIL), TAIL: (HEAD, RELAT
 class Triples:
     """Known triples of head, relation and tail. Duplicates are merged, and counted in `duplicates`.
 
-    `unused_entities` counts the ids below n_entities that are in no triple, where n_entities was not given: corruption
-    draws them, too. There is a warning (NaysayWarning) if they are at least 100 and a tenth of all.
+    If n_entities is not given, `unused_entities` is the number of ids below the largest that are in no triple;
+    corruption can draw them. A NaysayWarning is issued if there are at least 100, and more than a tenth of all ids.
 
     Args:
         triples: (n, 3) head, relation, tail: ids, or names, which get vocabularies.
@@ -143,7 +143,7 @@ class Triples:
     def union(self, *others: Triples | ArrayLike) -> Triples:
         """All triples of this and the others, e.g. of all splits, to filter against.
 
-        The ids of this one stay as they are; names that only others have come after its own.
+        The ids of this one are kept; names that only the others have come last.
         """
         arrays, sizes, counted = [self.array], [(self.n_entities, self.n_relations)], self.unused_entities
         entities, relations = self.entity_names, self.relation_names
@@ -253,7 +253,7 @@ class SideIndex:
 
 
 def _check_sound(triples: NDArray[Any], n_entities: int, n_relations: int) -> None:
-    """Raise if saved triples are not ids in ascending order, each once, in one pass at the speed of memory."""
+    """Raise, after one pass, if saved triples are not valid ids in ascending order, each once."""
     if triples.ndim != 2 or triples.shape[1] != 3 or triples.dtype != np.int64:
         raise_invalid("path", "a folder of triples (n, 3) int64", f"{triples.shape} {triples.dtype}")
     if max(n_entities, n_relations) >= 1 << 31:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_whole, public, raise_invalid, whole_numbers
+from naysay.checks import as_array, check_kind, check_whole, public, raise_invalid, whole_numbers
 
 Array = Any  # a NumPy array or a torch tensor
 HEAD, RELATION, TAIL = 0, 1, 2
@@ -106,8 +106,7 @@ def _ids(parameter: str, values: NDArray[Any], shape: str, looked_up: str) -> ND
 
 def check_query(query: object) -> None:
     """Raise if `query` is not a Query but, most likely, a bare array of anchors."""
-    if not isinstance(query, Query):
-        raise_invalid("query", "a Query", type(query).__name__, "Write naysay.Query(anchors).")
+    check_kind("query", query, Query, "a Query", "Write naysay.Query(anchors).")
 
 
 @final

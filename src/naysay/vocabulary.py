@@ -127,13 +127,13 @@ class Vocabulary:
 
 
 def arrays_of_names(part: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """`Vocabulary.arrays` of the named attributes of a part, those that are None left out."""
+    """`Vocabulary.arrays` of the named attributes of a part that are not None."""
     found = {name: getattr(part, name) for name in names}
     return {key: array for name, one in found.items() if one is not None for key, array in one.arrays(name).items()}
 
 
 def shown_extras(part: Any, names: Sequence[str]) -> str:
-    """The named attributes for a repr, counts and vocabularies, without those that are 0 or None."""
+    """The named attributes for a repr, without those that are 0 or None."""
     found = {name: getattr(part, name) for name in names}
     return "".join(f", {name}={value}" for name, value in found.items() if value)
 
@@ -148,7 +148,7 @@ def unused_ids(size: int, ids: NDArray[Any]) -> int:
 
 
 def warn_of_gaps(name: str, what: str, size: int, ids: NDArray[Any], advice: str) -> int:
-    """`unused_ids` where the size was not given. Warns if they are many: each would be drawn as if it existed."""
+    """Return `unused_ids`, and warn if there are many: each would be drawn as if it existed."""
     unused = unused_ids(size, ids)
     if unused >= _MANY_GAPS and unused > size / 10:
         message = (
@@ -177,7 +177,7 @@ def shared_names(kind: str, one: Vocabulary | None, other: Vocabulary | None, si
 def joined_names(
     one: Vocabulary | None, other: Vocabulary | None
 ) -> tuple[Vocabulary | None, NDArray[np.int64] | None]:
-    """A vocabulary in which the ids of `one` stay; and the new ids of `other`, or None if they stay, too."""
+    """A vocabulary that keeps the ids of `one`; and the new ids of `other`, or None if they are kept, too."""
     import pyarrow as pa
 
     if one is None or other is None or one == other:

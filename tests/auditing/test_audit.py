@@ -278,7 +278,7 @@ def test_json_holds_all_of_it(tmp_path):
         ({"positive_scores": [1.0]}, "`positive_scores` must be given along with `scores`, got no scores."),
         ({"scores": [[1.0]]}, "`scores` must be of shape (200, 8), like the set, got shape (1, 1)."),
         ({"scores": np.full((200, 8), "a")}, "`scores` must be numbers, got dtype <U1."),
-        ({"scores": np.full((200, 8), np.nan)}, "`scores` must be finite, got nan at row 0 (200 such rows)."),
+        ({"scores": np.full((200, 8), np.nan)}, "`scores` must be finite, got nan at row 0, slot 0 (200 such rows)."),
         (
             SIDES | {"query_vectors": np.ones((200, 3))},
             "`query_vectors` must be of width 32, like `corpus_vectors`, got 3.",

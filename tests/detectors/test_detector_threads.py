@@ -1,10 +1,8 @@
 """Detectors that learn, under threads: one thread changes them while another asks, and nothing is lost or half done."""
 
-import sys
-import threading
-
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import naysay as ns
 from naysay.detectors import (
@@ -23,32 +21,6 @@ ROWS, SLOTS, ROUNDS = 8, 6, 60
 QUERY = ns.Query(np.arange(ROWS))
 RNG = np.random.default_rng(0)
 NEGATIVES = ns.Negatives(RNG.integers(0, 40, (ROWS, SLOTS)), scores=RNG.uniform(-0.9, 0.9, (ROWS, SLOTS)))
-
-
-@pytest.fixture(autouse=True)
-def _switch_often():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def in_threads(*works):
-    """Run each function in a thread of its own, and raise the first error of any."""
-    failures = []
-
-    def run(work):
-        try:
-            work()
-        except Exception as error:  # an exception of a thread is lost otherwise
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
 
 
 def test_no_observation_of_a_quantile_is_lost():

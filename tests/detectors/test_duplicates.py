@@ -416,7 +416,7 @@ def test_questions_that_are_rejected():
         (
             ns.Query([0]),
             replace(negatives, ids=np.array([[8, 1]])),
-            r"^Duplicates\.suspicion: `negatives.ids` must be between -1 and 7 \(8 items\), got \[8, 1\] at row 0",
+            r"^Duplicates\.suspicion: `negatives.ids` must be between -1 and 7 \(8 items\), got 8 at row 0, slot 0",
         ),
     ):
         with pytest.raises(NaysayError, match=message):

@@ -315,7 +315,10 @@ GOOD = Says(np.zeros((2, 2)))
         ((GOOD, QUERY, SLOTS, [0.5, 1.5]), "`truth` must be whole numbers, got dtype float64."),
         ((GOOD, QUERY, SLOTS, [True, False]), "`truth` must be whole numbers, got dtype bool."),
         ((GOOD, QUERY, SLOTS, [1]), "`query.anchors` must be between 0 and 0 (1 labels), got 1 at row 1"),
-        ((GOOD, QUERY, SLOTS, [1, 1, 2]), "`negatives.ids` must be between -1 and 2 (3 labels), got [3, -1] at row 1"),
+        (
+            (GOOD, QUERY, SLOTS, [1, 1, 2]),
+            "`negatives.ids` must be between -1 and 2 (3 labels), got 3 at row 1, slot 0",
+        ),
         (
             (GOOD, ns.Query([[0, 1, 2], [0, 1, 3]]), SLOTS, [1, 1, 2, 2]),
             "`query.anchors` must be of shape (B,), got shape (2, 3). For triples, pass a table",

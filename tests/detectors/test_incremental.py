@@ -476,7 +476,7 @@ BAD_QUESTIONS = {
     ),
     "a slot that is no sample": (
         (ns.Query([0]), ns.Negatives(np.array([[1, 300]]))),
-        r"`negatives\.ids` must be between -1 and 299 \(300 samples\), got \[1, 300\] at row 0 \(1 such row\)\.",
+        r"`negatives\.ids` must be between -1 and 299 \(300 samples\), got 300 at row 0, slot 1 \(1 such row\)\.",
     ),
     "triples": (
         (ns.Query([[0, 1, 2]]), ns.Negatives(np.array([[1]]))),

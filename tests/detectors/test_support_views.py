@@ -281,7 +281,7 @@ def test_settings_that_cannot_be(settings, message):
         (VIEWS, lambda i: ITEMS[i][:-1], r"`embed` must be vectors of shape \(9, d\), got shape \(8, 4\)"),
         (VIEWS, lambda i: ITEMS[i][:, :3], r"`views` must be vectors of dimension 3, like the candidates', got 4"),
         (VIEWS, lambda i: ITEMS[i] * (i != 3)[:, None], r"`embed` must be vectors other than 0, got 0.0 at row 3 \(1"),
-        (VIEWS * 0, embed, r"`views` must be vectors other than 0, got 0.0 at row 0 \(6 such rows\)"),
+        (VIEWS * 0, embed, r"`views` must be vectors other than 0, got 0.0 at row 0, slot 0 \(6 such rows\)"),
         (
             VIEWS,
             lambda i: ITEMS[i] / (i != 2)[:, None],

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naysay.detectors._choose import _Span, cuts
+from naysay.detectors._choose import _Span, quantiles
 from naysay.detectors._threshold_tables import number as in_digits
 from naysay.detectors.bands import Bands
 from naysay.detectors.score_sketch import ScoreSketch
@@ -167,7 +167,7 @@ def test_a_second_pass_makes_the_cuts_of_a_sketch_exact(scores, size, data):
     sketch = ScoreSketch(size=size)
     sketch.update(array)
     wanted = data.draw(st.lists(st.integers(0, len(scores)), min_size=1, max_size=3))
-    found, at_start = cuts(sketch, wanted, np.array_split(array, 3), 0.1)
+    found, at_start = quantiles(sketch, wanted, np.array_split(array, 3), 0.1)
     assert at_start == sum(score >= np.float32(0.1) for score in array)
     for number, cut in zip(wanted, found, strict=True):
         expected = plain_quantile(array.tolist(), number, np.float32)
@@ -186,7 +186,7 @@ def test_a_second_pass_keeps_few_scores_also_where_many_are_equal():
     assert sum(counts.sum() for _, counts in span.inside) > 19_000
     values = np.unique(scores)
     reached = len(scores) - np.searchsorted(np.sort(scores), values)  # how many scores reach each value
-    assert span.cut().value == values[reached <= 12_000].min()
+    assert span.quantile().value == values[reached <= 12_000].min()
 
 
 def test_ties_go_to_the_easier_side():

@@ -349,7 +349,7 @@ ROW = [[0.1, 0.2]]
         (lambda: percentiles([[0.1], [0.1, 0.2]]), "^percentiles: `scores` must be rows of one length, got"),
         (
             lambda: bands([[0, 1], [np.nan, 1], [np.inf, 2]]),
-            r"^bands: `scores` must be finite, got nan at row 1 \(2 such rows\)\. Leave out pairs that have no score",
+            r"^bands: `scores` must be finite, got nan at row 1, slot 0 \(2 such rows\)\. Leave out pairs",
         ),
         (
             lambda: percentiles(ROW, [[1, 0]]),
@@ -420,7 +420,10 @@ ROW = [[0.1, 0.2]]
             lambda: consistency(ROW, negative_labels=[0]),
             "^consistency: `negative_labels` must be one for each of the 2 negatives, got 1",
         ),
-        (lambda: drift(ROW, [[0.1, np.nan]]), r"^drift: `other` must be finite, got nan at row 0 \(1 such row\)"),
+        (
+            lambda: drift(ROW, [[0.1, np.nan]]),
+            r"^drift: `other` must be finite, got nan at row 0, slot 1 \(1 such row\)",
+        ),
         (
             lambda: drift(ROW, [[0.1]], [[True, False]]),
             r"^drift: `other` must be of shape \(1, 2\), like the scores, got",

@@ -30,12 +30,12 @@ TEXTS = {"query_texts": ["a", "b"], "corpus_texts": ["c", "d", "e", "f"]}
         (
             "triplet",
             {"ids": [[2, -2], [3, 3]]},
-            r"`ids` must be between -1 and 3 \(4 documents\), got \[2, -2\] at row 0",
+            r"`ids` must be between -1 and 3 \(4 documents\), got -2 at row 0, slot 1",
         ),
         (
             "triplet",
             {"ids": [[4], [3]], **TEXTS},
-            r"`ids` must be between -1 and 3 \(4 documents\), got \[4\] at row 0",
+            r"`ids` must be between -1 and 3 \(4 documents\), got 4 at row 0, slot 0",
         ),
         ("triplet", {"positives": None}, "`positives` must be a Positives, got NoneType"),
         (
@@ -103,12 +103,12 @@ TEXTS = {"query_texts": ["a", "b"], "corpus_texts": ["c", "d", "e", "f"]}
         (
             "ids",
             {"scores": [[1.0, np.nan], [1.0, np.nan]], "with_scores": True},
-            r"`scores` must be finite, got \[1.0, nan\] at row 0 \(1 such row\)",
+            r"`scores` must be finite, got nan at row 0, slot 1 \(1 such row\)",
         ),
         (
             "ids",
             {"scores": [[1e300, 1.0]] * 2, "with_scores": True},
-            r"`scores` must be finite, got \[inf, 1.0\] at row 0",
+            r"`scores` must be finite, got inf at row 0, slot 0",
         ),
         (
             "ids",

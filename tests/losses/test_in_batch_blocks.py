@@ -362,7 +362,7 @@ BAD = {
     ),
     "not a number": (
         lambda: in_batch(torch.eye(3) * float("nan"), torch.eye(3)),
-        r"in_batch: `anchors` must be finite, got \[nan, nan, nan\] at row 0 \(3 such rows\)\.",
+        r"in_batch: `anchors` must be finite, got nan at row 0, slot 0 \(3 such rows\)\.",
     ),
     "temperature": (
         lambda: in_batch(torch.eye(3), torch.eye(3), temperature=0),

@@ -122,11 +122,11 @@ WRONG_SCORES = {
     ),
     "nan in a slot": (
         (POSITIVE, changed(NEGATIVES, (1, 2), NAN)),
-        "`negatives` must be finite, got [0.5, 0.25, nan] at row 1 (1 such row). Mask the slots that are empty.",
+        "`negatives` must be finite, got nan at row 1, slot 2 (1 such row). Mask the slots that are empty.",
     ),
     "inf in a slot": (
         (POSITIVE, changed(NEGATIVES, (0, 1), INF)),
-        "`negatives` must be finite, got [0.0, inf, -1.0] at row 0 (1 such row). Mask the slots that are empty.",
+        "`negatives` must be finite, got inf at row 0, slot 1 (1 such row). Mask the slots that are empty.",
     ),
 }
 
@@ -143,7 +143,7 @@ def test_a_guide_hides_no_score(score):
     """A score that is not finite is refused, also in a slot that the guide would leave out."""
     strange = changed(NEGATIVES, (0, 0), score)
     guide = {"guide_positive": [0.5, 0.5], "guide_negatives": [[0.9, 0.0, 0.0], [0.0, 0.0, 0.0]]}
-    sentence = f"guided: `negatives` must be finite, got [{score}, 1.0, -1.0] at row 0 (1 such row)."
+    sentence = f"guided: `negatives` must be finite, got {score} at row 0, slot 0 (1 such row)."
     assert refusal(guided, POSITIVE, strange, **guide).startswith(sentence)
 
 
@@ -179,11 +179,11 @@ WRONG_OPTIONS = {
     "mask of strings": ({"mask": np.full((2, 3), "yes")}, "`mask` must be numbers, got dtype <U3."),
     "negative weights": (
         {"weights": changed(torch.ones(2, 3), (1, 0), -1.0)},
-        "`weights` must be finite and at least 0, got [-1.0, 1.0, 1.0] at row 1 (1 such row).",
+        "`weights` must be finite and at least 0, got -1.0 at row 1, slot 0 (1 such row).",
     ),
     "weights of nan": (
         {"weights": np.array([[1.0, NAN, 1.0], [1.0, 1.0, INF]])},
-        "`weights` must be finite and at least 0, got [1.0, nan, 1.0] at row 0 (2 such rows).",
+        "`weights` must be finite and at least 0, got nan at row 0, slot 1 (2 such rows).",
     ),
     "weights of shape": ({"weights": torch.ones(2, 1)}, "`weights` must be of shape (2, 3), got shape (2, 1)."),
     "one weight": ({"weights": 2.0}, "`weights` must be of shape (2, 3), got shape ()."),
@@ -201,17 +201,17 @@ def test_mask_and_weights(name, case):
 WRONG_LOG_Q = {
     "a probability": (
         torch.full((2, 3), 0.25),
-        "`log_q` must be finite and at most 0, got [0.25, 0.25, 0.25] at row 0 (2 such rows). "
+        "`log_q` must be finite and at most 0, got 0.25 at row 0, slot 0 (2 such rows). "
         "It is the logarithm of a probability.",
     ),
     "one of them": (
         changed(LOG_Q, (1, 2), 2.0),
-        "`log_q` must be finite and at most 0, got [-2.0, -2.0, 2.0] at row 1 (1 such row). "
+        "`log_q` must be finite and at most 0, got 2.0 at row 1, slot 2 (1 such row). "
         "It is the logarithm of a probability.",
     ),
     "never drawn": (
         changed(LOG_Q, (0, 0), -INF),
-        "`log_q` must be finite and at most 0, got [-inf, -2.0, -2.0] at row 0 (1 such row). "
+        "`log_q` must be finite and at most 0, got -inf at row 0, slot 0 (1 such row). "
         "It is the logarithm of a probability.",
     ),
     "of shape": (LOG_Q[0], "`log_q` must be of shape (2, 3), got shape (3,)."),
@@ -309,7 +309,7 @@ WRONG_SETTINGS = [
     (
         guided,
         GUIDE | {"guide_negatives": [[0.0, INF, 0.0], [0.0, 0.0, 0.0]]},
-        "guided: `guide_negatives` must be finite, got [0.0, inf, 0.0] at row 0 (1 such row). "
+        "guided: `guide_negatives` must be finite, got inf at row 0, slot 1 (1 such row). "
         "Mask the slots that are empty.",
     ),
     (guided, GUIDE | {"guide_positive": [True, True]}, "guided: `guide_positive` must be numbers, got torch.bool."),
@@ -403,12 +403,13 @@ ONE, TWO = np.log([[0.5, 0.25]]), np.log([[0.125, 0.5]])
         (
             [ONE, [[0.125, 0.5]]],
             [1, 1],
-            "`log_qs` must be at most 0, got [0.125, 0.5] at row 0 (1 such row). It is the logarithm of a probability.",
+            "`log_qs` must be at most 0, got 0.125 at row 0, slot 0 (1 such row). "
+            "It is the logarithm of a probability.",
         ),
         (
             [ONE, [[-1.0, NAN]]],
             [1, 1],
-            "`log_qs` must be at most 0, got [-1.0, nan] at row 0 (1 such row). It is the logarithm of a probability.",
+            "`log_qs` must be at most 0, got nan at row 0, slot 1 (1 such row). It is the logarithm of a probability.",
         ),
     ],
 )

@@ -137,7 +137,7 @@ def fast(anchors, ids):
         (refused(sources={"words": [[1]]}), r"^mine: `sources` must be of 4 rows, like queries, got 1 of 'words'\.$"),
         (
             refused(sources={"words": [[9]] * 4}),
-            r"^mine: `sources` must be between -1 and 7 \(8 corpus rows\), got \[9\] at row 0",
+            r"^mine: `sources` must be between -1 and 7 \(8 corpus rows\), got 9 at row 0, slot 0",
         ),
         (refused(sources={"words": [[0.5]] * 4}), r"^mine: `sources` must be whole numbers, got dtype float64"),
         (

@@ -128,9 +128,9 @@ def test_a_wrong_type_for_an_index(monkeypatch, tmp_path):
 
 
 def test_too_many_threads_are_the_threads_fault():
-    rule = r"^search: `threads` must be at most \d+ for a memory of \d+ bytes, got 100000\.$"
+    rule = r"^search: `threads` must be at most \d+ for a memory of \d+ bytes, got 1000\.$"
     with pytest.raises(NaysayError, match=rule):
-        search(QUERIES, CORPUS, 3, threads=100_000)
+        search(QUERIES, CORPUS, 3, threads=1000, budget=50_000_000)
     with pytest.raises(NaysayError, match=r"`threads` must be at most 1024, got 100000"):
         ns.mine(QUERIES, CORPUS, None, 3, judge=None, threads=100_000)
     with pytest.raises(NaysayError, match=r"^search: `depth` must be at most 1000, the rows of the corpus"):

@@ -182,8 +182,11 @@ RNG = ns.rng_for(0)
             lambda: Cache(2, 2).put([2], [[1]]),
             r"Cache\.put: `anchors` must be between 0 and 1 \(2 anchors\), got 2 at row 0",
         ),
-        (lambda: Cache(2, 2).put([0], [[1, -2]]), r"Cache\.put: `ids` must be at least -1, got \[1, -2\] at row 0"),
-        (lambda: Cache(2, 2, KNOWN).put([0], [[4]]), r"`ids` must be between -1 and 3 \(4 items\), got \[4\] at row 0"),
+        (lambda: Cache(2, 2).put([0], [[1, -2]]), r"Cache\.put: `ids` must be at least -1, got -2 at row 0, slot 1"),
+        (
+            lambda: Cache(2, 2, KNOWN).put([0], [[4]]),
+            r"`ids` must be between -1 and 3 \(4 items\), got 4 at row 0, slot 0",
+        ),
         (
             lambda: Cache(2, 2).get([-1]),
             r"Cache\.get: `anchors` must be between 0 and 1 \(2 anchors\), got -1 at row 0",
@@ -213,7 +216,7 @@ RNG = ns.rng_for(0)
         ),
         (
             lambda: Cache(1, 1).restore({"table": np.array([[-5]])}),
-            r"Cache\.restore: `table` must be at least -1, got \[-5\]",
+            r"Cache\.restore: `table` must be at least -1, got -5 at row 0, slot 0",
         ),
     ],
 )

@@ -311,7 +311,7 @@ def test_rejected_settings(make, message):
         (([1], None, np.ones((1, 3), int)), r"`vectors` must be floating numbers, got dtype int64\."),
         (
             ([1, 2, 3], None, [[0.0, 1], [1, np.nan], [np.inf, 0]]),
-            r"`vectors` must be finite, got nan at row 1 \(2 such",
+            r"`vectors` must be finite, got nan at row 1, slot 1 \(2 such",
         ),
     ],
 )

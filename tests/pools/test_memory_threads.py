@@ -3,11 +3,11 @@
 import copy
 import os
 import pickle
-import sys
 import threading
 
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import naysay as ns
 from naysay._lock import Lock
@@ -17,36 +17,23 @@ ANCHORS, SIZE = 64, 2048
 QUERY = ns.Query(np.repeat(np.arange(ANCHORS), 16))
 
 
-@pytest.fixture(autouse=True)
-def _switch_often():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
 def raced(change, draw, rounds):
     """The answers of `rounds` draws, while another thread makes one change after another."""
-    done, failures = threading.Event(), []
+    done, answers = threading.Event(), []
 
     def work():
         number = 0
         while not done.is_set():
             number += 1
-            try:
-                change(number)
-            except Exception as error:  # shown below: an exception of a thread is lost otherwise
-                failures.append(error)
-                return
+            change(number)
 
-    other = threading.Thread(target=work)
-    other.start()
-    try:
-        answers = [draw(step) for step in range(rounds)]
-    finally:
-        done.set()
-        other.join()
-    assert failures == []
+    def draws():
+        try:
+            answers.extend(draw(step) for step in range(rounds))
+        finally:
+            done.set()
+
+    in_threads(draws, work)
     return answers
 
 

@@ -114,7 +114,7 @@ NAN = float("nan")
         (([1.0, NAN, NAN], [[1.0]] * 3), "`positive` must be finite scores, got nan at row 1 (2 such rows)."),
         (
             ([1.0, 2.0], [[1.0, 2.0], [3.0, -np.inf]]),
-            "`negatives` must be finite scores, got -inf at row 1 (1 such row).",
+            "`negatives` must be finite scores, got -inf at row 1, slot 1 (1 such row).",
         ),
         (([1.0, 2.0], [[1.0], [2.0]], [[1], [0]]), "`mask` must be True or False for each slot, got dtype int64."),
         (

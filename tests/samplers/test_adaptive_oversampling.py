@@ -230,7 +230,7 @@ def test_the_sampler_rejects():
     broken = ITEMS.copy()
     broken[2, 1] = np.nan
     with pytest.raises(
-        NaysayError, match=r"AdaptiveOversampling: `item_factors` must be finite, got .* at row 2 \(1 such"
+        NaysayError, match=r"AdaptiveOversampling: `item_factors` must be finite, got nan at row 2, slot 1 \(1 such"
     ):
         made(KNOWN, broken, embed, 1.0)
     assert refusal(made, KNOWN, ITEMS, embed, 1.0, on_short="x").startswith("AdaptiveOversampling: `on_short` must be")

@@ -120,7 +120,10 @@ def test_what_it_is_rejected_for():
     whole = np.ones((N, 2), int)
     assert refusal(Bank, POOL, N, initial=whole) == "Bank: `initial` must be floating numbers, got dtype int64."
     broken = np.full((N, 2), np.nan)
-    assert refusal(Bank, POOL, N, initial=broken) == "Bank: `initial` must be finite, got nan at row 0 (7 such rows)."
+    assert (
+        refusal(Bank, POOL, N, initial=broken)
+        == "Bank: `initial` must be finite, got nan at row 0, slot 0 (7 such rows)."
+    )
     bank = Bank(POOL, N, initial=np.eye(N))
     query = ns.Query([0], positives=[0])
     assert refusal(bank.observe, query, None).startswith("Bank.observe: `vectors` must be given, got None. Pass the")

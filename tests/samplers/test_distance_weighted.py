@@ -201,7 +201,7 @@ def test_the_sampler_rejects():
     with pytest.raises(
         NaysayError,
         match=r"DistanceWeighted\.sample: `score` must be a function that returns cosines, within \[-1, 1\], got "
-        r".* at row 0 \(2 such rows\)\. Normalise the vectors first\.",
+        r".* at row 0, slot 0 \(2 such rows\)\. Normalise the vectors first\.",
     ):
         sampler.sample(ns.Query([0, 1]), 1, rng=rng)
     assert refusal(sampler.sample, [0], 1, rng=rng).startswith("DistanceWeighted.sample: `query` must be a Query")

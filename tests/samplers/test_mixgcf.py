@@ -239,7 +239,7 @@ def test_what_it_is_rejected_for():
         (lambda ids: ITEMS[ids].astype(int), "vectors of floating numbers, got dtype int64."),
         (lambda ids: ITEMS[ids][:, :1], "vectors of shape (1, 4, layers, d), got shape (1, 1, 3, 4)."),
         (lambda ids: torch.tensor(ITEMS)[ids], "vectors in a NumPy array, like the query, got a Tensor."),
-        (lambda ids: ITEMS[ids] * np.nan, "finite, got nan at row 0 (1 such row)."),
+        (lambda ids: ITEMS[ids] * np.nan, "finite, got nan at row 0, slot 0, 0, 0 (1 such row)."),
     ]:
         message = refusal(MixGCF(POOL, answer, 4).sample, asked([0]), 1, rng=rng)
         assert message == f"MixGCF.sample: `embed` must be {got}"

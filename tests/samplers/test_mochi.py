@@ -221,7 +221,7 @@ def test_what_it_is_rejected_for():
     rule = "MoCHi.sample: `query.vectors` must be of dimension 3, like the items', got 2."
     narrow = ns.Query([0], vectors=ANCHORS[:1, :2])
     assert refusal(MoCHi(POOL, embed, 4, 8).sample, narrow, 1, rng=rng) == rule
-    rule = "MoCHi.sample: `query.vectors` must be finite, got nan at row 1 (1 such row)."
+    rule = "MoCHi.sample: `query.vectors` must be finite, got nan at row 1, slot 1 (1 such row)."
     broken = ns.Query([0, 1], vectors=np.array([[1.0, 0, 0], [0, np.nan, 0]]))
     assert refusal(MoCHi(POOL, embed, 4, 8).sample, broken, 1, rng=rng) == rule
     assert refusal(MoCHi(POOL, embed, 4).sample, asked([0]), 1, rng=rng).startswith("Everything.draw: `n` must be")

@@ -1,11 +1,10 @@
 """Samplers that learn, under threads: no draw sees half of a change, and none is lost or taken for another."""
 
 import contextlib
-import sys
 import threading
 
 import numpy as np
-import pytest
+from in_threads import in_threads
 
 import naysay as ns
 from naysay.errors import NaysayError
@@ -15,34 +14,6 @@ N_ITEMS, WIDTH = 400, 64
 KNOWN = ns.Positives.from_pairs(np.arange(8), np.arange(8), n_items=N_ITEMS)
 POOL = ns.pools.Everything(KNOWN)
 QUERY = ns.Query(np.arange(8), positives=np.arange(8))
-
-
-@pytest.fixture(autouse=True)
-def _switch_often():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def together(*works):
-    """Run a fixed amount of work in each of several threads; raise what one of them raises."""
-    failures, start = [], threading.Barrier(len(works))
-
-    def run(work):
-        start.wait(60)
-        try:
-            work()
-        except BaseException as error:  # shown below: an exception of a thread is lost otherwise
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def test_a_bank_gives_whole_vectors_and_counts_what_was_unseen():
@@ -69,7 +40,7 @@ def test_a_bank_gives_whole_vectors_and_counts_what_was_unseen():
             state = bank.state()
             assert state["seen"].all() == (state["vectors"].shape == (9, 4))
 
-    together(change, sample, save)
+    in_threads(change, sample, save)
 
 
 def test_no_draw_is_lost_and_ranks_fit_the_anchors():
@@ -81,7 +52,7 @@ def test_no_draw_is_lost_and_ranks_fit_the_anchors():
         for step in range(400):
             sampler.sample(QUERY, 2, rng=ns.rng_for(0, step))
 
-    together(sample, sample, sample)
+    in_threads(sample, sample, sample)
     assert sampler.state()["draws"] == 3 * 400 * len(QUERY) * 2
 
     def update():
@@ -93,7 +64,7 @@ def test_no_draw_is_lost_and_ranks_fit_the_anchors():
             with contextlib.suppress(NaysayError):  # not an IndexError, if ranks change in the middle
                 assert (sampler.sample(QUERY, 4, rng=ns.rng_for(0, step)).ids >= 0).all()
 
-    together(update, sample_changing, sample_changing)
+    in_threads(update, sample_changing, sample_changing)
 
 
 class Remembers:
@@ -125,7 +96,7 @@ def test_each_thread_observes_the_candidates_of_its_own_draw():
 
         return steps
 
-    together(*(work(worker) for worker in range(4)))
+    in_threads(*(work(worker) for worker in range(4)))
     assert len(detector.seen) == 4 * 60
     assert {width for _, width, _ in detector.seen} == {8}  # twice as many candidates as slots: before the policy
     for step, _, ids in detector.seen:

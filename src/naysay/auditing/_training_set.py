@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, raise_invalid, shown
+from naysay.checks import as_array, check_all, raise_invalid, shown
 from naysay.detectors.calibrated import one_per_anchor
+from naysay.files import check_file
 from naysay.formats._table_files import batches, column_names
 from naysay.formats.read_negatives import TEXT_ONLY, collected
 from naysay.formats.training_file import TrainingFile
@@ -82,8 +83,7 @@ def read_names(parameter: str, path: Path) -> list[str]:
         if len(columns) != 1:
             raise_invalid(parameter, "a file with one column", f"{len(columns)} in {str(path)!r}")
         return [str(value) for (values,) in batches(parameter, path, columns) for value in values]
-    if not path.is_file():
-        raise_invalid(parameter, "an existing file", repr(str(path)))
+    check_file(parameter, path)
     text = path.read_bytes().decode("utf-8", "surrogateescape")
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
@@ -178,8 +178,7 @@ def scores_as_given(
     negatives = np.where(given.ids >= 0, negatives, np.float32(np.nan))
     positives = np.full(len(anchors), np.nan, np.float32) if positives is None else positives
     for name, values in (("scores", negatives), ("positive_scores", positives)):
-        if np.isinf(values).any():
-            raise_invalid(name, "finite", first_bad(values, np.isinf(values)))
+        check_all(name, values, ~np.isinf(values), "finite")
     return None if np.isnan(negatives).all() else _set_scores(negatives, positives, anchors, rng)
 
 
@@ -190,10 +189,7 @@ def _as_scores(parameter: str, values: Any, shape: tuple[int, ...], filled: NDAr
         raise_invalid(parameter, f"of shape {shape}, like the set", f"shape {array.shape}")
     if array.dtype.kind not in "iuf":
         raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
-    bad = ~np.isfinite(array.astype(np.float64)) & filled
-    if bad.any():
-        first = array if array.ndim == 1 else array[np.arange(len(bad)), bad.argmax(axis=1)]
-        raise_invalid(parameter, "finite", first_bad(first, bad))
+    check_all(parameter, array, np.isfinite(array.astype(np.float64)) | ~filled, "finite")
     return array.astype(np.float32)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from naysay.auditing.findings import K_MAX
 from naysay.auditing.result import Audit, k_text, repeats_text
-from naysay.checks import public
+from naysay.checks import check_kind, public
 from naysay.detectors.duplicates import REASONS
 from naysay.files import as_path, check_page, digest_of
 from naysay.quantity.estimate import estimate
@@ -19,7 +19,7 @@ from naysay.quantity.simulated import simulated
 from naysay.report.charts import effectiveness
 from naysay.report.contents import Chart, Contents, Example, Examples, Table
 from naysay.report.html import write_report
-from naysay.report.scores import Scores, check_kind, check_texts
+from naysay.report.scores import Scores, check_texts
 from naysay.report.threshold_tables import threshold_tables
 from naysay.text import percent, versions
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -16,7 +15,7 @@ from naysay.checks import public
 from naysay.detectors.share import Share
 from naysay.detectors.thresholds import Thresholds
 from naysay.files import as_path, check_target, write_whole
-from naysay.text import counted, percent, plain, short_repr
+from naysay.text import counted, json_file, percent, short_repr
 
 _MIN_SUSPECTED, _MANY_EASY, _OVER_CHANCE = 0.01, 0.5, 3  # above these there is something to do
 
@@ -117,8 +116,7 @@ class Audit:
     def to_json(self) -> str:
         """Return all public fields as JSON; NaN and infinity become null."""
         names = [each.name for each in fields(self) if not each.name.startswith("_")]
-        whole = {name: plain(getattr(self, name)) for name in names}
-        return json.dumps({"summary": self.summary} | whole, indent=1, allow_nan=False) + "\n"
+        return json_file({"summary": self.summary} | {name: getattr(self, name) for name in names}).decode()
 
     def write(self, path: str | Path) -> Path:
         """Write the JSON, whole or not at all.

@@ -21,7 +21,7 @@ from naysay.demo import _show as show
 from naysay.demo.library import read_library
 from naysay.errors import MissingExtraError
 from naysay.files import as_path, check_target, is_draft, write_whole
-from naysay.text import plain, short_repr
+from naysay.text import json_file, short_repr
 
 if TYPE_CHECKING:
     from naysay.demo.tutorial import Lesson, Split
@@ -167,8 +167,7 @@ def write_results(folder: Path, results: dict[str, Any]) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise_invalid("out", "a folder that can be made", f"{str(folder)!r} ({error.strerror})")
-    text = json.dumps(_MARK | results, indent=1, allow_nan=False)
-    write_whole("out", folder / RESULTS, f"{text}\n".encode())
+    write_whole("out", folder / RESULTS, json_file(_MARK | results))
 
 
 def _is_ours(path: Path) -> bool:
@@ -227,7 +226,7 @@ def _plain(result: Demonstration) -> dict[str, Any]:
     names = {"slots": "negatives", "false_negatives": "duplicates", "flagged": "flagged"}
     names |= {"precision": "precision", "recall": "recall"}
     detection = {
-        detector: {name: plain(getattr(one, field)) for field, name in names.items()}
+        detector: {name: getattr(one, field) for field, name in names.items()}
         for detector, one in result.detection.items()
     }
     k = result.k_estimate

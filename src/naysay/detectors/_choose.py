@@ -77,7 +77,7 @@ def _low(lows: Floats, hards: Counts, pairs: int, hard: Fraction, high: float) -
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Quantile:
     """A value, and how many scores are at or above it."""
 
     value: float
@@ -97,7 +97,7 @@ def choose_by_quantiles(
     if allowed[1] > sketch.n:
         rule = f"at most {sketch.n / pairs:.4g} with `false_share`, as negatives are {sketch.n} of {pairs} pairs"
         raise_invalid("hard_share", rule, f"{float(false + hard):g}")
-    (high, low), at_start = cuts(sketch, allowed, blocks, start)
+    (high, low), at_start = quantiles(sketch, allowed, blocks, start)
     error = 0.0 if blocks is not None else sketch.rank_error
     by_high = counted([high.value], at_start, high.at_least, sketch.n, positives)
     by_low = counted([low.value], low.at_least, high.at_least, sketch.n, positives)
@@ -107,11 +107,11 @@ def choose_by_quantiles(
             f"Thresholds and counts come from a sketch: a count may be wrong by {error:.2g} of the scores. "
             "Counts of a grid, of arrays and of files are exact."
         )
-    for name, cut, number in zip(("high", "low"), (high, low), allowed, strict=True):
+    for name, quantile, number in zip(("high", "low"), (high, low), allowed, strict=True):
         if not number:
             notes.append(f"The share is less than one of {pairs} pairs, so no negative is {NAMED[name]}.")
-        elif not error and cut.at_least < 0.9 * number:
-            notes.append(note_of_ties("", name, cut.at_least, number))
+        elif not error and quantile.at_least < 0.9 * number:
+            notes.append(note_of_ties("", name, quantile.at_least, number))
     return Choice(low.value, high.value, by_high, by_low, tuple(notes), error)
 
 
@@ -127,14 +127,14 @@ def _sketched(scores: Any, column: str | None) -> tuple[ScoreSketch, Any]:
     return sketch, blocks.flat() if blocks.rereadable else None
 
 
-def cuts(
+def quantiles(
     sketch: ScoreSketch, numbers: Sequence[int], blocks: Iterable[NDArray[Any]] | None, start: float
-) -> tuple[list[Cut], int]:
-    """For each number, the lowest cut that leaves at most that many scores; and how many are at least `start`.
+) -> tuple[list[Quantile], int]:
+    """For each number, the lowest value that at most that many scores reach; and how many are at least `start`.
 
-    With equal scores on both sides of the number, all of them stay below the cut: it is the next larger score or, above
-    the largest, the next float of that precision. `blocks` are a second pass over the scores, for an exact result;
-    without one, it is exact up to the sketch's error.
+    If scores are equal on both sides of the number, the value is the next larger score, or above the largest the next
+    float of its precision. `blocks` are a second pass over the scores, for an exact result; without one it is exact up
+    to the sketch's error.
     """
     runs, start_value = sketch.runs(), rounded(start, sketch.dtype)
     over, under = (sketch.over, sketch.under) if blocks is not None else (0, 0)
@@ -146,14 +146,14 @@ def cuts(
         near = scores[scores >= lowest] + scores.dtype.type(0)  # -0 + 0 is 0
         for span in spans:
             span.add(near, weight)
-    ends = {sketch.n: Cut(sketch.smallest, sketch.n), 0: _next_float(sketch.largest, sketch.dtype)}
-    return [ends.get(span.number) or span.cut() for span in spans], at_start
+    ends = {sketch.n: Quantile(sketch.smallest, sketch.n), 0: _next_float(sketch.largest, sketch.dtype)}
+    return [ends.get(span.number) or span.quantile() for span in spans], at_start
 
 
-def _next_float(score: float, dtype: np.dtype[Any]) -> Cut:
-    """The cut right above the largest score."""
+def _next_float(score: float, dtype: np.dtype[Any]) -> Quantile:
+    """The value right above the largest score."""
     with np.errstate(over="ignore"):  # above the largest float comes infinity
-        return Cut(float(np.nextafter(dtype.type(score), dtype.type(inf))), 0)
+        return Quantile(float(np.nextafter(dtype.type(score), dtype.type(inf))), 0)
 
 
 class _Span:
@@ -180,16 +180,16 @@ class _Span:
         values, counts = np.unique(scores[(scores >= self.first) & (scores <= self.last)], return_counts=True)
         self.inside.append((values, weight * counts))
 
-    def cut(self) -> Cut:
-        """The lowest cut that at most `number` scores reach, after all blocks."""
+    def quantile(self) -> Quantile:
+        """The lowest value that at most `number` scores reach, after all blocks."""
         values, counts = (np.concatenate(parts) for parts in zip(*self.inside, strict=True))
         scores, place = np.unique(values, return_inverse=True)
         reached = self.above + np.cumsum(np.bincount(place, counts)[::-1])[::-1]
         last = int(np.count_nonzero(reached > self.number)) - 1  # the place of the largest score that too many reach
         if last + 1 < len(scores):
-            return Cut(float(scores[last + 1]), int(reached[last + 1]))
+            return Quantile(float(scores[last + 1]), int(reached[last + 1]))
         if self.next_above is not None:
-            return Cut(float(self.next_above), self.above)
+            return Quantile(float(self.next_above), self.above)
         return _next_float(scores[last], scores.dtype)
 
 
@@ -247,7 +247,7 @@ def _budgets(share: Fraction, pairs: Counts) -> Counts:
 
 
 def _cut_rows(ordered: NDArray[Any], number: Counts) -> tuple[NDArray[Any], Counts]:
-    """For each row the lowest value that at most `number` of its scores reach, and how many do; see `cuts`."""
+    """For each row the lowest value that at most `number` of its scores reach, and how many do; see `quantiles`."""
     rows, width = np.arange(len(ordered)), ordered.shape[1]
     last = ordered[rows, np.maximum(width - 1 - number, 0)]  # the largest score that too many reach
     above = np.where(number < width, np.count_nonzero(ordered > last[:, None], axis=1), width)

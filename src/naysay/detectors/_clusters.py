@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, raise_invalid
+from naysay.checks import as_array, check_all, first_bad, raise_invalid
 from naysay.kernels.threads import threads
 
 Vectors = NDArray[np.float32]
@@ -38,9 +38,7 @@ def as_features(features: Any, rows: int) -> Vectors:
     if given.dtype.kind != "f":
         raise_invalid("features", "floating-point numbers", f"dtype {given.dtype}")
     lengths = norms(given)
-    bad = ~np.isfinite(lengths)
-    if bad.any():
-        raise_invalid("features", "finite", first_bad(lengths, bad))
+    check_all("features", lengths, np.isfinite(lengths), "finite")
     bad = (lengths < MIN_NORM) | (lengths > MAX_NORM)
     if bad.any():
         advice = "A zero vector has no direction: leave the sample out, or check the encoder."

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import as_array, first_bad, raise_invalid, shown
-from naysay.detectors._slots import check_slots, filled_slots, like
+from naysay.checks import as_array, check_all, first_bad, raise_invalid, shown
+from naysay.detectors._slots import filled_slots, like
 from naysay.detectors._states import Entry, read_state
 from naysay.errors import NaysayError
 from naysay.types import Array, Negatives, Query, anchor_ids
@@ -146,7 +146,7 @@ def as_vectors(parameter: str, values: Any, shape: tuple[int | str, ...]) -> NDA
         raise_invalid(parameter, wanted, f"shape {vectors.shape}")
     if vectors.dtype.kind != "f":
         raise_invalid(parameter, "vectors of floating-point numbers", f"dtype {vectors.dtype}")
-    check_slots(parameter, vectors, np.isfinite(vectors), "finite")
+    check_all(parameter, vectors, np.isfinite(vectors), "finite")
     return vectors if vectors.dtype.itemsize >= 4 else vectors.astype(np.float32)
 
 
@@ -186,8 +186,7 @@ def unit(parameter: str, vectors: NDArray[Any]) -> NDArray[Any]:
     """Vectors of norm 1 along the last axis. A zero vector raises an error."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     if (lengths == 0).any():
-        bad = (lengths == 0).reshape(len(lengths), -1)
-        raise_invalid(parameter, "vectors other than 0", first_bad(np.zeros(len(bad)), bad))
+        raise_invalid(parameter, "vectors other than 0", first_bad(lengths[..., 0], lengths[..., 0] == 0))
     return np.asarray(vectors / lengths)
 
 

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, raise_invalid, shown
-from naysay.detectors._slots import first_slot
-from naysay.files import raise_unreadable
+from naysay.checks import as_array, check_one_of, first_bad, raise_invalid, shown
+from naysay.files import check_file, raise_unreadable
 
 BLOCK = 1 << 18  # scores: a block stays in the processor's cache
 Scores = NDArray[Any]
@@ -94,7 +93,7 @@ def _floats(given: Any) -> Scores:
 def _check_finite(scores: Scores, start: int, rows: int | None) -> None:
     bad = ~np.isfinite(scores)
     if bad.any():
-        got = first_slot(scores, bad, start)
+        got = first_bad(scores, bad, start)
         if rows != len(scores):  # later blocks have not been read
             got = f"{got[:-1]} in its block)"
         raise_invalid("scores", "finite", got, "Leave out pairs that have no score.")
@@ -149,12 +148,7 @@ def _file(path: Path, column: str | None) -> ScoreBlocks:
     """A .parquet file, or an .npy file (n,) or (anchors, n), which is memory-mapped."""
     if path.suffix.lower() not in (".npy", ".parquet"):
         raise_invalid("scores", "a file that ends in .npy or .parquet", shown(str(path)))
-    try:
-        exists = path.is_file()
-    except (OSError, ValueError):  # a name that is too long for any file, or holds a null byte
-        exists = False
-    if not exists:
-        raise_invalid("scores", "an existing file", repr(str(path)))
+    check_file("scores", path)
     if path.suffix.lower() == ".parquet":
         return _parquet(path, column)
     try:

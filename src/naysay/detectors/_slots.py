@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, check_range, is_number, raise_invalid, shown, whole_numbers
+from naysay.checks import (
+    as_array,
+    check_all,
+    check_kind,
+    check_range,
+    first_bad,
+    is_number,
+    raise_invalid,
+    shown,
+    whole_numbers,
+)
 from naysay.quantity.separation import Floats
 from naysay.types import Array, Detector, Negatives, Query, anchor_ids, check_query
 
@@ -20,14 +30,14 @@ Truth = NDArray[Any] | Callable[[NDArray[np.int64], NDArray[np.int64]], Any] | A
 # Every detector maps its own threshold to this suspicion. Policies act on slots at or above it by default.
 SUSPICION_THRESHOLD = 0.5
 UNDER = float(np.nextafter(np.float32(SUSPICION_THRESHOLD), np.float32(0)))  # below it, also if read in 32 bits
+first_slot = first_bad  # the name in _posterior_pool
 _MAX_DISTANCE = 1e300  # the difference of two finite scores may be infinite, and infinity has no ratio
 
 
-def check_asked(query: object, negatives: object) -> None:
+def check_asked(query: Any, negatives: Any) -> None:
     """Raise unless these are a query, and negatives with as many rows."""
     check_query(query)
-    if not isinstance(negatives, Negatives):
-        raise_invalid("negatives", "Negatives", type(negatives).__name__, "Pass what a sampler returned.")
+    check_kind("negatives", negatives, Negatives, "Negatives", "Pass what a sampler returned.")
     if isinstance(query, Query) and len(query) != negatives.shape[0]:
         raise_invalid("negatives", f"of {len(query)} rows, like the query", f"{negatives.shape[0]} rows")
 
@@ -60,7 +70,7 @@ def slot_scores(negatives: Negatives) -> NDArray[np.float64]:
         raise_invalid("negatives.scores", "given", None, advice)
     scores = np.asarray(to_numpy(negatives.scores)).astype(np.float64)
     filled = filled_slots(negatives)
-    check_slots("negatives.scores", scores, np.isfinite(scores) | ~filled, "finite")
+    check_all("negatives.scores", scores, np.isfinite(scores) | ~filled, "finite")
     return np.where(filled, scores, 0.0)
 
 
@@ -79,7 +89,7 @@ def masked_scores(parameter: str, values: Any, mask: Any, *dimensions: int) -> t
         raise_invalid(parameter, "numbers", f"dtype {array.dtype}")
     scores = array.astype(np.float64)
     counted = np.ones(scores.shape, bool) if mask is None else as_flags("mask", mask, scores.shape)
-    check_slots(parameter, scores, np.isfinite(scores) | ~counted, "finite")
+    check_all(parameter, scores, np.isfinite(scores) | ~counted, "finite")
     return scores, counted
 
 
@@ -105,21 +115,6 @@ def as_flags(parameter: str, values: Any, shape: tuple[int, ...], advice: str = 
     if flags.shape != shape or flags.dtype != bool:
         raise_invalid(parameter, f"True or False of shape {shape}", f"{flags.dtype} of shape {flags.shape}", advice)
     return flags
-
-
-def check_slots(parameter: str, values: NDArray[Any], good: NDArray[np.bool_], rule: str, advice: str = "") -> None:
-    """Raise unless all values are good: with the first bad value, its row and slot, and the number of such rows."""
-    if not good.all():
-        raise_invalid(parameter, rule, first_slot(values, ~good) if values.ndim else values.item(), advice)
-
-
-def first_slot(values: NDArray[Any], bad: NDArray[np.bool_], start: int = 0) -> str:
-    """'nan at row 3, slot 7 (2 such rows)': the first bad score and how many rows have one; rows count from `start`."""
-    values, bad = np.atleast_1d(values, bad)
-    row, *slot = map(int, np.unravel_index(int(bad.argmax()), bad.shape))
-    place = f", slot {', '.join(map(str, slot))}" if slot else ""
-    rows = np.count_nonzero(bad.reshape(len(bad), -1).any(axis=1))
-    return f"{values[(row, *slot)]} at row {start + row}{place} ({rows} such row{'s' if rows > 1 else ''})"
 
 
 def as_suspicion(values: NDArray[Any], negatives: Negatives) -> Array:
@@ -171,7 +166,7 @@ def suspicion_of(parameter: str, detector: object, query: Query, negatives: Nega
     rule = f"a detector that returns numbers from 0 to 1 of shape {negatives.shape}"
     if suspicion.shape != negatives.shape or suspicion.dtype.kind not in "iuf":
         raise_invalid(parameter, rule, f"shape {suspicion.shape} {suspicion.dtype}")
-    check_slots(parameter, suspicion, (suspicion >= 0) & (suspicion <= 1), rule)
+    check_all(parameter, suspicion, (suspicion >= 0) & (suspicion <= 1), rule)
     return suspicion.astype(np.float64)
 
 

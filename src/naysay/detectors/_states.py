@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, raise_invalid, shown
-from naysay.detectors._slots import check_slots
+from naysay.checks import as_array, check_all, check_kind, check_whole, raise_invalid, shown
 from naysay.types import Stateful
 
 
@@ -32,7 +31,7 @@ class Entry(NamedTuple):
 _LIMITS = {"above": np.greater, "at_least": np.greater_equal, "below": np.less, "at_most": np.less_equal}
 
 
-def read_state(state: object, entries: Mapping[str, Entry], others: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
+def read_state(state: Any, entries: Mapping[str, Entry], others: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
     """{name: float64 or int64} of a state: new arrays, checked. Missing and unknown keys are errors.
 
     Keys of `others` may be there, too, and are not read. A letter of the shapes has one length in all entries.
@@ -41,7 +40,7 @@ def read_state(state: object, entries: Mapping[str, Entry], others: Iterable[str
     lengths: dict[str, int] = {}
     found = {}
     for name, entry in entries.items():
-        array = as_array(name, to_numpy(state[name]))  # type: ignore[index]
+        array = as_array(name, to_numpy(state[name]))
         sizes = [lengths.get(size, size) if isinstance(size, str) else size for size in entry.shape]
         fits = len(sizes) == array.ndim and all(
             isinstance(size, str) or size == length for size, length in zip(sizes, array.shape, strict=True)
@@ -50,26 +49,25 @@ def read_state(state: object, entries: Mapping[str, Entry], others: Iterable[str
         if not fits or array.dtype.kind not in kinds:
             kind = "whole number" if entry.whole else "number"
             if not sizes:
-                raise_invalid(name, f"a {kind}", shown(state[name]))  # type: ignore[index]
+                raise_invalid(name, f"a {kind}", shown(state[name]))
             rule = f"{kind}s of shape ({', '.join(map(str, sizes))}{',' * (len(sizes) == 1)})"
             raise_invalid(name, rule, f"{array.dtype} of shape {array.shape}")
         lengths |= {size: length for size, length in zip(sizes, array.shape, strict=True) if isinstance(size, str)}
         if array.dtype == np.uint64:
-            check_slots(name, array, array <= np.uint64(np.iinfo(np.int64).max), "below 2^63")
+            check_all(name, array, array <= np.uint64(np.iinfo(np.int64).max), "below 2^63")
         found[name] = array.astype(np.int64 if entry.whole else np.float64)
-        check_slots(name, found[name], np.isfinite(found[name]), "finite")
+        check_all(name, found[name], np.isfinite(found[name]), "finite")
         for limit, fits_limit in _LIMITS.items():
             value = getattr(entry, limit)
             if value is not None:
-                check_slots(name, found[name], fits_limit(found[name], value), f"{limit.replace('_', ' ')} {value:g}")
+                check_all(name, found[name], fits_limit(found[name], value), f"{limit.replace('_', ' ')} {value:g}")
     return found
 
 
-def check_state(state: object, keys: Iterable[str], others: Iterable[str] | None = None) -> None:
+def check_state(state: Any, keys: Iterable[str], others: Iterable[str] | None = None) -> None:
     """Raise unless `state` is a dictionary with all of these keys, and no others than `others`, if those are given."""
     rule, keys = "what `state` returned", list(keys)
-    if not isinstance(state, Mapping):
-        raise_invalid("state", rule, type(state).__name__)
+    check_kind("state", state, Mapping, rule)
     for key in keys:
         if key not in state:
             raise_invalid("state", rule, f"no {key!r} in {shown(list(state))}")
@@ -93,12 +91,11 @@ def joined_states(parts: Mapping[str, Stateful]) -> dict[str, Any]:
     return {f"{name}/{key}": value for name, part in parts.items() for key, value in part.state().items()}
 
 
-def split_states(state: object, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+def split_states(state: Any, names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return {name: state} from what `joined_states` returned. Names contain no slash; other keys are errors."""
     states: dict[str, dict[str, Any]] = {name: {} for name in names}
     rule = f"a dictionary with the states of {sorted(states)}, as `state` returned"
-    if not isinstance(state, Mapping):
-        raise_invalid("state", rule, type(state).__name__)
+    check_kind("state", state, Mapping, rule)
     for key in state:
         name, slash, inner = str(key).partition("/")
         if not slash or name not in states:

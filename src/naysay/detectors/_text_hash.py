@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen, offsets
-from naysay.checks import raise_invalid, shown
+from naysay.checks import at_row, raise_invalid, shown
 from naysay.kernels import duplicates as kernels
 from naysay.kernels.threads import in_rows
 
@@ -125,7 +125,7 @@ def read_texts(parameter: str, texts: Any) -> list[Any]:
         raise_invalid(parameter, "at least one text", "none")
     bad = [row for row, text in enumerate(given) if not isinstance(text, str | bytes)]
     if bad:
-        got = f"{shown(given[bad[0]])} at row {bad[0]} ({len(bad)} such row{'s' if len(bad) > 1 else ''})"
+        got = at_row(shown(given[bad[0]]), bad[0], len(bad))
         raise_invalid(parameter, "texts", got, "Put '' where there is none: it matches nothing.")
     return given
 

@@ -92,7 +92,7 @@ def read_grid(option: str, text: str) -> list[float]:
         if step <= 0 or last < first:
             raise_invalid(option, "a range that rises by a step above 0", shown(text))
         steps = (last - first) / step
-    except DecimalException:  # not a number, or one whose exponent is beyond all measure
+    except DecimalException:  # not a number, or an exponent out of range
         raise_invalid(option, _RULE, shown(text))
     if steps >= _MAX_VALUES:
         raise_invalid(option, f"a range of at most {_MAX_VALUES} values", shown(text))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from naysay.detectors.score_sketch import ScoreSketch
 from naysay.detectors.thresholds import Thresholds
 from naysay.plots import BLOCK, PLAIN, Marks
 from naysay.quantity.separation import Floats
+from naysay.text import json_file
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _HALVES = "    ####" + "#"  # ASCII has no part of a bar: from half a cell on it is a whole one
@@ -91,27 +90,21 @@ def as_json(name: str, found: Thresholds) -> bytes:
     whole = {
         "scores": name,
         "scope": found.scope,
-        "low": _plain(found.low),
-        "high": _plain(found.high),
+        "low": found.low,
+        "high": found.high,
         "n_negatives": found.n_negatives,
         "n_positives": found.n_positives,
         "false_share": found.false_share,
         "hard_share": found.hard_share,
-        "start_low": _plain(found.start_low),
+        "start_low": found.start_low,
         "rank_error": found.rank_error,
-        "notes": list(found.notes),
+        "notes": found.notes,
         "table": {
-            side: [dict(zip(rows.dtype.names or (), map(_plain, row), strict=True)) for row in rows.tolist()]
+            side: [dict(zip(rows.dtype.names or (), row, strict=True)) for row in rows.tolist()]
             for side, rows in found.table.items()
         },
     }
-    return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return [_plain(part) for part in value.tolist()]
-    return value if isfinite(value) else str(value)
+    return json_file(whole, non_finite=str)
 
 
 def middle(found: Thresholds) -> tuple[float, float]:

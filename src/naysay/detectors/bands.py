@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import as_floats, check_all, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._scores import plain_scores, rounded
-from naysay.detectors._slots import as_suspicion, check_asked, check_slots, slot_scores
+from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
 from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
@@ -71,14 +71,14 @@ class Bands:
                 raise_invalid("scores", "numbers", f"dtype {kept.dtype}")
             kept = kept if kept.is_floating_point() else kept.double()
             kept = kept.float() if kept.dtype == torch.bfloat16 else kept
-            check_slots("scores", to_numpy(kept), to_numpy(~torch.isnan(kept)), "a number")
+            check_all("scores", to_numpy(kept), to_numpy(~torch.isnan(kept)), "a number")
             low, high = (to_torch(self._thresholds(name, kept.shape, anchors)).to(kept) for name in ("low", "high"))
             return (kept >= low).to(torch.int8) + (kept >= high).to(torch.int8)
         values = plain_scores(scores)
         if values.dtype.kind not in "iuf":
             raise_invalid("scores", "numbers", f"dtype {values.dtype}")
         values = values if values.dtype.kind == "f" else values.astype(np.float64)
-        check_slots("scores", values, ~np.isnan(values), "a number")
+        check_all("scores", values, ~np.isnan(values), "a number")
         low, high = (rounded(self._thresholds(name, values.shape, anchors), values.dtype) for name in ("low", "high"))
         return np.add(values >= low, values >= high, dtype=np.int8)
 

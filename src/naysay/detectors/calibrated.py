@@ -268,7 +268,7 @@ class Calibrated:
 
 
 class _Fit(NamedTuple):
-    """All that `fit` found, replaced as a whole: a thread that asks never sees half of two fits."""
+    """The result of `fit`. It is replaced as a whole, so that other threads never see parts of two fits."""
 
     scores: Floats  # of the positives, ascending, in the units of `high`
     high: float

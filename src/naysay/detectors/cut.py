@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_number, check_whole, public, raise_invalid
-from naysay.detectors._slots import first_slot
+from naysay.checks import as_array, check_number, check_whole, first_bad, public, raise_invalid
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -78,7 +77,7 @@ def cut(posterior: Any, k: int, false_share: float, *, scores: Any = None) -> Cu
     filled = ~np.isnan(p)
     bad = filled & ~((p >= 0) & (p <= 1))
     if bad.any():
-        raise_invalid("posterior", "from 0 to 1, or NaN where a slot is empty", first_slot(p, bad))
+        raise_invalid("posterior", "from 0 to 1, or NaN where a slot is empty", first_bad(p, bad))
     count, target = check_whole("k", k, 1), check_number("false_share", false_share, at_least=0, at_most=1)
     values = None
     if scores is not None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay._rows import offsets
 from naysay._slots import Score, check_score, score_slots
 from naysay.arrays import is_torch, to_numpy
-from naysay.checks import check_number, public, raise_invalid
+from naysay.checks import check_kind, check_number, public, raise_invalid
 from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked, query_anchors, query_rows, suspicion_of
 from naysay.detectors.evaluate import check_threshold
 from naysay.detectors.rate import CONFIDENCE, check_confidence, exact_interval
@@ -67,8 +67,7 @@ def split_known(positives: Positives, share: float = 0.1, *, rng: np.random.Gene
         >>> len(split.kept), len(split.hidden), split.hidden.count().tolist()
         (3, 2, [2, 0])
     """
-    if not isinstance(positives, Positives):
-        raise_invalid("positives", "a Positives", type(positives).__name__)
+    check_kind("positives", positives, Positives, "a Positives")
     part = check_number("share", share, above=0, below=1)
     generator = rng_for(int(key_from(rng)))
     counts = positives.count()
@@ -133,8 +132,7 @@ def hidden_positives(
         (300, 0.98, 0.96, 0.99)
     """
     check_query(query)
-    if not isinstance(hidden, Positives):
-        raise_invalid("hidden", "a Positives", type(hidden).__name__, "Pass split_known(positives, rng=rng).hidden.")
+    check_kind("hidden", hidden, Positives, "a Positives", "Pass split_known(positives, rng=rng).hidden.")
     level, limit = check_confidence(confidence), check_threshold(threshold)
     _check_functions(query, negatives, score, embed)
     anchors = query_anchors(query, hidden.n_anchors)

@@ -205,7 +205,7 @@ class Incremental:
 
 
 class _Found(NamedTuple):
-    """What an update found, replaced as a whole: a thread that asks never sees half of two updates."""
+    """The result of `update`. It is replaced as a whole, so that other threads never see parts of two updates."""
 
     updates: int
     assigned: NDArray[np.int64]

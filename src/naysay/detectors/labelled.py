@@ -110,8 +110,8 @@ class Labelled:
         self.false_share = false_share
         if false_share is not None:
             self.false_share = check_number("false_share", false_share, above=0, below=1)
-        # The weights, the false negatives among the labels, and the labels. Replaced as a whole, so that a thread that
-        # asks never sees half of two fits.
+        # The weights, the number of false negatives among the labels, and of labels. Replaced as a whole, so that
+        # other threads never see parts of two fits.
         self._learnt: tuple[GroupedLogistic, int, int] | None = None
 
     def fit(self, query: Query, negatives: Negatives, truth: Truth) -> Labelled:

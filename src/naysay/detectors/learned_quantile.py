@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay.checks import check_number, check_whole, public, raise_invalid, shown
+from naysay.checks import check_all, check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import (
     as_suspicion,
     by_distance,
     check_asked,
     check_bounds,
-    check_slots,
     filled_slots,
     query_anchors,
     slot_scores,
@@ -166,7 +165,7 @@ class LearnedQuantile:
         scores = slot_scores(negatives)
         good = ((scores >= low - slack) & (scores <= high + slack)) | ~filled_slots(negatives)
         advice = "Pass `bounds`, (lowest, highest), for scores that are no cosines."
-        check_slots("negatives.scores", scores, good, f"between {low:g} and {high:g}", advice)
+        check_all("negatives.scores", scores, good, f"between {low:g} and {high:g}", advice)
         return np.clip(scores, low, high)
 
     def state(self) -> dict[str, NDArray[Any]]:

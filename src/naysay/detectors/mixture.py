@@ -7,13 +7,12 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import check_bool, check_number, check_one_of, check_whole, public, raise_invalid
+from naysay.checks import check_all, check_bool, check_number, check_one_of, check_whole, public, raise_invalid
 from naysay.detectors._slots import (
     as_scores,
     as_suspicion,
     check_asked,
     check_bounds,
-    check_slots,
     like,
     masked_scores,
     slot_scores,
@@ -120,7 +119,7 @@ class Mixture:
         low, high = self.bounds or (smallest, largest)
         slack = _SLACK * (high - low)
         inside = ((given >= low - slack) & (given <= high + slack)) | ~counted
-        check_slots("scores", given, inside, f"within the bounds ({low:g}, {high:g})")
+        check_all("scores", given, inside, f"within the bounds ({low:g}, {high:g})")
         self.components = fit_two_components(
             values, self.family, (low, high), self.false_share, self.iterations, self.tolerance
         )

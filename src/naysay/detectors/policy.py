@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from naysay._slots import PER_SLOT, blanked, gather, of_kind
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import as_array, check_number, public, raise_invalid, shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD, check_slots, filled_slots, like
+from naysay.checks import as_array, check_all, check_kind, check_number, public, raise_invalid, shown
+from naysay.detectors._slots import SUSPICION_THRESHOLD, filled_slots, like
 from naysay.types import Array, Negatives
 
 ATTRACT, IGNORE = 1, 2
@@ -126,8 +126,7 @@ def compact(negatives: Negatives) -> Negatives:
         >>> compact(ns.Negatives(np.array([[-1, 7, -1, 3]]))).ids
         array([[ 7,  3, -1, -1]])
     """
-    if not isinstance(negatives, Negatives):
-        raise_invalid("negatives", "Negatives", type(negatives).__name__)
+    check_kind("negatives", negatives, Negatives, "Negatives")
     order = like(np.argsort(~filled_slots(negatives), axis=1, kind="stable"), negatives.ids)
     values = {name: getattr(negatives, name) for name in PER_SLOT}
     return replace(negatives, **{name: gather(value, order) for name, value in values.items() if value is not None})
@@ -154,15 +153,14 @@ def _flagged(negatives: Negatives, suspicion: Any, threshold: float) -> tuple[Ar
 
 def _read(negatives: Negatives, suspicion: Any) -> Array:
     """Check suspicion, and return it in the array type of the negatives, with 0 in empty slots."""
-    if not isinstance(negatives, Negatives):
-        raise_invalid("negatives", "Negatives", type(negatives).__name__, "Pass what a sampler returned.")
+    check_kind("negatives", negatives, Negatives, "Negatives", "Pass what a sampler returned.")
     given = as_array("suspicion", to_numpy(suspicion))
     if given.shape != negatives.shape:
         raise_invalid("suspicion", f"of shape {negatives.shape}, like the negatives", f"shape {given.shape}")
     if given.dtype.kind not in "iuf":
         raise_invalid("suspicion", "numbers from 0 to 1", f"dtype {given.dtype}")
     filled = filled_slots(negatives)
-    check_slots("suspicion", given, ((given >= 0) & (given <= 1)) | ~filled, "from 0 to 1")
+    check_all("suspicion", given, ((given >= 0) & (given <= 1)) | ~filled, "from 0 to 1")
     return like(np.where(filled, given, 0).astype(np.result_type(given.dtype, np.float32), copy=False), negatives.ids)
 
 

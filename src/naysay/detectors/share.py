@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from naysay.checks import public
+from naysay.text import percent
 
 
 @final
@@ -45,15 +46,10 @@ class Share:
         """The share and its interval, then the assumptions and notes, one a line."""
         level, n = f"{self.confidence:.0%}", f"n = {self.n:,}"
         if self.bound:
-            estimate = f"{_percent(self.estimate)} % without sampling error"
-            lines = [f"{self.what}: at most {_percent(self.high)} % ({level} confidence, {n}; {estimate})"]
+            estimate = f"{percent(self.estimate)} without sampling error"
+            lines = [f"{self.what}: at most {percent(self.high)} ({level} confidence, {n}; {estimate})"]
         else:
-            interval = f"{level} CI {_percent(self.low)} to {_percent(self.high)}, {n}"
-            lines = [f"{self.what}: {_percent(self.estimate)} % ({interval})"]
+            interval = f"{level} CI {percent(self.low, sign='')} to {percent(self.high, sign='')}, {n}"
+            lines = [f"{self.what}: {percent(self.estimate)} ({interval})"]
         lines += [f"assumes: {sentence}" for sentence in self.assumptions]
         return "\n".join(lines + [f"note: {sentence}" for sentence in self.notes])
-
-
-def _percent(share: float) -> str:
-    """Per cent with two significant digits or one decimal: 12.3, 1.2, 0.012."""
-    return f"{100 * share:.1f}" if share >= 0.01 or share == 0 else f"{100 * share:.2g}"

@@ -137,7 +137,7 @@ class SoftClusters:
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) in [0, 1], by the rule."""
         check_asked(query, negatives)
-        centres = self._fitted()  # one set for the whole answer, whatever another thread updates
+        centres = self._fitted()  # one set for the whole result, even if another thread updates it
         vectors, places = slot_vectors(negatives, self.embed)
         if not len(vectors):
             return as_suspicion(np.zeros(negatives.shape), negatives)

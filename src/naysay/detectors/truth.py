@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, first_bad, public, raise_invalid, whole_numbers
+from naysay.checks import as_array, check_all, check_one_of, first_bad, public, raise_invalid, whole_numbers
 
 AVERAGES = ("geometric", "arithmetic")
 
@@ -82,8 +82,7 @@ def detection_rates(labels: ArrayLike, classes: ArrayLike) -> DetectionRates:
     """
     given = _labels("labels", labels)
     truth = whole_numbers("classes", to_numpy(classes))
-    if (truth < 0).any():
-        raise_invalid("classes", "at least 0", first_bad(truth, truth < 0))
+    check_all("classes", truth, truth >= 0, "at least 0")
     if given.shape[-1] != len(truth):
         raise_invalid("classes", f"of shape ({given.shape[-1]},), like labels", f"shape {truth.shape}")
     rates = np.array([_rates(ours, truth) for ours in np.atleast_2d(given)])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy
-from naysay.checks import as_array, first_bad, raise_invalid, shown
+from naysay.checks import as_array, check_kind, first_bad, raise_invalid, shown
 from naysay.difficulty.curves import Floats, Mask, read_labels, read_scores
 from naysay.difficulty.measures import check_in_tree, depths_of, read_hierarchy
 from naysay.kernels import dots
@@ -180,8 +180,7 @@ def check_exclude(exclude: Any, source: Source) -> None:
     """Raise unless `exclude` is None, or a Positives within the anchors and negatives."""
     if exclude is None:
         return
-    if not isinstance(exclude, Positives):
-        raise_invalid("exclude", "a Positives, or None", type(exclude).__name__)
+    check_kind("exclude", exclude, Positives, "a Positives, or None")
     if exclude.n_anchors > source.n or exclude.n_items > source.m:
         rule = f"of at most {source.n} anchors and {source.m} items, the anchors and the negatives"
         raise_invalid("exclude", rule, f"{exclude.n_anchors} x {exclude.n_items}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -22,11 +21,6 @@ _KINDS = {
     "orthogonal": "unrelated classes",
 }
 _TABLE = 100  # up to this many classes, the whole table is written
-
-
-def as_json(found: Plain) -> bytes:
-    """Return the numbers as one JSON object."""
-    return (json.dumps(found, indent=1, allow_nan=False) + "\n").encode()
 
 
 def consistency_numbers(found: Consistency) -> Plain:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_number, check_whole, first_bad, raise_invalid, whole_numbers
+from naysay.checks import as_array, check_all, check_number, check_whole, first_bad, raise_invalid, whole_numbers
 from naysay.kernels import percentiles as kernels
 from naysay.kernels.threads import in_rows
 from naysay.text import short_repr
@@ -230,10 +230,7 @@ def read_scores(
     kept = None if mask is None else _mask(mask, array.shape)
     good = np.isfinite(array) if kept is None else np.isfinite(array) | ~kept
     if not good.all():
-        rows, columns = np.nonzero(~good)
-        many = len(np.unique(rows))
-        got = f"{array[rows[0], columns[0]]} at row {start + rows[0]} ({many} such row{'s' if many > 1 else ''})"
-        raise_invalid(parameter, "finite", got, "Leave out pairs that have no score.")
+        raise_invalid(parameter, "finite", first_bad(array, ~good, start), "Leave out pairs that have no score.")
     return array, kept
 
 
@@ -242,8 +239,7 @@ def read_labels(parameter: str, labels: Any, size: int, of: str) -> NDArray[np.i
     array = whole_numbers(parameter, to_numpy(labels))
     if len(array) != size:
         raise_invalid(parameter, f"one for each of the {size} {of}", f"{len(array)}")
-    if (array < 0).any():
-        raise_invalid(parameter, "0 or more", first_bad(array, array < 0), "Leave out what has no class.")
+    check_all(parameter, array, array >= 0, "0 or more", "Leave out what has no class.")
     return array.astype(np.int64)
 
 

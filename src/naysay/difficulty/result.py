@@ -9,7 +9,6 @@ from typing import Any, final
 from naysay.checks import check_one_of, public, raise_invalid
 from naysay.difficulty._study_text import (
     Plain,
-    as_json,
     as_text,
     consistency_numbers,
     drift_numbers,
@@ -21,7 +20,7 @@ from naysay.difficulty.curves import BANDS, Curve, Gap
 from naysay.difficulty.drift import Drift
 from naysay.files import as_path, check_target, write_whole
 from naysay.plots import Spec, as_picture, axis, check_picture, layer, stacked
-from naysay.text import plain, short_repr
+from naysay.text import json_file, plain, short_repr
 
 PARTS = ("all", "bands", "percentiles", "consistency")
 _NUMBERS = ("anchors", "negatives", "pairs", "hard", "hardest", "temperature", "metric")
@@ -130,7 +129,7 @@ class Study:
         if target.suffix.lower() != ".json":
             raise_invalid("path", "a file that ends in .json", repr(str(target)))
         check_target("path", target)
-        write_whole("path", target, as_json(self.as_dict()))
+        write_whole("path", target, json_file(self.as_dict()))
 
     def plot(self, path: str | PathLike[str], part: str = "all") -> None:
         """Draw Figures 4, 5 and 6 of Cai et al. (2020) for this study, by vl-convert.

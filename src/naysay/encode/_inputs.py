@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid, shown
+from naysay.checks import at_row, raise_invalid, shown
 
 Ids = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ def text_array(parameter: str, texts: Any) -> Any:
         found = _of_list(parameter, texts)
     if found.null_count:
         rows = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))
-        raise_invalid(parameter, "strings", f"None at row {rows[0]} ({len(rows)} such row{'s' * (len(rows) > 1)})")
+        raise_invalid(parameter, "strings", at_row(None, rows[0], len(rows)))
     return found
 
 
@@ -43,8 +43,7 @@ def _of_list(parameter: str, texts: Any) -> Any:
     if not {*map(type, listed)} <= {str, type(None)}:
         bad = [row for row, text in enumerate(listed) if not isinstance(text, str)]
         if bad:
-            got = f"{shown(listed[bad[0]])} at row {bad[0]} ({len(bad)} such row{'s' * (len(bad) > 1)})"
-            raise_invalid(parameter, "strings", got)
+            raise_invalid(parameter, "strings", at_row(shown(listed[bad[0]]), bad[0], len(bad)))
     try:
         return pa.array(listed, pa.large_string())
     except UnicodeEncodeError as error:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from naysay.arrays import is_torch, need_torch
-from naysay.checks import public, raise_invalid, shown
+from naysay.checks import check_kind, public, raise_invalid, shown
 from naysay.errors import MissingExtraError
 
 _SETTINGS = ("prompts", "default_prompt_name", "max_seq_length", "truncate_dim")
@@ -85,8 +85,7 @@ def weights_hash(model: Any) -> str | None:
     """
     digest, found = hashlib.sha256(), False
     state = model.state_dict() if hasattr(model, "state_dict") else {}
-    if not isinstance(state, Mapping):
-        raise_invalid("model", "with a state_dict() of names and tensors", type(state).__name__)
+    check_kind("model", state, Mapping, "with a state_dict() of names and tensors")
     for name in sorted(state):
         _add(digest, name, state[name])
         found = True
@@ -160,7 +159,7 @@ def _configs(model: Any) -> list[Any]:
 def _tokenizer(model: Any) -> str:
     """Return a hash of a fast tokenizer, else of the vocabulary; "" if there is none.
 
-    Padding and truncation are left out: each call of `encode` sets them, and `max_seq_length` decides what they do.
+    Padding and truncation are left out: each call of `encode` sets them from `max_seq_length`.
     """
     tokenizer: Any = getattr(model, "tokenizer", None)
     if hasattr(tokenizer, "backend_tokenizer"):

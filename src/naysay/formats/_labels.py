@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import raise_invalid, shown
+from naysay.checks import at_row, raise_invalid, shown
 from naysay.vocabulary import Vocabulary
 
 Gather = Callable[[NDArray[np.int64]], list[str]]
@@ -100,8 +100,7 @@ def _gather(parameter: str, values: Any) -> Gather | None:
     if not {*map(type, listed)} <= {str}:
         bad = [place for place, value in enumerate(listed) if not isinstance(value, str)]
         if bad:
-            got = f"{shown(listed[bad[0]])} at row {bad[0]} ({len(bad)} such row{'s' if len(bad) > 1 else ''})"
-            raise_invalid(parameter, "strings", got)
+            raise_invalid(parameter, "strings", at_row(shown(listed[bad[0]]), bad[0], len(bad)))
     return lambda rows: list(map(listed.__getitem__, rows.tolist()))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any, BinaryIO, final
 from naysay._tables import parquet_batches, parquet_schema
 from naysay.checks import check_one_of, raise_invalid, shown
 from naysay.errors import MissingExtraError, NaysayError
-from naysay.files import check_source, raise_unreadable
+from naysay.files import check_file, check_source, raise_unreadable
 from naysay.formats._whole_files import need_datasets
 
 Blocks = Iterator[tuple[Sequence[int], list[Any]]]
@@ -33,7 +32,7 @@ _WHOLE = "a file that can be read to its end"
 
 @contextmanager
 def _reading(parameter: str, rule: str, path: Path) -> Iterator[None]:
-    """Raise what a reader raises as one sentence. Damage has many kinds, and is found only when it is read."""
+    """Turn any error of a reader into one sentence. A damaged file raises many kinds of errors, often late."""
     try:
         yield
     except (NaysayError, MissingExtraError):
@@ -163,9 +162,7 @@ def _parquet(path: Path) -> tuple[tuple[str, ...], Blocks]:
                 yield range(start, start + len(batch)), batch.to_pylist()
                 start += len(batch)
 
-    check_source("path", path)
-    if not os.path.isfile(path):
-        raise_invalid("path", "an existing file", repr(str(path)))
+    check_file("path", path)
     with _reading("path", "a file of Parquet", path):
         return tuple(parquet_schema(path).names), read()
 
@@ -207,9 +204,7 @@ def _document(path: Path) -> Blocks:
 
 def column_names(parameter: str, path: Path) -> list[str]:
     """Return the columns of a table; those of the first line for JSON lines."""
-    check_source(parameter, path)
-    if not os.path.isfile(path):
-        raise_invalid(parameter, "an existing file", repr(str(path)), _KINDS)
+    check_file(parameter, path, _KINDS)
     kind = _kind(path)
     if kind not in (".parquet", ".jsonl", *_DELIMITERS) or (kind != ".jsonl" and path.suffix in (".gz", ".xz")):
         raise_invalid(parameter, "a table", repr(str(path)), _KINDS)

@@ -12,7 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay._rows import offsets
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, check_range, first_bad, public, raise_invalid, whole_numbers
+from naysay.checks import (
+    as_array,
+    check_all,
+    check_kind,
+    check_one_of,
+    check_range,
+    first_bad,
+    public,
+    raise_invalid,
+    whole_numbers,
+)
 from naysay.formats import runs
 from naysay.formats._blocks import Ids, Job
 from naysay.formats._labels import Labels
@@ -108,8 +118,7 @@ def write_negatives(
     if not negatives.shape[1]:
         raise_invalid("ids", "of shape (n, k), k at least 1", f"shape {negatives.shape}")
     check_options(name, short, corpus_path, tag, titles=corpus_titles is not None)
-    if not isinstance(positives, Positives):
-        raise_invalid("positives", "a Positives", type(positives).__name__)
+    check_kind("positives", positives, Positives, "a Positives")
     queries = Labels("query", len(negatives), ids=query_ids, texts=query_texts)
     sized = any(values is not None for values in (corpus_ids, corpus_texts, corpus_titles))
     size = None if sized else max(positives.n_items, int(negatives.max(initial=-1)) + 1)
@@ -238,7 +247,5 @@ def _score_array(
         raise_invalid(parameter, f"numbers of shape {shape}", f"shape {scores.shape} {scores.dtype}")
     with np.errstate(over="ignore"):  # too large for float32 raises below
         number = scores.astype(np.float32)
-    bad = used & ~np.isfinite(number)
-    if bad.any():
-        raise_invalid(parameter, "finite", first_bad(number, bad))
+    check_all(parameter, number, np.isfinite(number) | ~used, "finite")
     return number

@@ -1,4 +1,4 @@
-"""The typed wrappers round numba: compiled loops, cached on disk, and one instruction that it lacks."""
+"""The typed wrappers around numba: compiled loops, cached on disk, and one instruction that it lacks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _R = TypeVar("_R")
 _SOURCE = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).digest()
 
 
-_SAID: list[bool] = []  # whether this process has said that it compiles
+_SAID: list[bool] = []  # not empty once the message was printed
 
 
 def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -40,7 +40,7 @@ def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def _saying(load: Callable[..., Any]) -> Callable[..., Any]:
-    """The cache's own look-up, which gives None for a loop that is not in it and has to be compiled now."""
+    """The look-up of the cache, with a message the first time that a loop is not in it and must be compiled."""
 
     def look_up(*arguments: Any) -> Any:
         found = load(*arguments)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import as_array, first_bad, public, raise_invalid
+from naysay.checks import as_array, check_all, public, raise_invalid
 
 
 @public
@@ -96,9 +96,9 @@ def _numbers(parameter: str, values: Any) -> NDArray[Any]:
 
 
 def _check_below_0(parameter: str, values: NDArray[Any], where: Any = True) -> None:
-    bad = ~(values <= 1e-6) & where
-    if bad.any():
-        raise_invalid(parameter, "at most 0", first_bad(values, bad), "It is the logarithm of a probability.")
+    check_all(
+        parameter, values, (values <= 1e-6) | ~np.asarray(where), "at most 0", "It is the logarithm of a probability."
+    )
 
 
 def _like(values: NDArray[Any], like: Any) -> Any:

@@ -11,15 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from naysay._lock import Lock
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
-from naysay.checks import (
-    check_lengths,
-    check_range,
-    first_bad,
-    public,
-    raise_invalid,
-    shown,
-    whole_numbers,
-)
+from naysay.checks import check_kind, check_lengths, check_range, first_bad, public, raise_invalid, shown, whole_numbers
 from naysay.kernels.lists import draw_places, keep_first, look_up
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import anchors_of, check_count, check_settings, shortfall, shown_settings, slot_counts
@@ -127,8 +119,7 @@ class Cache:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned, of the same shape, without what has become known since then."""
-        if not isinstance(state, Mapping):
-            raise_invalid("state", "what Cache.state returned", type(state).__name__)
+        check_kind("state", state, Mapping, "what Cache.state returned")
         if "table" not in state:
             raise_invalid("state", "what Cache.state returned", f"no 'table' in {shown(list(state))}")
         table = whole_numbers("table", to_numpy(state["table"]), "(n_anchors, size)")

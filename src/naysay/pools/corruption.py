@@ -12,7 +12,7 @@ from naysay._inputs import check_parts
 from naysay._rows import frozen
 from naysay._slots import corrupted_triples, like_query
 from naysay.arrays import to_numpy
-from naysay.checks import check_one_of, check_range, public, raise_invalid, shown, whole_numbers
+from naysay.checks import check_kind, check_one_of, check_range, public, raise_invalid, shown, whole_numbers
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import check_settings, logs, shortfall, shown_settings, slot_counts
@@ -129,8 +129,7 @@ class Corruption:
         """(B, K, 3) the corrupted triples in the query's array type, on its device; (-1, -1, -1) in empty slots."""
         given = self._triples(query)
         advice = "Pass what Corruption.draw returned for this query."
-        if not isinstance(negatives, Negatives):
-            raise_invalid("negatives", "a Negatives", type(negatives).__name__, advice)
+        check_kind("negatives", negatives, Negatives, "a Negatives", advice)
         if negatives.side is None:
             raise_invalid("negatives.side", "given", None, advice)
         if len(negatives.ids) != len(given):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay._rows import frozen, offsets
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_all, check_bool, check_whole, public, raise_invalid, shown
+from naysay.checks import as_array, check_all, check_bool, check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import uniform, weighted
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import all_filled, anchors_of, check_settings, logs, shortfall, shown_settings, slot_counts
@@ -55,8 +55,7 @@ class Everything:
         on_short: str = "pad",
     ) -> None:
         """Build the tables of a weighted pool: O(items + pairs), once."""
-        if not isinstance(positives, Positives):
-            raise_invalid("positives", "a Positives", type(positives).__name__)
+        check_kind("positives", positives, Positives, "a Positives")
         if positives.n_items == 0:
             raise_invalid("positives", "of at least one item", "0 items")
         if positives.n_items >= 1 << 32:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay._slots import like_query
-from naysay.checks import check_generator, public, raise_invalid
+from naysay.checks import check_generator, check_kind, public
 from naysay.kernels.lists import all_entries, draw_entries
 from naysay.kernels.threads import in_rows
 from naysay.kernels.uniform import TRIES
@@ -101,8 +101,7 @@ def known_rows(positives: Positives | None) -> tuple[NDArray[Any], ...]:
     """The known pairs as compiled loops read them: offsets, ids and filter; all empty if there are none."""
     if positives is None:
         return _NOTHING_KNOWN
-    if not isinstance(positives, Positives):
-        raise_invalid("positives", "a Positives or None", type(positives).__name__)
+    check_kind("positives", positives, Positives, "a Positives or None")
     return positives.indptr, positives.indices, positives.filter
 
 

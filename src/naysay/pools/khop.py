@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import Rows, frozen, offsets
-from naysay.checks import check_whole, public, raise_invalid, shown
+from naysay.checks import check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import hops as loops
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
@@ -73,8 +73,7 @@ def edges_of(graph: Any, positives: Positives | None) -> Edges:
         raise_invalid("graph", "of at least one and fewer than 2^31 - 1 nodes", f"{nodes} nodes")
     known = graph
     if positives is not None:
-        if not isinstance(positives, Positives):
-            raise_invalid("positives", "a Positives or None", type(positives).__name__)
+        check_kind("positives", positives, Positives, "a Positives or None")
         if positives.n_anchors > nodes or positives.n_items > nodes:
             got = f"{positives.n_anchors} x {positives.n_items}"
             raise_invalid("positives", f"on the graph's {nodes} nodes", got)

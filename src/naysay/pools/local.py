@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._rows import Rows, frozen, index_type, offsets, tidied
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, public, raise_invalid, whole_numbers
+from naysay.checks import as_array, at_row, public, raise_invalid, whole_numbers
 from naysay.kernels.lists import draw_places, look_up
 from naysay.kernels.threads import in_rows
 from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
@@ -119,7 +119,7 @@ def _rows_of(lists: Any) -> Rows:
     bad = [row for row, one in enumerate(arrays) if one.ndim != 1 or (one.size and one.dtype.kind not in "iu")]
     if bad:
         first = arrays[bad[0]]
-        got = f"shape {first.shape} of {first.dtype} at row {bad[0]} ({len(bad)} such row{'s' if len(bad) > 1 else ''})"
+        got = at_row(f"shape {first.shape} of {first.dtype}", bad[0], len(bad))
         raise_invalid("lists", "whole numbers of shape (m,) for each anchor", got)
     # An empty Python list is an array of floats, and would make floats of all the others.
     whole = [one.astype(np.int64, copy=False) for one in arrays]
@@ -148,8 +148,7 @@ def _check_ids(rows: Rows, n_items: int | None) -> None:
     bad = np.flatnonzero((ids < 0) | (False if n_items is None else ids >= n_items))
     lists = np.unique(np.searchsorted(rows.indptr, bad, side="right") - 1)
     rule = "ids of at least 0" if n_items is None else f"ids between 0 and {n_items - 1} ({n_items} items)"
-    got = f"{ids[bad[0]]} at row {lists[0]} ({len(lists)} such row{'s' if len(lists) > 1 else ''})"
-    raise_invalid("lists", rule, got)
+    raise_invalid("lists", rule, at_row(ids[bad[0]], lists[0], len(lists)))
 
 
 def _without_known(rows: Rows, positives: Positives) -> Rows:

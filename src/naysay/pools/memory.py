@@ -13,10 +13,11 @@ from naysay._slots import like_query
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import (
     as_array,
+    check_all,
     check_generator,
+    check_kind,
     check_lengths,
     check_whole,
-    first_bad,
     public,
     raise_invalid,
     shown,
@@ -39,7 +40,7 @@ class Memory:
     None. The queue starts empty, without random entries. Owners prevent that an image is its own negative an epoch
     later. `state` has the whole queue. One thread may push while others draw.
 
-    Vectors stay in the array type, and on the device, of what is pushed: tensors of a GPU never leave it.
+    Vectors keep the array type and the device of what is pushed: tensors on a GPU stay there.
 
     He et al. Momentum Contrast. CVPR 2020 (vectors of a slow encoder); Wang et al. Cross-Batch Memory. CVPR 2020.
 
@@ -146,9 +147,9 @@ class Memory:
             return
         with self._lock:
             if self._count:
-                self._vectors = _housed_like(self._vectors, given)
+                self._vectors = _moved_like(self._vectors, given)
             else:
-                self._vectors = None if given is None else _room(self.size, given)
+                self._vectors = None if given is None else _zeros(self.size, given)
             for stored, added in ((self._ids, new), (self._owners, belongs), (self._vectors, given)):
                 if added is not None:
                     self._write(stored, added)
@@ -156,7 +157,7 @@ class Memory:
             self._next = (self._next + len(new)) % self.size
 
     def _write(self, stored: Array, added: Array) -> None:
-        """Write the last `size` of the new entries from the place of the next one on, round the end."""
+        """Write the last `size` of the new entries from the next place on, and continue at the start."""
         first = (self._next + max(0, len(added) - self.size)) % self.size
         added = added[-self.size :]
         before_end = min(len(added), self.size - first)
@@ -203,8 +204,7 @@ class Memory:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. Raises NaysayError, with nothing changed, if size or entries do not fit."""
-        if not isinstance(state, Mapping):
-            raise_invalid("state", "what Memory.state returned", type(state).__name__)
+        check_kind("state", state, Mapping, "what Memory.state returned")
         missing = [name for name in ("size", "next", "ids", "owners") if name not in state]
         if missing:
             raise_invalid("state", "what Memory.state returned", f"no {missing[0]!r} in {shown(list(state))}")
@@ -222,7 +222,7 @@ class Memory:
             self._ids[:count], self._owners[:count] = ids, owners
             self._vectors = None
             if vectors is not None:
-                self._vectors = _room(self.size, vectors)
+                self._vectors = _zeros(self.size, vectors)
                 self._vectors[:count] = vectors
             self._count, self._next = count, place
 
@@ -241,8 +241,7 @@ class Memory:
             raise_invalid("vectors", "floating numbers", f"dtype {vectors.dtype}")
         finite = vectors.isfinite() if is_torch(vectors) else np.isfinite(vectors)
         if not bool(finite.all()):
-            bad, values = ~to_numpy(finite), to_numpy(vectors)
-            raise_invalid("vectors", "finite", first_bad(values[np.arange(len(bad)), bad.argmax(axis=1)], bad))
+            check_all("vectors", to_numpy(vectors), to_numpy(finite), "finite")
 
     def __repr__(self) -> str:
         """The settings."""
@@ -256,19 +255,19 @@ def _number(name: str, value: Any) -> int:
 
 
 def _array(vectors: Any) -> Array:
-    """Given vectors without gradients: a tensor as it is, anything else as a NumPy array; None stays."""
+    """Vectors without gradients: a tensor as it is, anything else as a NumPy array; None for None."""
     if vectors is None or is_torch(vectors):
         return None if vectors is None else vectors.detach()
     return as_array("vectors", vectors)
 
 
-def _room(size: int, like: Array) -> Array:
+def _zeros(size: int, like: Array) -> Array:
     """Zeros for `size` vectors, in the type and on the device of `like`."""
     shape = (size, like.shape[1])
     return like.new_zeros(shape) if is_torch(like) else np.zeros(shape, like.dtype)
 
 
-def _housed_like(stored: Array, given: Array) -> Array:
+def _moved_like(stored: Array, given: Array) -> Array:
     """The stored vectors in the array type and on the device of what is pushed; raises if their kinds differ."""
     kinds = [
         "None" if array is None else f"{array.shape[1]} x {str(array.dtype).removeprefix('torch.')}"

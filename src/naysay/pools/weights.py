@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_number, first_bad, public, raise_invalid
+from naysay.checks import as_array, check_all, check_kind, check_number, public, raise_invalid
 from naysay.pools._slots import check_count
 from naysay.positives import Positives
 
@@ -39,9 +39,8 @@ def popularity(counts: Positives | ArrayLike, power: float = 0.75) -> NDArray[np
     occurs = array > 0
     with np.errstate(over="ignore"):
         weights[occurs] = array[occurs] ** float(power)
-    bad = occurs & ~(np.isfinite(weights) & (weights > 0))
-    if bad.any():
-        raise_invalid("power", f"such that counts^{power} is neither 0 nor infinite", first_bad(array, bad))
+    good = ~occurs | (np.isfinite(weights) & (weights > 0))
+    check_all("power", array, good, f"such that counts^{power} is neither 0 nor infinite")
     return weights
 
 
@@ -96,8 +95,7 @@ def item_oriented(positives: Positives) -> NDArray[np.float64]:
         >>> item_oriented(Positives.from_pairs([0, 1, 1], [0, 0, 1])).tolist()
         [0.0, 1.0]
     """
-    if not isinstance(positives, Positives):
-        raise_invalid("positives", "a Positives", type(positives).__name__)
+    check_kind("positives", positives, Positives, "a Positives")
     return np.asarray(positives.n_anchors - positives.item_counts(), np.float64)
 
 
@@ -110,7 +108,5 @@ def _counts(counts: Positives | ArrayLike) -> NDArray[np.float64]:
     if array.dtype.kind not in "biuf":
         raise_invalid("counts", "numbers", f"dtype {array.dtype}")
     array = array.astype(np.float64)
-    bad = ~(np.isfinite(array) & (array >= 0))
-    if bad.any():
-        raise_invalid("counts", "finite and at least 0", first_bad(array, bad))
+    check_all("counts", array, np.isfinite(array) & (array >= 0), "finite and at least 0")
     return array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json as json_module
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from naysay.quantity._figures import figure
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.separation import Floats, auc
 from naysay.quantity.simulated import simulated
+from naysay.text import json_file
 
 _NAMES = ("val_auc", "auc")  # in this order, where a file has both
 _ENTRIES = ("k", "at_edge", "flat", "carried_by_easy", "weight", "separation", "reached", "notes", "curve")
@@ -126,14 +128,8 @@ def _reason(found: Estimate) -> str:
 
 def as_json(runs: Sequence[tuple[str, Estimate]]) -> bytes:
     """All results as a JSON list, one entry for each run; infinity, which JSON does not have, as a string."""
-    entries = [{"run": run, **{name: _plain(getattr(found, name)) for name in _ENTRIES}} for run, found in runs]
-    return (json_module.dumps(entries, indent=1, allow_nan=False) + "\n").encode()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return list(map(_plain, value.tolist()))
-    return str(value) if isinstance(value, float) and np.isinf(value) else value
+    entries = [{"run": run, **{name: getattr(found, name) for name in _ENTRIES}} for run, found in runs]
+    return json_file(entries, non_finite=str)
 
 
 def read_curve(text: str, column: str = "") -> Floats:
@@ -151,7 +147,7 @@ def read_curve(text: str, column: str = "") -> Floats:
         [0.52, 0.61, 0.66]
     """
     are_numbers, kind = _number(text.split(",")[0]) is not None, Path(text).suffix.lower()
-    if not are_numbers and not _is_file(text):
+    if not are_numbers and not os.path.isfile(text):
         raise_invalid("val_auc", "an existing file, or numbers separated by commas", shown(text))
     if column and (are_numbers or kind in _KINDS):
         raise_invalid("column", "left out, unless `val_auc` is a CSV file", shown(column))
@@ -169,13 +165,6 @@ def read_curve(text: str, column: str = "") -> Floats:
     if not all(map(is_number, found)):
         raise_invalid("val_auc", "a JSON list of numbers", shown(found))
     return _checked([(place, repr(value)) for place, value in enumerate(found, 1)], "place")
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).is_file()
-    except OSError:  # a name that is too long for any file
-        return False
 
 
 def _loaded(path: str, kind: str) -> Any:

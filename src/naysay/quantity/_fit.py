@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, first_bad, raise_invalid
+from naysay.checks import as_array, check_all, raise_invalid
 from naysay.quantity.separation import Floats
 
 MAX_SEPARATION = 8.0  # beyond it an AUC differs from 1 by less than 1e-8
@@ -88,13 +88,8 @@ def _scores(positive: Any, negatives: Any, mask: Any) -> tuple[Floats, Floats, N
         raise_invalid("mask", "True or False for each slot", f"dtype {use.dtype}", "Pass ids >= 0.")
     if use.shape != others.shape:
         raise_invalid("mask", f"of shape {others.shape}, like the negatives", f"shape {use.shape}")
-    for name, array, bad in (
-        ("positive", firsts, ~np.isfinite(firsts) & use.any(axis=1)),
-        ("negatives", others, ~np.isfinite(others) & use),
-    ):
-        if bad.any():
-            worst = array if array.ndim == 1 else array[np.arange(len(bad)), bad.argmax(axis=1)]
-            raise_invalid(name, "finite scores", first_bad(worst, bad))
+    check_all("positive", firsts, np.isfinite(firsts) | ~use.any(axis=1), "finite scores")
+    check_all("negatives", others, np.isfinite(others) | ~use, "finite scores")
     return firsts, others, use
 
 

@@ -14,6 +14,7 @@ from naysay.checks import (
     as_floats,
     check_all,
     check_bool,
+    check_kind,
     check_number,
     check_one_of,
     check_whole,
@@ -234,8 +235,7 @@ class Online:
         Raises:
             NaysayError: If the state is incomplete, inconsistent, or of another run length.
         """
-        if not isinstance(state, Mapping):
-            raise_invalid("state", "what Online.state returned", type(state).__name__)
+        check_kind("state", state, Mapping, "what Online.state returned")
         missing = [name for name in ("steps", *_COLUMNS) if name not in state]
         if missing:
             raise_invalid("state", "what Online.state returned", f"no {missing[0]!r} in {shown(list(state))}")

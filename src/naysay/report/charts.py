@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_lengths, check_whole, public, raise_invalid
+from naysay.checks import as_array, check_kind, check_lengths, check_whole, public, raise_invalid
 from naysay.plots import Spec, axis, layer
 from naysay.quantity._figures import k_axis, shown_k
 from naysay.quantity.estimate import Estimate
 from naysay.report.contents import Cell, Chart, Table
-from naysay.report.scores import AnyFloats, Scores, check_kind, check_texts, score_array
+from naysay.report.scores import AnyFloats, Scores, check_texts, score_array
 from naysay.text import number
 
 _BINS, _REASONS, _SHARES = 60, 4, 4

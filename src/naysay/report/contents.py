@@ -9,8 +9,8 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import public, raise_invalid
-from naysay.report.scores import Scores, check_kind, check_texts, number_or_nan, tuple_of
+from naysay.checks import check_all, check_kind, public, raise_invalid
+from naysay.report.scores import Scores, check_texts, number_or_nan, tuple_of
 from naysay.text import short_repr
 
 Cell = str | float | int
@@ -52,10 +52,7 @@ class Table:
             object.__setattr__(self, name, tuple_of(name, getattr(self, name), kind))
         object.__setattr__(self, "rows", tuple(map(tuple, self.rows)))
         lengths = np.array([len(row) for row in self.rows], np.int64)
-        wrong = np.flatnonzero(lengths != len(self.columns))
-        if len(wrong):
-            got = f"{lengths[wrong[0]]} at row {wrong[0]} ({len(wrong)} such row{'s' if len(wrong) > 1 else ''})"
-            raise_invalid("rows", f"of {len(self.columns)} cells, like columns", got)
+        check_all("rows", lengths, lengths == len(self.columns), f"of {len(self.columns)} cells, like columns")
 
 
 @final

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from naysay.checks import public, raise_invalid
+from naysay.checks import check_kind, public, raise_invalid
 from naysay.errors import MissingExtraError
 from naysay.files import as_path, check_page, write_whole
 from naysay.plots import need_vl_convert
@@ -17,7 +17,6 @@ from naysay.report import _html_parts as parts
 from naysay.report._html_parts import attribute, boxed, script_data
 from naysay.report.charts import score_distribution
 from naysay.report.contents import Chart, Contents, Table
-from naysay.report.scores import check_kind
 
 MAX_BYTES = 2_000_000
 _NO_CHARTS = (

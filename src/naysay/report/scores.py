@@ -14,6 +14,7 @@ from naysay.arrays import to_numpy
 from naysay.checks import (
     as_array,
     check_all,
+    check_kind,
     check_lengths,
     check_number,
     check_one_of,
@@ -177,21 +178,15 @@ def number_or_nan(parameter: str, value: Any) -> float:
     return float(value) if is_number(value) and isnan(value) else check_number(parameter, value)
 
 
-def check_kind(parameter: str, value: object, kind: Any, rule: str) -> None:
-    """Raise if a part is of another type."""
-    if not isinstance(value, kind):
-        raise_invalid(parameter, rule, type(value).__name__)
-
-
 def check_texts(**texts: object) -> None:
-    """Raise for anything but a text."""
+    """Raise if a value is not a string."""
     for name, text in texts.items():
         if not isinstance(text, str):
             raise_invalid(name, "a text", shown(text))
 
 
 def tuple_of(parameter: str, given: Any, kind: Any) -> tuple[Any, ...]:
-    """Return parts of one type as a tuple. One text is not a sequence of letters."""
+    """Return parts of one type as a tuple. A string is not accepted as a sequence of characters."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise_invalid(parameter, "a tuple", shown(given))
     parts = tuple(given)

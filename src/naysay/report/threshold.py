@@ -9,10 +9,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import check_number, public
+from naysay.checks import check_kind, check_number, public
 from naysay.detectors.rate import false_negative_rate
 from naysay.detectors.share import Share
-from naysay.report.scores import MAX_NUMBERS, Sample, check_kind
+from naysay.report.scores import MAX_NUMBERS, Sample
 
 Mask = NDArray[np.bool_]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from naysay.checks import public
+from naysay.checks import check_kind, public
 from naysay.detectors._threshold_tables import KINDS, number
 from naysay.detectors.thresholds import Thresholds
 from naysay.report.contents import Cell, Table
-from naysay.report.scores import check_kind, check_texts
+from naysay.report.scores import check_texts
 
 _SHOWN = 15  # rows around the choice
 

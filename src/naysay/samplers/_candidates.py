@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay._slots import EMPTY, PER_SLOT, Score, check_score, gather, partners, score_slots
 from naysay.arrays import is_torch, need_torch, to_numpy
-from naysay.checks import check_number, check_one_of, check_whole, is_number, raise_invalid, shown
+from naysay.checks import check_kind, check_number, check_one_of, check_whole, is_number, raise_invalid, shown
 from naysay.pools._slots import ON_SHORT, slot_counts
 from naysay.quantity.realise import slots
 from naysay.quantity.schedules import at_step
@@ -43,8 +43,7 @@ def check_is_pool(pool: object) -> None:
     rule = "a pool, with a method draw(query, n, *, rng)"
     if isinstance(pool, type):
         raise_invalid("pool", rule, f"the class {pool.__name__}", "Make one first, and pass that.")
-    if not isinstance(pool, Pool):
-        raise_invalid("pool", rule, type(pool).__name__)
+    check_kind("pool", pool, Pool, rule)
 
 
 def check_parts(pool: object, score: object, on_short: object) -> None:

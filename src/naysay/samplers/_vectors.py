@@ -9,7 +9,7 @@ import numpy as np
 
 from naysay._slots import gather, of_kind
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
-from naysay.checks import first_bad, raise_invalid
+from naysay.checks import check_all, raise_invalid
 from naysay.samplers._top_k import top
 from naysay.types import Array, Query
 
@@ -60,9 +60,7 @@ def checked(parameter: str, vectors: Any, like: Array, shape: tuple[int, ...], n
         raise_invalid(parameter, "vectors of floating numbers", f"dtype {vectors.dtype}")
     finite = vectors.isfinite() if is_torch(vectors) else np.isfinite(vectors)
     if not finite.all():
-        bad = ~np.asarray(to_numpy(finite)).reshape(len(vectors), -1)
-        values = np.asarray(to_numpy(vectors)).reshape(len(vectors), -1)
-        raise_invalid(parameter, "finite", first_bad(values[np.arange(len(bad)), bad.argmax(axis=1)], bad))
+        check_all(parameter, to_numpy(vectors), to_numpy(finite), "finite")
     return vectors
 
 

@@ -16,8 +16,8 @@ from naysay.checks import (
     as_array,
     as_floats,
     check_all,
+    check_kind,
     check_one_of,
-    first_bad,
     public,
     raise_invalid,
     shown,
@@ -79,8 +79,7 @@ class AdaptiveOversampling:
         self, positives: Positives, item_factors: Any, embed: Embed, scale: Any, *, on_short: str = "pad"
     ) -> None:
         """Sort the items by each factor: O(d n log n)."""
-        if not isinstance(positives, Positives):
-            raise_invalid("positives", "a Positives", type(positives).__name__)
+        check_kind("positives", positives, Positives, "a Positives")
         if not callable(embed):
             raise_invalid("embed", "a function embed(anchors)", type(embed).__name__)
         check_one_of("on_short", on_short, ON_SHORT)
@@ -143,9 +142,8 @@ class AdaptiveOversampling:
         order = whole_numbers("order", to_numpy(state["order"]), "(d, n_items)")
         if order.shape != self._ranks.order.shape:
             raise_invalid("order", f"of shape {self._ranks.order.shape}, as here", f"shape {order.shape}")
-        bad = np.sort(order, axis=1) != np.arange(order.shape[1])
-        if bad.any():
-            raise_invalid("order", "every item once for each factor", first_bad(order, bad))
+        whole = (np.sort(order, axis=1) == np.arange(order.shape[1])).all(axis=1)
+        check_all("order", order, whole, "every item once for each factor")
         spread = as_floats("spread", state["spread"])
         if spread.shape != order.shape[:1]:
             raise_invalid("spread", f"of shape {order.shape[:1]}", f"shape {spread.shape}")
@@ -168,9 +166,7 @@ class AdaptiveOversampling:
         shape = (len(query), width)
         if vectors.shape != shape:
             raise_invalid("embed", f"a function that returns shape {shape}", f"shape {vectors.shape}")
-        bad = ~np.isfinite(vectors)
-        if bad.any():
-            raise_invalid("embed", "a function that returns finite numbers", first_bad(vectors, bad))
+        check_all("embed", vectors, np.isfinite(vectors), "a function that returns finite numbers")
         return vectors
 
     def __repr__(self) -> str:
@@ -182,7 +178,5 @@ def _ranked(item_factors: Any, n_items: int) -> FactorRanks:
     factors = as_array("item_factors", to_numpy(item_factors))
     if factors.ndim != 2 or len(factors) != n_items or not factors.size or factors.dtype.kind not in "iuf":
         raise_invalid("item_factors", f"numbers of shape ({n_items}, d)", f"{factors.dtype} of shape {factors.shape}")
-    bad = ~np.isfinite(factors)
-    if bad.any():
-        raise_invalid("item_factors", "finite", first_bad(factors, bad))
+    check_all("item_factors", factors, np.isfinite(factors), "finite")
     return FactorRanks.of(factors)

@@ -14,10 +14,10 @@ from naysay._slots import PER_SLOT, blanked, gather
 from naysay.arrays import to_numpy
 from naysay.checks import (
     as_array,
+    check_all,
     check_number,
     check_range,
     check_whole,
-    first_bad,
     public,
     raise_invalid,
     shown,
@@ -142,9 +142,8 @@ class Bank:
         if seen.any() and vectors.shape[1] != width:
             raise_invalid("vectors", f"of dimension {width}", vectors.shape[1])
         lengths = np.linalg.norm(np.clip(vectors, -2, 2).astype(np.float64), axis=1)  # clipped: squares may overflow
-        bad = (lengths > 0) & (~seen | (np.abs(lengths - 1) > _ROUNDING))
-        if bad.any():
-            raise_invalid("vectors", "of length 1, or 0 for an item that was not seen", first_bad(lengths, bad))
+        good = (lengths == 0) | (seen & (np.abs(lengths - 1) <= _ROUNDING))
+        check_all("vectors", lengths, good, "of length 1, or 0 for an item that was not seen")
         with self._lock:
             self._vectors, self._seen = vectors.copy(), seen.copy()
 
@@ -159,9 +158,7 @@ def _vectors(parameter: str, vectors: ArrayLike, rows: int) -> NDArray[Any]:
         raise_invalid(parameter, f"of shape ({rows}, d)", f"shape {array.shape}")
     if array.dtype.kind != "f":
         raise_invalid(parameter, "floating numbers", f"dtype {array.dtype}")
-    bad = ~np.isfinite(array)
-    if bad.any():
-        raise_invalid(parameter, "finite", first_bad(array[np.arange(len(bad)), bad.argmax(axis=1)], bad))
+    check_all(parameter, array, np.isfinite(array), "finite")
     return array
 
 

@@ -25,7 +25,7 @@ from naysay.types import Array, Detector, Negatives, Query, Sampler, Stateful, c
 
 POLICIES = ("drop", "reweight", "attract", "ignore")
 _REFILL = 2.0
-_MAX_THREADS = 16  # whose last candidates are kept
+_MAX_THREADS = 16  # threads whose last candidates are kept
 
 
 @final
@@ -39,9 +39,9 @@ class Judged:
     larger draw. log_q is None after "drop", as in `naysay.detectors.drop`, and the sampler's own after other policies.
 
     Detectors and samplers that learn must see the candidates before the policy: a quantile of the remaining ones would
-    fall at every step. So if a part learns, the candidates of a thread's last `sample` are kept until its next, and
-    `observe` replaces the negatives that `sample` returned by them. It recognises them by ids, on any device and in any
-    thread. Those of the last few threads are kept.
+    fall at every step. So if a part learns, the candidates of the last `sample` of each thread are kept, and `observe`
+    replaces the negatives that `sample` returned by them. It recognises them by their ids, on any device and in any
+    thread. Candidates of at most 16 threads are kept.
 
     Cost: the sampler's for refill * k candidates, and the detector's for as many. Nothing is drawn twice.
 

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay.checks import check_range, public, raise_invalid
+from naysay.checks import check_kind, check_range, public, raise_invalid
 from naysay.positives import Positives
 from naysay.samplers._candidates import FromPool, check_is_pool, draw_k
 from naysay.text import described
@@ -39,8 +39,7 @@ class UserOriented(FromPool):
 
     def __init__(self, pool: Pool, positives: Positives) -> None:
         check_is_pool(pool)
-        if not isinstance(positives, Positives):
-            raise_invalid("positives", "a Positives", type(positives).__name__)
+        check_kind("positives", positives, Positives, "a Positives")
         counts = positives.count()
         if not counts.any():
             raise_invalid("positives", "of at least one pair", "none")

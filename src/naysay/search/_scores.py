@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.arrays import need_torch
-from naysay.checks import check_whole, raise_invalid
+from naysay.checks import at_row, check_whole, raise_invalid
 from naysay.kernels import dots
 from naysay.kernels.dots import COSINE, DOT, L2
-from naysay.kernels.threads import in_rows
+from naysay.kernels.threads import check_threads, in_rows
 from naysay.kernels.threads import threads as usual_threads
 from naysay.search._vector_files import WINDOW
 from naysay.search.vectors import Vectors, floats
@@ -141,7 +141,7 @@ def survey(parameter: str, vectors: Vectors, metric: int, threads: int) -> Surve
             largest = max(largest, float(block[~wrong].max(initial=0.0)))
     if first is not None:
         row, rule, got = first
-        raise_invalid(parameter, rule, f"{got} at row {row} ({bad} such row{'s' if bad > 1 else ''})")
+        raise_invalid(parameter, rule, at_row(got, row, bad))
     return Survey(largest, all_norms if vectors.whole is not None else None)
 
 
@@ -177,14 +177,14 @@ def budget_bytes(budget: int | None) -> int:
 
 def thread_count(threads: int | None) -> int:
     """Return the number of threads, the library's setting for None."""
-    return usual_threads() if threads is None else check_whole("threads", threads, 1)
+    return usual_threads() if threads is None else check_threads("threads", threads)
 
 
 @final
 class Workers:
     """Threads inside `with Workers(...)`, each with one thread of torch's where torch multiplies in them.
 
-    A product's own threads would wait for the scan, spinning. Torch's number of threads is restored at the end.
+    More threads of torch would only wait for the scan, at full load. The number is restored at the end.
     """
 
     def __init__(self, count: int, *, torch: bool) -> None:

@@ -74,7 +74,7 @@ class RawFile:
         return self._floats(out)
 
     def _fill(self, file: FileIO, start: int, rows: NDArray[Any]) -> None:
-        """Read the rows from `start` on. A file that was cut off raises; a map of it would end the process."""
+        """Read the rows from `start` on. Raises if the file became shorter; reading a memory map would crash."""
         file.seek(self.offset + start * self.width * self.stored.itemsize)
         view = rows.view(np.uint8).reshape(-1).data
         done = file.readinto(view)
@@ -94,7 +94,7 @@ def _remove(path: str) -> None:
 
 
 def check_no_column(column: str | None) -> None:
-    """Raise if a column is named of what has none."""
+    """Raise if a column is given for vectors that are not a table."""
     if column is not None:
         raise_invalid("column", "left out where the vectors are no table", shown(column))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_one_of, check_whole, first_bad, public, raise_invalid, shown
+from naysay.checks import as_array, check_all, check_kind, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.positives import Positives
 from naysay.search._products import NAMES, Units, choose, has_torch
 from naysay.search._scan import Scan
@@ -205,8 +205,7 @@ def _caps(below: Any, n: int) -> NDArray[np.float32]:
     caps = as_array("below", to_numpy(below))
     if caps.shape != (n,) or caps.dtype.kind != "f":
         raise_invalid("below", f"({n},) numbers, one for each query", f"shape {caps.shape} {caps.dtype}")
-    if np.isnan(caps).any():
-        raise_invalid("below", "numbers", first_bad(caps, np.isnan(caps)))
+    check_all("below", caps, ~np.isnan(caps), "numbers")
     return caps.astype(np.float32)
 
 
@@ -215,8 +214,7 @@ def excluded_rows(exclude: Positives | None, n_queries: int, n_corpus: int) -> t
     if exclude is None:
         parts: tuple[Any, ...] = (np.zeros(n_queries + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8))
         return tuple(frozen(part) for part in parts)
-    if not isinstance(exclude, Positives):
-        raise_invalid("exclude", "a Positives, or None", type(exclude).__name__)
+    check_kind("exclude", exclude, Positives, "a Positives, or None")
     if exclude.n_anchors > n_queries or exclude.n_items > n_corpus:
         rule = f"of at most {n_queries} anchors and {n_corpus} items, the rows of queries and corpus"
         raise_invalid("exclude", rule, f"{exclude.n_anchors} x {exclude.n_items}")

@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from naysay.checks import check_number, public, raise_invalid
+from naysay.checks import check_kind, check_number, public, raise_invalid
 from naysay.detectors.rate import CONFIDENCE, exact_interval
 from naysay.search.exact import Found
 
@@ -79,8 +79,7 @@ def check_recall(recall: Recall, min_recall: float) -> None:
     Examples:
         >>> check_recall(Recall(0.97, 0.951, 0.983, 500, 100, "nprobe 8"), 0.9)
     """
-    if not isinstance(recall, Recall):
-        raise_invalid("recall", "a Recall, of Index.measure or Index.tune", type(recall).__name__)
+    check_kind("recall", recall, Recall, "a Recall, of Index.measure or Index.tune")
     target = check_number("min_recall", min_recall, at_least=0, at_most=1)
     if recall.value < target:
         rule = f"at most {recall.value:.3f}, what the index reaches ({recall})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import as_array, public, raise_invalid
-from naysay.files import check_source
+from naysay.files import check_file
 from naysay.search import _vector_files as vector_files
 
 Rows = NDArray[Any]
@@ -81,9 +80,7 @@ def as_vectors(parameter: str, given: Any, column: str | None = None) -> Vectors
         return given
     if isinstance(given, str | Path):
         path = Path(given)
-        check_source(parameter, path)
-        if not os.path.isfile(path):
-            raise_invalid(parameter, "an existing file", repr(str(path)), _KINDS)
+        check_file(parameter, path, _KINDS)
         kind = path.suffix.lower()
         if kind not in vector_files.READERS:
             raise_invalid(parameter, "a file of vectors", repr(str(path)), _KINDS)
