@@ -44,11 +44,14 @@ def world(tmp_path, monkeypatch):
         "pairs.jsonl": '{"query": "q0", "positive": "d0"}\n',
         "deep.jsonl": DEEP,
         "deep.json": DEEP,
+        "digits.jsonl": f'{{"anchor": {"9" * 5000}, "positive": "d0"}}',
+        "digits.json": f"[{'9' * 5000}]",
         "bad.jsonl": '{"id": "d0"}\n{"id": \n',
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "latin.csv").write_bytes("anch\xe9r,positive\nq0,d0\n".encode("latin-1"))
+    (tmp_path / "deep.safetensors").write_bytes(len(DEEP).to_bytes(8, "little") + DEEP.encode())
     (tmp_path / "broken.jsonl").write_bytes(b'{"id": "d0", "text": "caf\xe9"}\n' + "\n".join(documents[1:]).encode())
     broken = pa.array([b"q\xff", b"q1"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"anchor": broken, "positive": ["d0", "d1"], "negative": ["d2", "d3"]}), "broken.parquet")
@@ -70,6 +73,7 @@ def error_of(capsys, *words):
     return printed.err.removeprefix(f"naysay: {words[0]}: ")
 
 
+DIGITS = "a number of more than 4,300 digits"
 CODEC = "'utf-8' codec can't decode byte"
 LOOP = "(Too many levels of symbolic links)"
 PIPE = "a device or a pipe. Copy it to a file first."
@@ -84,9 +88,15 @@ WRITTEN = "must be a file that can be written"
         (["mine", "latin.csv", *OPTIONS], f"`pairs` {END}, got 'latin.csv' ({CODEC} 0xe9"),
         (["mine", "broken.parquet", *OPTIONS], f"`--positive-column` must be given|`pairs` {END}, got 'broken"),
         (["audit", "broken.parquet"], f"`negatives` must be a file of Parquet, got 'broken.parquet' ({CODEC} 0xff"),
-        (["mine", "deep.jsonl", *OPTIONS], "`pairs` must be a file of one JSON value a line, got maximum recursion"),
-        (["audit", "deep.jsonl"], "`negatives` must be a file of one JSON value a line, got maximum recursion"),
-        (["audit", "deep.json"], "`negatives` must be a file of one JSON object, got maximum recursion"),
+        (["mine", "deep.jsonl", *OPTIONS], "`pairs` must be a file of one JSON value a line, got values nested too"),
+        (["audit", "deep.jsonl"], "`negatives` must be a file of one JSON value a line, got values nested too deep in"),
+        (["audit", "deep.json"], "`negatives` must be a file of one JSON object, got values nested too deep in deep"),
+        (["mine", "digits.jsonl", *OPTIONS], f"`pairs` must be a file of one JSON value a line, got {DIGITS} in line"),
+        (["audit", "digits.jsonl"], f"`negatives` must be a file of one JSON value a line, got {DIGITS} in line 1"),
+        (["audit", "digits.json"], f"`negatives` must be a file of one JSON object, got {DIGITS} in digits.json"),
+        (["mine", "pairs.csv", *OPTIONS, "--query-vectors", "deep.safetensors"],
+         "`--query-vectors` must be a readable .safetensors file, got 'deep.safetensors' (values nested too deep)."),
+        (["mine", "pairs.csv", *OPTIONS, "--threads", "9" * 400], "`--threads` must be below 2^64, got 9999999"),
         (["mine", "loop.jsonl", *OPTIONS], f"`pairs` {READ}, got 'loop.jsonl' {LOOP}"),
         (["mine", "pairs.csv", *OPTIONS, "-o", "loop.jsonl"], f"`--output` {WRITTEN}, got 'loop"),
         (["mine", "pairs.csv", *OPTIONS, "--report", "loop.html"], f"`--report` {WRITTEN}, got"),

@@ -146,7 +146,8 @@ def model_of_state(state: Mapping[str, Any], others: Iterable[str]) -> Model:
     check_all("scale", scale[1::2], scale[1::2] > 0, "deviations above 0")
     drawn = parts["draws"][:, -1]
     check_all("draws", drawn, (drawn > 0) & (drawn < 1), "weights and a c above 0 and below 1")
-    return Model(**{name: part if part.ndim else part.item() for name, part in parts.items()})
+    plain: dict[str, Any] = {name: part if part.ndim else part.item() for name, part in parts.items()}
+    return Model(**plain)
 
 
 def _ascending(knots: Floats) -> bool:

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from naysay._options import check_keywords, command_fields, from_command, option_names
 from naysay._rows import offsets
 from naysay.checks import first_bad, raise_invalid, shown, with_option_names
-from naysay.files import check_apart, check_page, clear_drafts, sync
+from naysay.files import check_apart, check_page, is_draft, sync
 from naysay.formats import _whole_files as whole_files
 from naysay.formats import runs
 from naysay.formats._blocks import Job
@@ -193,7 +193,9 @@ def _clear(*drafts: Path) -> None:
     """Remove drafts of the job, and the drafts that their writers left."""
     for draft in drafts:
         shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
-        clear_drafts(draft)
+        for left in draft.parent.iterdir():
+            if is_draft(left) and left.name.startswith(f".{draft.name}."):
+                shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
 
 
 def _finalize(
