@@ -77,7 +77,7 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
             _print(errors, f"{path} is there already: it is replaced when the job is done.")
     writing = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
     lock = job.output.with_name(f".{job.output.name}.naysay-lock")
-    with _progress(errors) as progress, locked(lock, writing, f"naysay job {secrets.token_hex(8)}"):
+    with _progress(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
         summary = _run(place, job, mining, progress)
     left = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
     if left:
