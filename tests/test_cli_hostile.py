@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import naysay as ns
 from naysay import cli
 from naysay.errors import NaysayError
 from naysay.kernels import threads
@@ -169,3 +170,16 @@ def test_a_reader_that_went_away_is_not_a_failed_gate(words, world):
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_closed_standard_output_is_no_traceback(world):
+    command = f"{sys.executable} -m naysay audit train.jsonl >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("path", ["pipe.csv", "/dev/zero", "loop.jsonl"])
+@pytest.mark.parametrize("read", [ns.Triples.from_tsv, ns.Positives.from_csv, ns.Positives.from_parquet])
+def test_only_files_are_read(path, read, world):
+    with pytest.raises(NaysayError, match="`path` must be a file"):
+        read(path)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import as_array, raise_invalid, shown, whole_numbers
-from naysay.files import raise_unreadable
+from naysay.files import check_source, raise_unreadable
 from naysay.vocabulary import Vocabulary, ids_of_names
 
 if TYPE_CHECKING:
@@ -189,6 +189,7 @@ def _opened(path: str | Path, reader: Any) -> Any:
     """`reader(path)`. Raises NaysayError if the file is missing or unreadable."""
     import pyarrow as pa
 
+    check_source("path", Path(path))
     try:
         return reader(str(path))
     except FileNotFoundError:
