@@ -183,3 +183,10 @@ def test_a_closed_standard_output_is_no_traceback(world):
 def test_only_files_are_read(path, read, world):
     with pytest.raises(NaysayError, match="`path` must be a file"):
         read(path)
+
+
+def test_a_header_that_is_not_utf_8(world):
+    with pytest.raises(
+        NaysayError, match=r"^Positives\.from_csv: `path` must be a file of that format, got 'latin.csv'"
+    ):
+        ns.Positives.from_csv("latin.csv", "anchor", "positive")
