@@ -111,8 +111,7 @@ class Posterior:
             if table.ndim != 1 or table.dtype.kind not in "iuf":
                 raise_invalid("positive_scores", "numbers of shape (n_anchors,)", f"{table.dtype} {table.shape}")
             self.positive_scores = table.astype(np.float64)
-        # Replaced as a whole, so that a thread that asks never sees half of two fits.
-        self._learnt: tuple[Model | None, PosteriorSummary] | None = None
+        self._learnt: tuple[Model | None, PosteriorSummary | None] = None, None  # replaced as one, for other threads
 
     def fit(self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1) -> Posterior:
         """Fit to the nearest candidates of some anchors, find tau, and return self.
@@ -130,9 +129,9 @@ class Posterior:
     def update(self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1) -> Posterior:
         """Fit again, e.g. once an epoch. Where these lists cannot tell, the last model stays, and `reason` says so."""
         model, said = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled)
-        last = self._learnt
-        if model is None and last is not None and last[0] is not None:
-            model, said = last[0], replace(last[1], code=said.code, labelled=said.labelled)
+        last, before = self._learnt
+        if model is None and last is not None and before is not None:
+            model, said = last, replace(before, code=said.code, labelled=said.labelled)
         self._learnt = model, said
         return self
 
@@ -242,8 +241,7 @@ class Posterior:
         """(B,) the score of each anchor's labelled positive, or None."""
         if self.positive_scores is None:
             return None
-        anchors = anchor_ids(query)
-        table = self.positive_scores
+        anchors, table = anchor_ids(query), self.positive_scores
         if anchors.ndim != 1 or (len(anchors) and not (anchors.min() >= 0 and anchors.max() < len(table))):
             raise_invalid("query.anchors", f"among the {len(table)} of `positive_scores`", f"shape {anchors.shape}")
         return table[anchors]
@@ -251,8 +249,7 @@ class Posterior:
     @property
     def fitted(self) -> bool:
         """Whether there is a posterior."""
-        learnt = self._learnt
-        return learnt is not None and learnt[0] is not None
+        return self._learnt[0] is not None
 
     @property
     def reason(self) -> str:
@@ -262,10 +259,9 @@ class Posterior:
     @property
     def summary(self) -> PosteriorSummary:
         """What the last fit found: the estimates before and after the cut, tau, c, and the check of labels."""
-        learnt = self._learnt
-        if learnt is None:
+        if (summary := self._learnt[1]) is None:
             raise_invalid("scores", "fitted first", "none", "Call fit(scores, positive_scores).")
-        return learnt[1]
+        return summary
 
     @property
     def threshold(self) -> float:
@@ -278,30 +274,27 @@ class Posterior:
 
     def state(self) -> dict[str, Any]:
         """The model and the summary, arrays and numbers; empty before `fit`. Settings are not included."""
-        learnt = self._learnt
-        if learnt is None:
-            return {}
-        model, summary = learnt
-        return {**({} if model is None else model.state()), "summary": summary.state()}
+        model, summary = self._learnt
+        parts = {} if model is None else model.state()
+        return parts if summary is None else {**parts, "summary": summary.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned, or the same as lists. Raises NaysayError, with nothing changed, otherwise."""
-        if isinstance(state, Mapping) and not state:
-            self._learnt = None
-            return
-        summary = summary_of_state(state, MODEL_KEYS)
-        self._learnt = model_of_state(state, ("summary",)) if len(state) > 1 else None, summary
+        empty = isinstance(state, Mapping) and not state
+        summary = None if empty else summary_of_state(state, MODEL_KEYS)
+        model = model_of_state(state, ("summary",)) if len(state) > 1 else None
+        self._learnt = model, summary
 
     def _fitted(self) -> tuple[Model, PosteriorSummary]:
         """The model and its summary, or an error."""
-        learnt = self._learnt
-        if learnt is None or learnt[0] is None:
-            got = "none" if learnt is None else f"lists that cannot tell ({learnt[1].reason})"
+        model, summary = self._learnt
+        if model is None or summary is None:
+            got = "none" if summary is None else f"lists that cannot tell ({summary.reason})"
             raise_invalid("scores", "fitted first", got, "Call fit(scores, positive_scores), or use another detector.")
-        return learnt[0], learnt[1]
+        return model, summary
 
     def __repr__(self) -> str:
-        learnt = self._learnt
-        if learnt is None or learnt[0] is None:
+        model, summary = self._learnt
+        if model is None or summary is None:
             return described(self, "not fitted")
-        return described(self, f"c={learnt[0].c:.3g}, tau={learnt[1].tau:.3g}")
+        return described(self, f"c={model.c:.3g}, tau={summary.tau:.3g}")
