@@ -1,8 +1,11 @@
 """One of every public class with a state: how it is made, what teaches it, and what it then answers."""
 
+import functools
+
 import numpy as np
 
 import naysay as ns
+from tests.detectors.posterior_worlds import planted
 
 N_ANCHORS, N_ITEMS, WIDTH = 8, 30, 4
 RNG = np.random.default_rng(0)
@@ -92,6 +95,16 @@ class _Scored:
         return self.hard.sample(query, k, rng=rng)
 
 
+def posterior():
+    return ns.detectors.Posterior(k=5, depth=20, alike=of_pairs, positive_scores=TABLE[:, 0])
+
+
+@functools.cache
+def posterior_state():
+    scores, own, _, alike = planted(0, anchors=60, items=40, depth=25)
+    return posterior().fit(scores, own, alike=alike).state()  # a fit does not read what was learnt before it
+
+
 def oversampling():
     return ns.samplers.AdaptiveOversampling(KNOWN, VECTORS, lambda anchors: VECTORS[anchors], scale=3.0)
 
@@ -120,6 +133,7 @@ PARTS = {
     "LearnedQuantile": (quantile, observed, suspicion),
     "Mixture": (mixture, lambda part: part.update(TABLE), suspicion),
     "Mixture, normal": (lambda: ns.detectors.Mixture("normal"), lambda part: part.update(TABLE), suspicion),
+    "Posterior": (posterior, lambda part: part.restore(posterior_state()), suspicion),
     "SoftClusters": (
         lambda: ns.detectors.SoftClusters(3),
         lambda part: part.update(VECTORS, rng=ns.rng_for(0)),

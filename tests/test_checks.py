@@ -48,6 +48,9 @@ def test_whole_gives_a_plain_int(value):
         (True, "`n` must be a whole number, got True."),
         (None, "`n` must be a whole number, got None."),
         ([3], "`n` must be a whole number, got [3]."),
+        (2**64, "`n` must be below 2^64, got 18446744073709551616."),
+        (10**400, f"`n` must be below 2^64, got 1{'0' * 56}...."),
+        ([10**5000], "`n` must be a whole number, got a number of more than 4,300 digits."),
     ],
 )
 def test_whole_rejects(value, message):
@@ -254,3 +257,35 @@ def test_one_number_within_bounds(bounds, good, bad, rule):
         with pytest.raises(NaysayError) as caught:
             checks.check_number("x", value, **bounds, advice="Try.")
         assert str(caught.value) == f"`x` must be {rule}, got {checks.shown(value)}. Try."
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_whole_number_that_no_float_holds(digits):
+    for value in (10**digits, -(10**digits)):
+        rule = "`x` must be a number of at most 308 digits, got "
+        assert sentence(checks.check_number, "x", value, above=0).startswith(rule)
+        assert sentence(checks.check_one_of, "x", value, ("a", "b")).startswith("`x` must be one of 'a', 'b', got ")
+    rule = "`x` must be below 2^64, got "
+    assert sentence(checks.check_whole, "x", 10**digits, 1).startswith(rule)
+
+
+def test_a_number_that_no_array_can_have_as_a_size():
+    import naysay as ns
+
+    known = ns.Positives.from_pairs([0], [0], 1, 9)
+    vectors = np.eye(9, 4)
+    calls = [
+        lambda: ns.planted_world(2**62, 9),
+        lambda: ns.detectors.LearnedQuantile(2**62, alpha=0.1),
+        lambda: ns.detectors.Incremental(2**62, (3,)),
+        lambda: ns.detectors.lowest_scores([0], [0.5], 2**62),
+        lambda: ns.samplers.Bank(ns.pools.Everything(known), 2**62),
+        lambda: ns.mine(vectors[:1], vectors, known, 2**62),
+        lambda: ns.mine(vectors[:1], vectors, known, [2**62]),
+        lambda: ns.quantity.realise(2.5, 2**62, ns.rng_for(0)),
+        lambda: ns.quantity.simulated(2.0, points=2**62),
+        lambda: ns.quantity.turning_sweep(4, 2.0, points=2**62),
+    ]
+    for call in calls:
+        with pytest.raises(NaysayError, match=r"must be at most [\d,]+, got 4611686018427387904"):
+            call()

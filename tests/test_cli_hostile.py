@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import naysay as ns
 from naysay import cli
 from naysay.errors import NaysayError
 from naysay.kernels import threads
@@ -44,11 +45,14 @@ def world(tmp_path, monkeypatch):
         "pairs.jsonl": '{"query": "q0", "positive": "d0"}\n',
         "deep.jsonl": DEEP,
         "deep.json": DEEP,
+        "digits.jsonl": f'{{"anchor": {"9" * 5000}, "positive": "d0"}}',
+        "digits.json": f"[{'9' * 5000}]",
         "bad.jsonl": '{"id": "d0"}\n{"id": \n',
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "latin.csv").write_bytes("anch\xe9r,positive\nq0,d0\n".encode("latin-1"))
+    (tmp_path / "deep.safetensors").write_bytes(len(DEEP).to_bytes(8, "little") + DEEP.encode())
     (tmp_path / "broken.jsonl").write_bytes(b'{"id": "d0", "text": "caf\xe9"}\n' + "\n".join(documents[1:]).encode())
     broken = pa.array([b"q\xff", b"q1"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"anchor": broken, "positive": ["d0", "d1"], "negative": ["d2", "d3"]}), "broken.parquet")
@@ -70,6 +74,7 @@ def error_of(capsys, *words):
     return printed.err.removeprefix(f"naysay: {words[0]}: ")
 
 
+DIGITS = "a number of more than 4,300 digits"
 CODEC = "'utf-8' codec can't decode byte"
 LOOP = "(Too many levels of symbolic links)"
 PIPE = "a device or a pipe. Copy it to a file first."
@@ -84,9 +89,15 @@ WRITTEN = "must be a file that can be written"
         (["mine", "latin.csv", *OPTIONS], f"`pairs` {END}, got 'latin.csv' ({CODEC} 0xe9"),
         (["mine", "broken.parquet", *OPTIONS], f"`--positive-column` must be given|`pairs` {END}, got 'broken"),
         (["audit", "broken.parquet"], f"`negatives` must be a file of Parquet, got 'broken.parquet' ({CODEC} 0xff"),
-        (["mine", "deep.jsonl", *OPTIONS], "`pairs` must be a file of one JSON value a line, got maximum recursion"),
-        (["audit", "deep.jsonl"], "`negatives` must be a file of one JSON value a line, got maximum recursion"),
-        (["audit", "deep.json"], "`negatives` must be a file of one JSON object, got maximum recursion"),
+        (["mine", "deep.jsonl", *OPTIONS], "`pairs` must be a file of one JSON value a line, got values nested too"),
+        (["audit", "deep.jsonl"], "`negatives` must be a file of one JSON value a line, got values nested too deep in"),
+        (["audit", "deep.json"], "`negatives` must be a file of one JSON object, got values nested too deep in deep"),
+        (["mine", "digits.jsonl", *OPTIONS], f"`pairs` must be a file of one JSON value a line, got {DIGITS} in line"),
+        (["audit", "digits.jsonl"], f"`negatives` must be a file of one JSON value a line, got {DIGITS} in line 1"),
+        (["audit", "digits.json"], f"`negatives` must be a file of one JSON object, got {DIGITS} in digits.json"),
+        (["mine", "pairs.csv", *OPTIONS, "--query-vectors", "deep.safetensors"],
+         "`--query-vectors` must be a readable .safetensors file, got 'deep.safetensors' (values nested too deep)."),
+        (["mine", "pairs.csv", *OPTIONS, "--threads", "9" * 400], "`--threads` must be below 2^64, got 9999999"),
         (["mine", "loop.jsonl", *OPTIONS], f"`pairs` {READ}, got 'loop.jsonl' {LOOP}"),
         (["mine", "pairs.csv", *OPTIONS, "-o", "loop.jsonl"], f"`--output` {WRITTEN}, got 'loop"),
         (["mine", "pairs.csv", *OPTIONS, "--report", "loop.html"], f"`--report` {WRITTEN}, got"),
@@ -159,3 +170,23 @@ def test_a_reader_that_went_away_is_not_a_failed_gate(words, world):
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_closed_standard_output_is_no_traceback(world):
+    command = f"{sys.executable} -m naysay audit train.jsonl >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("path", ["pipe.csv", "/dev/zero", "loop.jsonl"])
+@pytest.mark.parametrize("read", [ns.Triples.from_tsv, ns.Positives.from_csv, ns.Positives.from_parquet])
+def test_only_files_are_read(path, read, world):
+    with pytest.raises(NaysayError, match="`path` must be a file"):
+        read(path)
+
+
+def test_a_header_that_is_not_utf_8(world):
+    with pytest.raises(
+        NaysayError, match=r"^Positives\.from_csv: `path` must be a file of that format, got 'latin.csv'"
+    ):
+        ns.Positives.from_csv("latin.csv", "anchor", "positive")

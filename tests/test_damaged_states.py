@@ -15,6 +15,7 @@ SENTENCE = re.compile(r"^\w+\.restore: `\w+` must be [^\n]+[.?]$")
 HARMLESS = re.compile(r"Call (fit|update)\(|of dimension \d")
 
 
+@np.errstate(invalid="ignore")  # NaN as a byte
 def damaged(value):
     """{what was done: the value of a key with that damage}; arrays and numbers alike."""
     array = np.asarray(value)

@@ -9,6 +9,7 @@ import pytest
 from naysay import files
 from naysay.checks import shown
 from naysay.errors import NaysayError
+from naysay.jobs.command import _clear
 
 
 def message_of(call, *arguments, **named):
@@ -58,6 +59,19 @@ def test_a_stream_that_fails_leaves_the_file_as_it_was(tmp_path):
     assert contents(tmp_path) == {"numbers": b"new"}
 
 
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="a file without a name needs Linux")
+def test_a_kill_during_the_check_of_a_target_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "close", lambda handle: kept.append((handle, os.listdir(tmp_path))))
+    kept, closed = [], os.close
+    files.check_target("out", tmp_path / "numbers")
+    monkeypatch.undo()
+    closed(kept[0][0])
+    assert kept[0][1] == []
+    message = message_of(files.check_target, "out", tmp_path / ("n" * 250))  # the draft's name is longer
+    assert message.startswith("`out` must be a file that can be written, got ")
+    assert message.endswith("(File name too long).")
+
+
 def test_what_a_killed_process_left_is_removed(tmp_path):
     with pytest.raises(RuntimeError), files.draft_of(tmp_path / "out") as draft:
         raise RuntimeError
@@ -65,8 +79,8 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
         (tmp_path / name).write_bytes(b"")
     (tmp_path / f"{draft.name}.old").mkdir()
     assert [files.is_draft(tmp_path / name) for name in ("out", ".out", draft.name)] == [False, False, True]
-    files.clear_drafts(tmp_path / "out")
-    assert {*os.listdir(tmp_path)} == {f"{draft.name}x", "out", draft.name.replace("out", "other")}
+    _clear(tmp_path / "out")
+    assert {*os.listdir(tmp_path)} == {f"{draft.name}x", draft.name.replace("out", "other")}
 
 
 def test_errors_of_the_disk_name_the_parameter_if_there_is_one(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import as_array, at_row, check_kind, raise_invalid, shown, whole_numbers
-from naysay.files import raise_unreadable
+from naysay.files import check_source, raise_unreadable
 from naysay.vocabulary import Vocabulary, ids_of_names
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def read_parquet(path: str | Path, **columns: str | None) -> pa.Table:
     import pyarrow.parquet as pq
 
     file = _opened(path, pq.ParquetFile)
-    _check_columns(file.schema_arrow.names, columns)
+    _check_columns(_opened(path, lambda _: file.schema_arrow.names), columns)
     return _opened(path, lambda _: file.read(columns=list(dict.fromkeys(columns.values()))))
 
 
@@ -77,7 +77,7 @@ def read_csv(path: str | Path, delimiter: str, text: Sequence[str | None] = (), 
     _check_delimiter(delimiter)
     parsing = csv.ParseOptions(delimiter=delimiter)
     with _opened(path, lambda name: csv.open_csv(name, parse_options=parsing)) as reader:
-        _check_columns(reader.schema.names, columns)
+        _check_columns(_opened(path, lambda _: reader.schema.names), columns)
     kinds = dict.fromkeys(text, pa.large_string())
     wanted = csv.ConvertOptions(include_columns=list(dict.fromkeys(columns.values())), column_types=kinds)
     return _opened(path, lambda name: csv.read_csv(name, parse_options=parsing, convert_options=wanted))
@@ -187,11 +187,12 @@ def _opened(path: str | Path, reader: Any) -> Any:
     """`reader(path)`. Raises NaysayError if the file is missing or unreadable."""
     import pyarrow as pa
 
+    check_source("path", Path(path))
     try:
         return reader(str(path))
     except FileNotFoundError:
         raise_invalid("path", "an existing file", repr(str(path)))
-    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeDecodeError) as error:
         raise_unreadable("path", "a file of that format", Path(path), error)
 
 

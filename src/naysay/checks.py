@@ -25,6 +25,7 @@ from naysay.errors import MissingExtraError, NaysayError
 _PARAMETER = re.compile(r"`(\w+)`")
 _BY_CLASS = ("__init__", "__call__")  # methods whose errors are reported under the name of the class
 _MARK = "__naysay_public__"
+MOST_ROWS = (1 << 31) - 1  # of an array that is made with a number from the caller
 _Public = TypeVar("_Public", bound=Callable[..., Any])
 
 
@@ -126,30 +127,35 @@ def check_number(
     """
     plain = to_numpy(value)
     number = plain.item() if isinstance(plain, np.ndarray) and plain.ndim == 0 else plain
+    try:
+        found = float(number) if is_number(number) else math.nan
+    except OverflowError:  # a whole number of more than 308 digits
+        raise_invalid(parameter, "a number of at most 308 digits", shown(value), advice)
     good = (
-        is_number(number)
-        and not math.isnan(number)
+        not math.isnan(found)
         and (above is None or number > above)
         and (at_least is None or number >= at_least)
         and (below is None or number < below)
         and (at_most is None or number <= at_most)
-        and not (finite and math.isinf(number))
+        and not (finite and math.isinf(found))
     )
     if not good:
         bounds = [("above", above), ("at least", at_least), ("below", below), ("at most", at_most)]
         limits = " and ".join(f"{word} {limit:g}" for word, limit in bounds if limit is not None)
         raise_invalid(parameter, f"a{' finite' if finite else ''} number {limits}".rstrip(), shown(value), advice)
-    return float(number)
+    return found
 
 
-def check_whole(parameter: str, value: object, least: int) -> int:
-    """Return `value` as an int, or raise if it is not a whole number of at least `least`."""
+def check_whole(parameter: str, value: object, least: int, most: int | None = None) -> int:
+    """Return `value` as an int, or raise if it is not a whole number of at least `least` and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise_invalid(parameter, "a whole number", shown(value))
     if value < least:
-        raise_invalid(parameter, f"at least {least}", value)
+        raise_invalid(parameter, f"at least {least}", shown(int(value)))
+    if most is not None and value > most:
+        raise_invalid(parameter, f"at most {most:,}", shown(int(value)))
     if int(value) >= 1 << 64:  # which no array can have as a size, nor a generator as a seed
-        raise_invalid(parameter, "below 2^64", value)
+        raise_invalid(parameter, "below 2^64", shown(int(value)))
     return int(value)
 
 
@@ -185,7 +191,7 @@ def check_one_of(parameter: str, value: object, options: Sequence[str]) -> None:
     """Raise if `value` is not one of `options`; the message suggests the nearest."""
     if isinstance(value, str) and value in options:
         return
-    near = difflib.get_close_matches(str(value), options, n=1)
+    near = difflib.get_close_matches(value if isinstance(value, str) else "", options, n=1)
     advice = f"Did you mean {near[0]!r}?" if near else ""
     raise_invalid(parameter, "one of " + ", ".join(map(repr, options)), shown(value), advice)
 
@@ -264,5 +270,8 @@ def at_row(value: object, row: int, count: int, slot: str = "") -> str:
 
 def shown(value: object) -> str:
     """A short form of any value, for a message."""
-    text = re.sub(r"\s*\n\s*", " ", repr(value))  # arrays have several lines
+    try:
+        text = re.sub(r"\s*\n\s*", " ", repr(value))  # arrays have several lines
+    except ValueError:  # Python does not write such numbers
+        text = "a number of more than 4,300 digits"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -183,7 +183,8 @@ def main(arguments: list[str] | None = None) -> None:
         try:
             _command()(arguments)
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it is None if the shell closed it
+                sys.stdout.flush()
     except BaseException as error:
         causes = {type(cause) for cause in _causes(error)}
         if sys.stdout is sys.__stdout__ and causes & {OSError, BrokenPipeError}:  # else Python flushes again at its end

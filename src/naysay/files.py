@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown
+from naysay.text import first_line
 
 HEADER = "header.json"
 _FORMAT = 1
@@ -51,10 +52,21 @@ def check_target(parameter: str, path: Path) -> None:
         raise_invalid(parameter, "in an existing folder", repr(str(path)))
     draft = _draft(path)
     try:  # permissions are not enough: a file system may be full, read-only, or without new files, like /proc
-        draft.touch(exist_ok=False)
-        draft.unlink()
+        with suppress(FileNotFoundError):
+            draft.stat()  # the name may be too long
+        if not _made_without_name(path.parent):
+            draft.touch(exist_ok=False)
+            draft.unlink()
     except OSError as error:
         _unwritable(parameter, path, error)
+
+
+def _made_without_name(folder: Path) -> bool:
+    """Whether the system could make a file without a name, of which a kill leaves nothing."""
+    with suppress(OSError, AttributeError):
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
+        return True
+    return False
 
 
 def check_page(parameter: str, path: Path) -> None:
@@ -192,12 +204,6 @@ def digest_of(path: Path, kind: str = "sha256") -> str:
         return hashlib.file_digest(stream, made).hexdigest()
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, cut if it is long, or its type if it has none."""
-    line = (str(error).splitlines() or [type(error).__name__])[0]
-    return line if len(line) <= 200 else f"{line[:197]}..."
-
-
 def raise_unreadable(parameter: str, rule: str, path: Path, error: BaseException) -> NoReturn:
     """Raise the error for a file that cannot be read, with the first line of the reader's error."""
     raise_invalid(parameter, rule, f"{str(path)!r} ({first_line(error)})")
@@ -206,13 +212,6 @@ def raise_unreadable(parameter: str, rule: str, path: Path, error: BaseException
 def is_draft(path: Path) -> bool:
     """Whether a name is that of a draft, which a process that was killed leaves."""
     return _DRAFT.fullmatch(path.name) is not None
-
-
-def clear_drafts(path: Path) -> None:
-    """Remove the drafts of a file or folder, beside it."""
-    for draft in path.parent.iterdir():
-        if is_draft(draft) and draft.name.startswith(f".{path.name}."):
-            shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
 
 
 def _draft(path: Path) -> Path:

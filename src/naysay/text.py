@@ -52,6 +52,16 @@ def versions(*packages: str) -> dict[str, str]:
     return known
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, cut if it is long, or its type if it has none; plain words for JSON's."""
+    if isinstance(error, RecursionError):
+        return "values nested too deep"
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    if "set_int_max_str_digits" in line:
+        return "a number of more than 4,300 digits"
+    return line if len(line) <= 200 else f"{line[:197]}..."
+
+
 def described(part: object, learnt: str = "", **settings: object) -> str:
     """Return 'Name(setting=value, ...; learnt)' for `repr`: every argument of the constructor, arrays by their shape.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import check_range, first_bad, public, raise_invalid, shown, whole_numbers
 from naysay.errors import NaysayWarning
-from naysay.files import first_line
+from naysay.text import first_line
 
 _MANY_GAPS = 100  # unused ids that are worth a warning: fewer are a small example
 

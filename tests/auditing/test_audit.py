@@ -310,6 +310,10 @@ def test_it_prints_in_a_few_lines():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (
+            lambda: audit(NEAREST, **SIDES, query_ids=np.array(3)),
+            "audit: `query_ids` must be a list of names, or a fil",
+        ),
         (lambda: audit(NEAREST, **SIDES, query_ids=3), "audit: `query_ids` must be a list of names, or a file of them"),
         (lambda: audit(NEAREST, **SIDES, corpus_ids=1.5), "audit: `corpus_ids` must be a list of names, or a file of"),
         (lambda: report_audit(FOUND, None), "report_audit: `path` must be a path, got None."),

@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from naysay._commands import ThresholdOptions
+from naysay.detectors import _scores
 from naysay.detectors._thresholds_command import read_grid, thresholds
 from naysay.detectors._thresholds_show import column_of, draw, figure, histogram, meaning
 from naysay.detectors.score_sketch import ScoreSketch
@@ -440,3 +441,13 @@ def test_a_grid_beyond_all_measure_is_rejected():
 
 def test_a_name_with_a_null_byte_is_no_file():
     assert refusal(choose_thresholds, "a\0b.npy").startswith("choose_thresholds: `scores` must be an existing file")
+
+
+def test_a_parquet_file_of_one_row_group_is_not_held_in_memory(tmp_path):
+    path = tmp_path / "scores.parquet"
+    scores = np.random.default_rng(0).normal(size=2_000_000)
+    pq.write_table(pa.table({"score": scores}), path, row_group_size=len(scores), use_dictionary=False)
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in _scores._parquet(path, None).read():
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert 0 < most < scores.nbytes / 2

@@ -12,6 +12,7 @@ from text_model import DISTINCT, TEXTS, Model, expected, names
 
 from naysay.encode import texts as encode
 from naysay.encode.texts import encode_texts
+from naysay.errors import NaysayError
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +36,25 @@ def test_a_failed_run_is_resumed(tmp_path):
     assert path.name == whole.name
     assert path.read_bytes() == whole.read_bytes()
     assert names(tmp_path / "parts") == [path.name]
+
+
+def test_a_second_run_at_the_same_time_is_refused_and_takes_nothing_from_the_first(tmp_path):
+    pytest.importorskip("fcntl")
+    model, refused = Model(), []
+    encode_one = model.encode
+
+    def meanwhile(texts, **options):
+        with pytest.raises(NaysayError, match=r"^encode_texts: `folder` must be used by one run at a time, got '"):
+            encode_texts(Model(), TEXTS, folder=tmp_path)
+        refused.append(texts)
+        encode_texts(Model(2.0), TEXTS, folder=tmp_path)  # another model, whose vectors are another file
+        return encode_one(texts, **options)
+
+    model.encode = meanwhile
+    path = encode_texts(model, TEXTS, folder=tmp_path)
+    assert len(refused) == 3
+    assert np.array_equal(np.load(path), expected(TEXTS, model))
+    assert names(tmp_path) == sorted([path.name, encode_texts(Model(2.0), TEXTS, folder=tmp_path).name])
 
 
 def test_without_a_cache_a_failed_run_leaves_nothing(tmp_path):

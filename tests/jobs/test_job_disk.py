@@ -14,6 +14,7 @@ from naysay.errors import NaysayError
 from naysay.files import is_draft
 from naysay.formats import _whole_files as whole_files
 from naysay.jobs._folder import JobFolder, opened
+from naysay.jobs._guards import locked
 
 FULL = r"^mine: the disk of .* is full: '{}' takes [\d,]+ bytes\. Nothing is lost: free some space, and run"
 
@@ -150,3 +151,22 @@ def test_an_array_has_the_bytes_that_numpy_writes(tmp_path, shape, kind):
         folder.write_array("array.npy", array)
         assert folder.read("array.npy") == (tmp_path / "own.npy").read_bytes()
         assert folder.array("array.npy", mmap=False).tolist() == array.tolist()
+
+
+def test_a_lock_that_cannot_be_written_is_one_sentence_and_leaves_nothing(tmp_path):
+    resource = pytest.importorskip("resource")
+    missing, limits = tmp_path / "no" / "lock", resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def lock(path):
+        with locked("--job", path, "", f"naysay job {'0' * 16}"):
+            pass
+
+    with pytest.raises(NaysayError, match=r"^`--job` must be in a folder that can be written, got .*\(No such file"):
+        lock(missing)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(NaysayError, match=r"^`--job` must be in a folder that can be written, got .*\(File too"):
+            lock(tmp_path / "lock")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(tmp_path) == []

@@ -116,7 +116,7 @@ def test_a_file_that_shrinks_while_the_job_runs(world, monkeypatch):
 
 def test_one_process_at_a_time(world, monkeypatch):
     stopped(world, monkeypatch, 1)
-    with locked(world.job() / "lock", "", f"naysay job {'0' * 16}"):
+    with locked("--job", world.job() / "lock", "", f"naysay job {'0' * 16}"):
         with pytest.raises(
             NaysayError, match=r"^mine: another process is working on the job in .* Wait for it, or stop it\.$"
         ):

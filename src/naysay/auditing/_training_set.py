@@ -234,7 +234,7 @@ def rows_of(side: str, size: int, names: list[str] | None, given: Any, vectors: 
     parameter = f"{side}_ids"
     if isinstance(given, str | Path):
         given = read_names(parameter, Path(given))
-    if isinstance(given, bytes) or not isinstance(given, Sequence | np.ndarray):
+    if isinstance(given, bytes) or not isinstance(given, Sequence | np.ndarray) or getattr(given, "ndim", 1) != 1:
         raise_invalid(parameter, "a list of names, or a file of them", shown(given))
     if names is None:
         raise_invalid(parameter, "left out where the set has row numbers", f"{len(given)} names")

@@ -31,7 +31,7 @@ _SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
 _NO_GLYPH = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
 
-@with_option_names("audit", option_names(AuditOptions))
+@with_option_names("audit", {**option_names(AuditOptions), "folder": "--encoded"})
 def audit_command(options: AuditOptions, *, console: Console | None = None) -> bool:
     """Audit a training file, print the result, write it, and return whether the set passes.
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import as_floats, check_number, raise_invalid
+from naysay.checks import check_all, raise_invalid
 from naysay.detectors._posterior_pool import FEATURES, Lists, pool_of
 from naysay.detectors._posterior_splines import COLUMNS, KNOTS, design_of
-from naysay.detectors._states import check_state, plain, whole_of_state
+from naysay.detectors._states import Entry, read_state
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -20,6 +20,8 @@ WIDTH = 1 + COLUMNS * FEATURES
 TERMS = 6  # of the regression of similarities
 _SLOTS = 1 << 19  # at a time
 _FAR = 1e3  # deviations
+_CLOSEST = 1e-150  # of the knots' span: its square is not 0
+_MOST = 600.0  # added to log-odds: its exponential is finite
 LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
 
 
@@ -72,7 +74,7 @@ class Model:
 
     def final(self, prior: Floats, evidence: Floats) -> Floats:
         """The posterior from p, the log-ratio and the shift, rounded to 32 bits: thresholds mean the same in both."""
-        moved = evidence + self.shift
+        moved = np.clip(evidence + self.shift, -_MOST, _MOST)
         inside = np.clip(prior, 0.0, LARGEST)
         odds = inside / (1 - inside) * np.exp(moved)
         posterior = np.where((moved == 0) | (prior == 0), prior, odds / (1 + odds))
@@ -113,27 +115,47 @@ class Model:
         return {name: part.copy() if isinstance(part, np.ndarray) else part for name, part in found.items()}
 
 
-def model_of_state(state: Mapping[str, Any]) -> Model:
-    """The model from its state. Raises if the state does not fit."""
-    names = [field.name for field in fields(Model)]
-    check_state(state, names)
-    arrays = {name: np.asarray(plain(state[name]), np.float64) for name in ("knots", "draws")}
-    arrays |= {name: as_floats(name, state[name]) for name in ("weights", "scale", "similar", "edges", "ratios")}
-    bins = arrays["ratios"].size
-    shapes = {"knots": (FEATURES, KNOTS), "weights": (WIDTH,), "scale": (4,), "edges": (max(0, bins - 1),)}
-    shapes |= {"similar": (TERMS if bins else 0,), "ratios": (bins,), "draws": (len(arrays["draws"]), WIDTH + 1)}
-    for name, shape in shapes.items():
-        if arrays[name].shape != shape or (name != "knots" and not np.isfinite(arrays[name]).all()):
-            raise_invalid(name, f"finite numbers of shape {shape}", f"shape {arrays[name].shape}")
-    if any((np.diff(arrays[name]) < 0).any() for name in ("edges", "ratios")):
-        raise_invalid("edges", "ascending", "another order")
-    return Model(
-        **arrays,
-        c=check_number("c", plain(state["c"]), above=0, below=1),
-        beyond=check_number("beyond", plain(state["beyond"]), at_least=0, at_most=1),
-        depth=whole_of_state("depth", state["depth"], 1),
-        shift=check_number("shift", plain(state["shift"]), finite=True),
-    )
+_STATE = {
+    "knots": Entry((FEATURES, KNOTS), missing=True),
+    "weights": Entry((WIDTH,), at_least=-1e100, at_most=1e100),
+    "c": Entry(above=0, below=1),
+    "beyond": Entry(at_least=0, at_most=1),
+    "depth": Entry(whole=True, at_least=1),
+    "scale": Entry((4,)),
+    "similar": Entry(("t",)),
+    "edges": Entry(("b - 1",)),
+    "ratios": Entry(("b",)),
+    "shift": Entry(),
+    "draws": Entry(("B", WIDTH + 1), at_least=-1e100, at_most=1e100),
+}
+MODEL_KEYS = tuple(_STATE)
+
+
+def model_of_state(state: Mapping[str, Any], others: Iterable[str]) -> Model:
+    """The model from its state, which may have other keys. Raises if the state does not fit."""
+    parts = read_state(state, _STATE, others)
+    knots, scale, bins = parts["knots"], parts["scale"], len(parts["ratios"])
+    for name, size in {"edges": max(0, bins - 1), "similar": TERMS if bins else 0}.items():
+        if len(parts[name]) != size:
+            raise_invalid(name, f"numbers of shape ({size},), as there are {bins} ratios", f"shape {parts[name].shape}")
+    if not all(map(_ascending, knots)):
+        raise_invalid("knots", "clearly ascending, then NaN", "another order")
+    for name in ("edges", "ratios"):
+        if (np.diff(parts[name]) < 0).any():
+            raise_invalid(name, "ascending", "another order")
+    check_all("scale", scale[1::2], scale[1::2] > 0, "deviations above 0")
+    drawn = parts["draws"][:, -1]
+    check_all("draws", drawn, (drawn > 0) & (drawn < 1), "weights and a c above 0 and below 1")
+    plain: dict[str, Any] = {name: part if part.ndim else part.item() for name, part in parts.items()}
+    return Model(**plain)
+
+
+def _ascending(knots: Floats) -> bool:
+    """Whether a row of knots ascends, then has NaN: with the same number twice, splines would divide by 0."""
+    distinct = knots[: np.count_nonzero(~np.isnan(knots))]
+    with np.errstate(all="ignore"):
+        places = (distinct - distinct[:1]) / (distinct[-1:] - distinct[:1])
+    return len(distinct) < 2 or bool((np.diff(places) > _CLOSEST).all())
 
 
 def listed_features(lists: Lists, seed: int) -> tuple[Floats, Floats, Floats]:

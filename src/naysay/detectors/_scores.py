@@ -179,11 +179,13 @@ def _parquet(path: Path, column: str | None) -> ScoreBlocks:
         try:
             with (
                 pa.OSFile(name_of_file) as source,
-                pq.ParquetFile(source, page_checksum_verification=True) as file,
+                pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=1 << 16) as file,
             ):
                 for batch in file.iter_batches(batch_size=step, columns=[name]):
                     yield _values(name, batch.column(0), start)
                     start += len(batch)
+                    del batch
+                    pa.default_memory_pool().release_unused()  # else freed pages stay resident
         except (pa.ArrowException, OSError) as error:  # a damaged page is found when its turn comes
             _unreadable(path, error)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_all, check_kind, check_whole, raise_invalid, shown
+from naysay.checks import as_array, check_all, check_kind, raise_invalid, shown
 from naysay.types import Stateful
 
 
@@ -26,6 +26,7 @@ class Entry(NamedTuple):
     at_least: float | None = None
     below: float | None = None
     at_most: float | None = None
+    missing: bool = False  # whether NaN stands for what is not there
 
 
 _LIMITS = {"above": np.greater, "at_least": np.greater_equal, "below": np.less, "at_most": np.less_equal}
@@ -56,11 +57,13 @@ def read_state(state: Any, entries: Mapping[str, Entry], others: Iterable[str] =
         if array.dtype == np.uint64:
             check_all(name, array, array <= np.uint64(np.iinfo(np.int64).max), "below 2^63")
         found[name] = array.astype(np.int64 if entry.whole else np.float64)
-        check_all(name, found[name], np.isfinite(found[name]), "finite")
+        absent = np.isnan(found[name]) & entry.missing
+        check_all(name, found[name], np.isfinite(found[name]) | absent, "finite")
         for limit, fits_limit in _LIMITS.items():
             value = getattr(entry, limit)
             if value is not None:
-                check_all(name, found[name], fits_limit(found[name], value), f"{limit.replace('_', ' ')} {value:g}")
+                good = fits_limit(found[name], value) | absent
+                check_all(name, found[name], good, f"{limit.replace('_', ' ')} {value:g}")
     return found
 
 
@@ -73,17 +76,6 @@ def check_state(state: Any, keys: Iterable[str], others: Iterable[str] | None = 
             raise_invalid("state", rule, f"no {key!r} in {shown(list(state))}")
     for key in () if others is None else [key for key in state if key not in {*keys, *others}]:
         raise_invalid("state", rule, f"the unknown key {shown(key)}")
-
-
-def plain(value: Any) -> Any:
-    """Return an array of no dimensions as Python's own number, and anything else as it is."""
-    value = to_numpy(value)
-    return value.item() if isinstance(value, np.ndarray | np.generic) and value.ndim == 0 else value
-
-
-def whole_of_state(name: str, value: Any, least: int) -> int:
-    """Return a number of a state as an int of at least `least`."""
-    return check_whole(name, plain(value), least)
 
 
 def joined_states(parts: Mapping[str, Stateful]) -> dict[str, Any]:

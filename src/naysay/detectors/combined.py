@@ -63,7 +63,7 @@ class Combined:
 
     `observe` updates all detectors that learn. `state` holds their states under "name/key". Cost: that of the
     detectors, each called once. `observe` and `restore` copy the states of all but the last learning detector, so that
-    an error in one leaves all unchanged.
+    an error in one leaves all unchanged. Only one thread may learn: that error would undo what another thread changed.
 
     Args:
         detectors: {name: detector}. Reports, `dropped` and states use the names, which must not contain a slash.

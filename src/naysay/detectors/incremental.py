@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay._lock import Lock
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
-from naysay.checks import check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
+from naysay.checks import MOST_ROWS, check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
 from naysay.detectors import _clusters as kmeans
 from naysay.detectors._slots import as_suspicion, check_asked, query_anchors
 from naysay.detectors._states import Entry, read_state
@@ -85,7 +85,7 @@ class Incremental:
         restarts: int = 1,
         seed: int = 0,
     ) -> None:
-        self.n_samples = check_whole("n_samples", n_samples, 1)
+        self.n_samples = check_whole("n_samples", n_samples, 1, MOST_ROWS)
         self.clusters = _clusters(clusters, self.n_samples)
         self.temperature = check_number("temperature", temperature, above=0, finite=True)
         self.accept: Accept = LinearAcceptance() if accept is None else accept

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._lock import Lock
-from naysay.checks import check_all, check_number, check_whole, public, raise_invalid, shown
+from naysay.checks import MOST_ROWS, check_all, check_number, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import (
     as_suspicion,
     by_distance,
@@ -83,7 +83,7 @@ class LearnedQuantile:
         bounds: tuple[float, float] = (-1.0, 1.0),
         start: int = 0,
     ) -> None:
-        self.n_anchors = check_whole("n_anchors", n_anchors, 1)
+        self.n_anchors = check_whole("n_anchors", n_anchors, 1, MOST_ROWS)
         self.alpha = check_number("alpha", alpha, above=0, below=1)
         self.rate = check_number("rate", rate, above=0, finite=True)
         if not isinstance(decay, tuple | list) or len(decay) != 2:

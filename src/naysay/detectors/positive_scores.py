@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import (
+    MOST_ROWS,
     as_array,
     check_all,
     check_lengths,
@@ -49,7 +50,7 @@ def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Fl
     values = finite_scores("scores", scores)
     ids = whole_numbers("anchors", to_numpy(anchors))
     check_lengths(anchors=len(ids), scores=len(values))
-    size = int(ids.max()) + 1 if n_anchors is None else check_whole("n_anchors", n_anchors, 1)
+    size = int(ids.max()) + 1 if n_anchors is None else check_whole("n_anchors", n_anchors, 1, MOST_ROWS)
     check_range("anchors", ids, max(size, 1), "anchors")
     lowest = np.full(size, np.inf)
     np.minimum.at(lowest, ids, values)

@@ -14,11 +14,10 @@ from naysay.checks import as_array, check_number, check_whole, public, raise_inv
 from naysay.detectors._pairs import OfPairs, numbers_of, slot_pairs
 from naysay.detectors._posterior_fit import fit_model
 from naysay.detectors._posterior_labels import check_labels, corrected
-from naysay.detectors._posterior_model import Model, model_of_state
+from naysay.detectors._posterior_model import MODEL_KEYS, Model, model_of_state
 from naysay.detectors._posterior_pool import Lists, read_lists
 from naysay.detectors._posterior_share import share_of
 from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
-from naysay.detectors._states import check_state
 from naysay.detectors.cut import cut_at
 from naysay.detectors.posterior_summary import PosteriorSummary, summary_of, summary_of_state
 from naysay.detectors.share import Share
@@ -112,8 +111,7 @@ class Posterior:
             if table.ndim != 1 or table.dtype.kind not in "iuf":
                 raise_invalid("positive_scores", "numbers of shape (n_anchors,)", f"{table.dtype} {table.shape}")
             self.positive_scores = table.astype(np.float64)
-        self._model: Model | None = None
-        self._summary: PosteriorSummary | None = None
+        self._learnt: tuple[Model | None, PosteriorSummary | None] = None, None  # replaced as one, for other threads
 
     def fit(self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1) -> Posterior:
         """Fit to the nearest candidates of some anchors, find tau, and return self.
@@ -125,15 +123,16 @@ class Posterior:
             alike: (A, M) the largest cosine of each candidate to its anchor's labelled positives; NaN if unknown.
             n_labelled: (A,) how many labelled positives each anchor has. Only `labelled_share` needs it.
         """
-        self._model, self._summary = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled)
+        self._learnt = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled)
         return self
 
     def update(self, scores: Any, positive_scores: Any, *, alike: Any = None, n_labelled: Any = 1) -> Posterior:
         """Fit again, e.g. once an epoch. Where these lists cannot tell, the last model stays, and `reason` says so."""
-        model, said = self._model, self._summary
-        self.fit(scores, positive_scores, alike=alike, n_labelled=n_labelled)
-        if model is not None and said is not None and not self.fitted:
-            self._model, self._summary = model, replace(said, code=self.summary.code, labelled=self.summary.labelled)
+        model, said = self._found(read_lists(scores, positive_scores, alike)[0], n_labelled)
+        last, before = self._learnt
+        if model is None and last is not None and before is not None:
+            model, said = last, replace(before, code=said.code, labelled=said.labelled)
+        self._learnt = model, said
         return self
 
     def correct(self, scores: Any, positive_scores: Any, truth: Any, *, alike: Any = None) -> Posterior:
@@ -153,8 +152,9 @@ class Posterior:
         asked = (known >= 0) & lists.filled
         if not asked.any():
             raise_invalid("truth", "of at least one labelled candidate", "none")
-        model = corrected(self._fitted(), lists, self.seed, asked, known == 1)
-        self._model, self._summary = model, self._cut(model, lists, self.summary)
+        before, said = self._fitted()
+        model = corrected(before, lists, self.seed, asked, known == 1)
+        self._learnt = model, self._cut(model, lists, said)
         return self
 
     def _found(self, lists: Lists, n_labelled: Any) -> tuple[Model | None, PosteriorSummary]:
@@ -184,7 +184,7 @@ class Posterior:
         """(A, M) the posterior of lists as `fit` takes them, in their order; 0 where a slot is empty."""
         lists, order = read_lists(scores, positive_scores, alike)
         found = np.empty(order.shape)
-        np.put_along_axis(found, order, self._fitted().of_lists(lists, self.seed), axis=1)
+        np.put_along_axis(found, order, self._fitted()[0].of_lists(lists, self.seed), axis=1)
         return found
 
     def at(self, scores: Any, ranks: Any, gaps: Any, *, positive_scores: Any = np.nan, alike: Any = None) -> Floats:
@@ -192,7 +192,7 @@ class Posterior:
         parts = [np.asarray(to_numpy(part), np.float64) for part in (scores, ranks, gaps, positive_scores)]
         s, rank, gap, positive = np.broadcast_arrays(*parts)
         similar = None if alike is None else np.broadcast_to(np.asarray(to_numpy(alike), np.float64), s.shape)
-        return self._fitted().at(s, rank - 1, gap, positive, similar)
+        return self._fitted()[0].at(s, rank - 1, gap, positive, similar)
 
     def share(self, scores: Any, positive_scores: Any, mask: Any, *, alike: Any = None, behind: int = 0) -> Share:
         """Estimate the share of false negatives in any set of candidates, with a 95 % confidence interval.
@@ -209,7 +209,7 @@ class Posterior:
         if chosen.shape != lists.scores.shape or chosen.dtype != bool:
             raise_invalid("mask", f"bool of shape {lists.scores.shape}", f"{chosen.dtype} of shape {chosen.shape}")
         chosen = np.take_along_axis(chosen, order, axis=1) & lists.filled
-        model, more = self._fitted(), check_whole("behind", behind, 0)
+        model, more = self._fitted()[0], check_whole("behind", behind, 0)
         found = share_of(model, lists, model.of_lists(lists, self.seed), chosen, self.seed)
         if not more:
             return found
@@ -222,7 +222,7 @@ class Posterior:
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) the posterior. A row holds the anchor's nearest candidates, complete from the nearest on."""
         check_asked(query, negatives)
-        model, filled = self._fitted(), filled_slots(negatives)
+        model, filled = self._fitted()[0], filled_slots(negatives)
         scores, similar = np.where(filled, slot_scores(negatives), np.nan), None
         rows, slots = np.nonzero(filled)
         if self.alike is not None and len(rows):
@@ -241,8 +241,7 @@ class Posterior:
         """(B,) the score of each anchor's labelled positive, or None."""
         if self.positive_scores is None:
             return None
-        anchors = anchor_ids(query)
-        table = self.positive_scores
+        anchors, table = anchor_ids(query), self.positive_scores
         if anchors.ndim != 1 or (len(anchors) and not (anchors.min() >= 0 and anchors.max() < len(table))):
             raise_invalid("query.anchors", f"among the {len(table)} of `positive_scores`", f"shape {anchors.shape}")
         return table[anchors]
@@ -250,7 +249,7 @@ class Posterior:
     @property
     def fitted(self) -> bool:
         """Whether there is a posterior."""
-        return self._model is not None
+        return self._learnt[0] is not None
 
     @property
     def reason(self) -> str:
@@ -260,9 +259,9 @@ class Posterior:
     @property
     def summary(self) -> PosteriorSummary:
         """What the last fit found: the estimates before and after the cut, tau, c, and the check of labels."""
-        if self._summary is None:
+        if (summary := self._learnt[1]) is None:
             raise_invalid("scores", "fitted first", "none", "Call fit(scores, positive_scores).")
-        return self._summary
+        return summary
 
     @property
     def threshold(self) -> float:
@@ -275,26 +274,27 @@ class Posterior:
 
     def state(self) -> dict[str, Any]:
         """The model and the summary, arrays and numbers; empty before `fit`. Settings are not included."""
-        if self._summary is None:
-            return {}
-        return {**({} if self._model is None else self._model.state()), "summary": self._summary.state()}
+        model, summary = self._learnt
+        parts = {} if model is None else model.state()
+        return parts if summary is None else {**parts, "summary": summary.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned, or the same as lists. Raises NaysayError, with nothing changed, otherwise."""
-        if isinstance(state, Mapping) and not state:
-            self._model, self._summary = None, None
-            return
-        check_state(state, ("summary",))
-        model = model_of_state(state) if len(state) > 1 else None
-        self._model, self._summary = model, summary_of_state(state)
+        empty = isinstance(state, Mapping) and not state
+        summary = None if empty else summary_of_state(state, MODEL_KEYS)
+        model = model_of_state(state, ("summary",)) if len(state) > 1 else None
+        self._learnt = model, summary
 
-    def _fitted(self) -> Model:
-        """The model, or an error."""
-        if self._model is None:
-            got = "none" if self._summary is None else f"lists that cannot tell ({self._summary.reason})"
+    def _fitted(self) -> tuple[Model, PosteriorSummary]:
+        """The model and its summary, or an error."""
+        model, summary = self._learnt
+        if model is None or summary is None:
+            got = "none" if summary is None else f"lists that cannot tell ({summary.reason})"
             raise_invalid("scores", "fitted first", got, "Call fit(scores, positive_scores), or use another detector.")
-        return self._model
+        return model, summary
 
     def __repr__(self) -> str:
-        model = self._model
-        return described(self, "not fitted" if model is None else f"c={model.c:.3g}, tau={self.summary.tau:.3g}")
+        model, summary = self._learnt
+        if model is None or summary is None:
+            return described(self, "not fitted")
+        return described(self, f"c={model.c:.3g}, tau={summary.tau:.3g}")

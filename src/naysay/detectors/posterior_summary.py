@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.checks import as_floats, public, raise_invalid
+from naysay.checks import public, raise_invalid
 from naysay.detectors._posterior_fit import MIN_LABELLED
+from naysay.detectors._states import Entry, read_state
 from naysay.detectors.cut import Cut
 from naysay.detectors.rate import CONFIDENCE
 from naysay.detectors.share import Share
@@ -18,6 +19,8 @@ from naysay.detectors.share import Share
 FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK = range(5)
 _HALF = 0.5  # an estimate above it says more about the encoder than about the candidates
 _NUMBERS, _SHARE, _CHECK = 9, 4, 5  # in the state
+_GIVEN = (0, 1, 2, 4, 7, 8)  # of the numbers that no fit leaves out
+_STATE = {"summary": Entry((_NUMBERS + 2 * _SHARE + _CHECK,), missing=True)}
 _WHAT = "false negatives"
 ASSUMPTIONS = (
     "labelled positives were labelled at random among the positives of their anchor, whatever their score",
@@ -137,14 +140,18 @@ class PosteriorSummary:
         return np.array(first + ([np.nan] * _CHECK if self.check is None else list(astuple(self.check))), np.float64)
 
 
-def summary_of_state(state: Mapping[str, Any]) -> PosteriorSummary:
+def summary_of_state(state: Mapping[str, Any], others: Iterable[str]) -> PosteriorSummary:
     """The summary from the numbers under "summary"."""
-    numbers = np.asarray(state["summary"], np.float64)
-    if numbers.shape != (_NUMBERS + 2 * _SHARE + _CHECK,) or numbers[0] not in range(WEAK + 1):
-        raise_invalid("summary", "what `state` returned", f"shape {numbers.shape}")
-    as_floats("summary", numbers[[0, 1, 2, 4, 7, 8]])
+    numbers = read_state(state, _STATE, others)["summary"]
+    counts, shares_of = numbers[[0, 1, 7, 8]], numbers[_NUMBERS : _NUMBERS + 2 * _SHARE].reshape(2, _SHARE)
+    known = shares_of[~np.isnan(shares_of[:, 0])]
+    good = numbers[0] <= WEAK and 0 <= numbers[4] <= 1 and not np.isnan(numbers[list(_GIVEN)]).any()
+    for count in (counts, known[:, 3]):
+        good &= bool(((count >= 0) & (count < 2**53) & (count == np.floor(count))).all())
+    if not (good and ((known[:, :3] >= 0) & (known[:, :3] <= 1)).all()):
+        raise_invalid("summary", "what `state` returned", "numbers that no fit gives")
     code, labelled, gain, c, tau, before, after, dropped, short = numbers[:_NUMBERS].tolist()
-    shares = [_share(part.tolist()) for part in numbers[_NUMBERS : _NUMBERS + 2 * _SHARE].reshape(2, _SHARE)]
+    shares = [_share(part.tolist()) for part in shares_of]
     last = numbers[-_CHECK:].tolist()
     return PosteriorSummary(
         *(int(code), int(labelled), gain, c, tau, before, after, int(dropped), int(short)),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
+import os
 import re
 import secrets
 import warnings
@@ -60,7 +62,8 @@ def encode_texts(
         model: Anything with encode(texts, batch_size=, convert_to_numpy=, show_progress_bar=) -> (n, d), such as a
             SentenceTransformer (`load_model`). prompt, prompt_name and pool are passed on if they are given.
         texts: A list, an array or an Arrow column of strings; each distinct text is encoded once.
-        folder: The folder of the file, created if needed. Only one run at a time for the same texts and model.
+        folder: The folder of the file, created if needed. A second run for the same texts and model at the same time
+            raises an error.
         batch_size: Texts per batch of the model.
         prompt: Put before each text by the model.
         prompt_name: The name of one of the model's prompts.
@@ -99,7 +102,8 @@ def encode_texts(
         text = f"encode_texts: {type(model).__name__} has no weights and no cache_key, so its vectors are not cached."
         warnings.warn(text, stacklevel=3)  # past the decorator
     stem = f"vectors-{key or secrets.token_hex(8)}"
-    cached = find_checksummed(target, stem, ".npy") if key else None
+    found = partial(find_checksummed, target, stem, ".npy")
+    cached = found() if key else None
     if cached is not None:
         return cached
     options: dict[str, Any] = {"prompt": prompt, "prompt_name": prompt_name}
@@ -111,6 +115,8 @@ def encode_texts(
         pool_of(model, processes) as pool,
         _bar(len(once), show=show) as advance,
     ):
+        if key and (cached := found()) is not None:  # another run has just finished
+            return cached
         blocks = _blocks(partial(method, **options, **pool), once, files, advance)
         return _assembled(blocks, len(once), rows, files)
 
@@ -139,13 +145,36 @@ def _files(target: Path, stem: str, *, kept: bool) -> Iterator[_Files]:
     """Make a folder for blocks, removed at the end; after a failure it stays if another run can continue."""
     parts = target / f"{stem}.parts"
     parts.mkdir(exist_ok=True)
+    handle = _locked(parts)
     try:
         yield _Files(target, stem, parts, kept)
-    except BaseException:
+        kept = False
+    finally:
         if not kept:
             _clear(parts)
-        raise
-    _clear(parts)
+        if handle is not None:
+            os.close(handle)
+
+
+def _locked(parts: Path) -> int | None:
+    """Make the folder of parts and lock it, so that no other run removes them; the lock ends with the process."""
+    try:
+        fcntl: Any = importlib.import_module("fcntl")
+    except ImportError:  # Windows has none, nor can a folder be opened there
+        return None
+    while True:
+        with suppress(FileNotFoundError):  # another run has just removed it
+            handle = os.open(parts, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(handle), parts.stat()):
+                    return handle
+            except BlockingIOError:
+                os.close(handle)
+                got = f"{str(parts.parent)!r}, where another run is encoding these texts"
+                raise_invalid("folder", "used by one run at a time", got, "Wait for it, and run again.")
+            os.close(handle)
+        parts.mkdir(exist_ok=True)
 
 
 def _clear(parts: Path) -> None:

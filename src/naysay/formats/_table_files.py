@@ -20,6 +20,7 @@ from naysay.checks import check_one_of, raise_invalid, shown
 from naysay.errors import MissingExtraError, NaysayError
 from naysay.files import check_file, check_source, raise_unreadable
 from naysay.formats._whole_files import need_datasets
+from naysay.text import first_line
 
 Blocks = Iterator[tuple[Sequence[int], list[Any]]]
 _ROWS = 4096  # rows of a table that are read at a time
@@ -92,10 +93,10 @@ def _raise_first(parameter: str, path: Path, numbers: list[int], texts: list[str
         try:
             json.loads(text)
         except (ValueError, RecursionError) as error:
-            what = getattr(error, "msg", str(error))
-            where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
-            got = f"{what}{where} in line {number} of {path.name}"
-            raise_invalid(parameter, "a file of one JSON value a line", got)
+            what = first_line(error)
+            if isinstance(error, json.JSONDecodeError):
+                what = f"{error.msg} at character {error.pos}"
+            raise_invalid(parameter, "a file of one JSON value a line", f"{what} in line {number} of {path.name}")
 
 
 def decoded(line: bytes) -> str:
@@ -193,7 +194,7 @@ def _document(path: Path) -> Blocks:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise_invalid("path", "a file of one JSON object", f"{error} in {path.name}")
+        raise_invalid("path", "a file of one JSON object", f"{first_line(error)} in {path.name}")
     rows = found.get("data") if isinstance(found, dict) else found
     if not isinstance(rows, list):
         raise_invalid("path", 'a file of one JSON object with a list "data"', f"{shown(rows)} in {path.name}")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from naysay.checks import public, raise_invalid, shown
 from naysay.errors import NaysayError
-from naysay.files import first_line
 from naysay.formats._readers import READERS, Rows
 from naysay.formats._table import format_called
 from naysay.formats._table_files import Table, opened_table
 from naysay.formats.training_file import Collector, TrainingFile
+from naysay.text import first_line
 
 # Columns that only one format has. The four of sentence-transformers are recognised by labels and number of columns.
 _MARKS = (

@@ -239,7 +239,7 @@ def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
     busy = f"another process is working on the job in {str(path)!r}. Wait for it, or stop it."
     mark = f"naysay job {secrets.token_hex(8)}{' made' if made else ''}"
     try:
-        with guards.locked(path / _LOCK, busy, mark) as (name, made_before):
+        with guards.locked("--job", path / _LOCK, busy, mark) as (name, made_before):
             new = {"job": name, "made": made_before, "state": "new", "options": None}
             folder = JobFolder(path, _read_record(path) or {**new, "files": {}, "done": {}, "folders": []})
             made = folder.made

@@ -8,8 +8,9 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, final
+from typing import Any, NoReturn, final
 
 from naysay.checks import raise_invalid, shown
 from naysay.errors import NaysayError
@@ -61,10 +62,11 @@ def _identity(path: Path) -> tuple[int, ...]:
 
 
 @contextmanager
-def locked(path: Path, busy: str, mark: str) -> Iterator[tuple[str, bool]]:
+def locked(option: str, path: Path, busy: str, mark: str) -> Iterator[tuple[str, bool]]:
     """Hold a lock file, which is removed at the end; the lock itself ends with the process.
 
     Args:
+        option: What to name if the file cannot be written.
         path: The file. What a process left that was killed is taken over; any other content raises an error.
         busy: The error if another process holds it.
         mark: What to write to a new one: "naysay job ID", or "naysay job ID made" for a folder that the job made.
@@ -72,12 +74,16 @@ def locked(path: Path, busy: str, mark: str) -> Iterator[tuple[str, bool]]:
     Yields:
         The id in the file, and whether it says "made".
     """
-    with _locked_stream(path, busy) as stream:
-        stream.seek(0)
-        before = stream.read(100).decode("latin-1")
-        if not before:
-            stream.write(f"{mark}\n".encode())
-            stream.flush()
+    with _locked_stream(option, path, busy) as stream:
+        try:
+            stream.seek(0)
+            before = stream.read(100).decode("latin-1")
+            if not before:
+                stream.write(f"{mark}\n".encode())
+        except OSError as error:
+            with suppress(OSError):
+                path.unlink()
+            _raise_unwritable(option, path, error)
         found = _MARK.fullmatch(before or f"{mark}\n")
         if found is None:
             raise_in_the_way(path.parent, path.name)
@@ -89,13 +95,17 @@ def locked(path: Path, busy: str, mark: str) -> Iterator[tuple[str, bool]]:
 
 
 @contextmanager
-def _locked_stream(path: Path, busy: str) -> Iterator[BinaryIO]:
+def _locked_stream(option: str, path: Path, busy: str) -> Iterator[FileIO]:
     try:
         fcntl: Any = importlib.import_module("fcntl")
     except ImportError:  # Windows has none
         fcntl = None
     while True:
-        with path.open("a+b") as stream:
+        try:
+            opened = path.open("a+b", buffering=0)
+        except OSError as error:
+            _raise_unwritable(option, path, error)
+        with opened as stream:
             try:
                 if fcntl is not None:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -105,6 +115,10 @@ def _locked_stream(path: Path, busy: str) -> Iterator[BinaryIO]:
                 yield stream
                 return
             # Its last holder removed it in the meantime: there is another by now, or none.
+
+
+def _raise_unwritable(option: str, path: Path, error: OSError) -> NoReturn:
+    raise_invalid(option, "in a folder that can be written", f"{shown(str(path.parent))} ({error.strerror})")
 
 
 class DiskError(NaysayError):

@@ -142,7 +142,8 @@ def _encoded(folder: JobFolder, job: JobOptions, sides: Mapping[str, Side]) -> d
     if place is None:
         place = folder.claim(VECTORS)
     for name, side in sides.items():
-        with disk_errors(place), with_option_names("mine", {"texts": "--queries" if name == "query" else "--corpus"}):
+        options = {"texts": "--queries" if name == "query" else "--corpus", "folder": "--encoded"}
+        with disk_errors(place), with_option_names("mine", options):
             paths[name] = encode_texts(
                 model, strings_of(side.texts), folder=place, batch_size=job.batch_size, prompt=prompts[name] or None
             )

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from naysay._options import check_keywords, command_fields, from_command, option_names
 from naysay._rows import offsets
 from naysay.checks import first_bad, raise_invalid, shown, with_option_names
-from naysay.files import check_apart, check_page, clear_drafts, sync
+from naysay.files import check_apart, check_page, is_draft, sync
 from naysay.formats import _whole_files as whole_files
 from naysay.formats import runs
 from naysay.formats._blocks import Job
@@ -77,7 +77,7 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
             _print(errors, f"{path} is there already: it is replaced when the job is done.")
     writing = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
     lock = job.output.with_name(f".{job.output.name}.naysay-lock")
-    with _progress(errors) as progress, locked(lock, writing, f"naysay job {secrets.token_hex(8)}"):
+    with _progress(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
         summary = _run(place, job, mining, progress)
     left = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
     if left:
@@ -193,7 +193,9 @@ def _clear(*drafts: Path) -> None:
     """Remove drafts of the job, and the drafts that their writers left."""
     for draft in drafts:
         shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
-        clear_drafts(draft)
+        for left in draft.parent.iterdir():
+            if is_draft(left) and left.name.startswith(f".{draft.name}."):
+                shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
 
 
 def _finalize(

@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_whole, first_bad, public, raise_invalid, shown, whole_numbers
+from naysay.checks import (
+    MOST_ROWS,
+    as_array,
+    check_all,
+    check_whole,
+    first_bad,
+    public,
+    raise_invalid,
+    shown,
+    whole_numbers,
+)
 from naysay.types import Negatives
 
 Mask = NDArray[np.bool_]
@@ -201,12 +211,13 @@ def read_counts(k: Any, rows: int, *, auto: bool = False) -> NDArray[np.int64]:
     if given.ndim == 0:
         if given.dtype.kind not in "iu":
             raise_invalid("k", rule, shown(k))
-        return np.full(rows, check_whole("k", given.item(), 0))
+        return np.full(rows, check_whole("k", given.item(), 0, MOST_ROWS))
     counts = whole_numbers("k", given).astype(np.int64)
     if len(counts) != rows:
         raise_invalid("k", f"one number, or one for each of the {rows} anchors", f"{len(counts)} numbers")
     if counts.size and counts.min() < 0:
         raise_invalid("k", "at least 0", first_bad(counts, counts < 0))
+    check_all("k", counts, counts <= MOST_ROWS, f"at most {MOST_ROWS:,}")
     return counts
 
 

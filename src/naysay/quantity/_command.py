@@ -16,13 +16,13 @@ from rich.text import Text
 from naysay._commands import HowmanyOptions
 from naysay._options import option_names
 from naysay.checks import check_number, check_one_of, is_number, raise_invalid, shown, with_option_names
-from naysay.files import check_apart, check_target, first_line, read_array, write_whole
+from naysay.files import check_apart, check_target, read_array, write_whole
 from naysay.plots import BLOCK, PLAIN, as_picture, check_picture, terminal_curve
 from naysay.quantity._figures import figure
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.separation import Floats, auc
 from naysay.quantity.simulated import simulated
-from naysay.text import json_file
+from naysay.text import first_line, json_file
 
 _NAMES = ("val_auc", "auc")  # in this order, where a file has both
 _ENTRIES = ("k", "at_edge", "flat", "carried_by_easy", "weight", "separation", "reached", "notes", "curve")

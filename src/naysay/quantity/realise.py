@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_all, check_whole, public, raise_invalid, shown
+from naysay.checks import MOST_ROWS, as_array, check_all, check_whole, public, raise_invalid, shown
 from naysay.rng import key_from
 
 
@@ -31,7 +31,7 @@ def realise(k: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         >>> realise(2, 3, rng_for(0)).tolist(), sorted(set(realise(2.5, 100, rng_for(0)).tolist()))
         ([2, 2, 2], [2, 3])
     """
-    return _realised(k, check_whole("size", size, 0), rng)
+    return _realised(k, check_whole("size", size, 0, MOST_ROWS), rng)
 
 
 def slots(k: Any, size: int, rng: np.random.Generator) -> int | NDArray[np.int64]:

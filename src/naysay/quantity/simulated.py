@@ -13,6 +13,7 @@ from naysay.quantity.schedules import adaptive, check_peak
 from naysay.quantity.separation import Floats
 from naysay.text import short_repr
 
+_MOST = 10_000_000  # points
 TURNINGS = tuple(percent / 100 for percent in (*range(10), *range(10, 101, 5)))
 
 
@@ -105,4 +106,4 @@ def turning_sweep(
 def _run(separation: Any, points: Any, end: Any) -> Floats:
     mu = check_number("separation", separation, finite=True)
     last = check_number("end", end, above=0, finite=True)
-    return np.asarray(-mu * np.expm1(-np.linspace(0, last, check_whole("points", points, 2))))
+    return np.asarray(-mu * np.expm1(-np.linspace(0, last, check_whole("points", points, 2, _MOST))))

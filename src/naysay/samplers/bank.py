@@ -13,6 +13,7 @@ from naysay._lock import Lock
 from naysay._slots import PER_SLOT, blanked, gather
 from naysay.arrays import to_numpy
 from naysay.checks import (
+    MOST_ROWS,
     as_array,
     check_all,
     check_number,
@@ -63,7 +64,7 @@ class Bank:
     def __init__(self, pool: Pool, n_items: int, momentum: float = 0.5, initial: ArrayLike | None = None) -> None:
         check_is_pool(pool)
         self.pool, self.momentum = pool, check_number("momentum", momentum, at_least=0, at_most=1)
-        self.n_items = check_whole("n_items", n_items, 1)
+        self.n_items = check_whole("n_items", n_items, 1, MOST_ROWS)
         self.distinct = getattr(pool, "distinct", None)
         self._vectors: NDArray[Any] = np.zeros((self.n_items, 0), np.float32)
         self._seen = np.zeros(self.n_items, np.bool_)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from naysay._rows import index_type
 from naysay.arrays import is_torch, to_numpy, to_torch
-from naysay.checks import check_number, check_whole, public, raise_invalid
+from naysay.checks import MOST_ROWS, check_number, check_whole, public, raise_invalid
 from naysay.kernels.compile import compiled
 from naysay.kernels.random import number, row_state
 from naysay.kernels.threads import in_rows
@@ -116,7 +116,7 @@ def planted_world(
     """
     sizes = {"n_anchors": n_anchors, "n_items": n_items, "dimensions": dimensions, "per_anchor": per_anchor}
     for name, size in sizes.items():
-        check_whole(name, size, 1)
+        check_whole(name, size, 1, MOST_ROWS)
     if per_anchor > n_items:
         raise_invalid("per_anchor", f"at most `n_items`, {n_items}", per_anchor)
     check_number("known_share", known_share, at_least=0, at_most=1)
