@@ -67,6 +67,7 @@ def test_a_folder_that_cannot_be_made_or_written_is_refused_before_the_run(tmp_p
         patch.setattr("os.mkdir", refuse)
         with pytest.raises(NaysayError, match=r"`out` must be a folder that can be made.*Read-only file system"):
             run(out=tmp_path / "new")
+    monkeypatch.setattr("naysay.files._made_without_name", lambda folder: False)
     monkeypatch.setattr("pathlib.Path.touch", refuse)
     with pytest.raises(NaysayError, match=r"`out` must be a file that can be written.*Read-only file system"):
         run(out=empty)

@@ -10,7 +10,7 @@ from stateful_parts import PARTS, same
 
 import naysay as ns
 from naysay import catalog
-from naysay.detectors._states import all_or_none, joined_states, plain, split_states
+from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.errors import NaysayError
 from naysay.types import Stateful
 
@@ -176,13 +176,3 @@ def test_one_part_alone_is_not_copied():
     all_or_none({"a": part}, lambda name, part: part.add(1))
     assert part.count == 1
     all_or_none({}, lambda name, part: part.add(1))
-
-
-def test_numbers_from_files_and_tensors_are_plain():
-    torch = pytest.importorskip("torch")
-    for value in (3, np.int32(3), np.array(3), torch.tensor(3)):
-        assert plain(value) == 3
-        assert type(plain(value)) is int
-    assert plain(np.array(True)) is True
-    assert plain("x") == "x"
-    assert plain(np.array([3])).shape == (1,)
