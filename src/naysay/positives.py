@@ -14,7 +14,7 @@ from naysay import _tables as tables
 from naysay import files as storage
 from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_kind, check_one_of, check_range, public, raise_invalid
-from naysay.vocabulary import Vocabulary, arrays_of_names, shared_names, shown_extras
+from naysay.vocabulary import Vocabulary, arrays_of_names, shared_names, shown_extras, unused_ids
 
 POSITIVE, IGNORE = 1, 2
 _ARRAYS, _NAMES = ("indptr", "indices", "filter", "relation"), ("anchor_names", "item_names")
@@ -262,8 +262,8 @@ class Positives:
         mine, theirs = (rows.Rows(known.indptr, known.indices, known.relation) for known in (self, other))
         both, duplicates = rows.merged(mine, theirs, n_anchors, n_items), self.duplicates + other.duplicates
         union = Positives(both.indptr, both.indices, n_items, relation=both.relation, duplicates=duplicates)
-        if self.unused_items or other.unused_items:
-            union.unused_items = int(np.count_nonzero(union.item_counts() == 0))
+        if max(self, other, key=lambda known: known.n_items).unused_items:  # the number of items was not given
+            union.unused_items = unused_ids(n_items, union.indices)
         union.anchor_names, union.item_names = anchor_names, item_names
         return union
 

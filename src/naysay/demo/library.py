@@ -105,8 +105,9 @@ def read_library(root: str | Path | None = None) -> Library:
         root: The folder; None: the standard library of the running Python.
 
     Examples:
-        >>> library = read_library()
-        >>> library.documents[library.names.index("json.loads")][:26]
+        >>> import json
+        >>> library = read_library(Path(json.__file__).parent)
+        >>> library.documents[library.names.index("loads")][:26]
         'Deserialize ``s`` (a ``str'
     """
     folder = as_path("root", sysconfig.get_path("stdlib") if root is None else root)
