@@ -4,12 +4,14 @@
     with self._lock:               # around every read and every change of the state
         ...
 
-While it holds its lock, a part only reads and writes its own arrays, also in compiled loops. It does not call functions
-of the user or methods of other parts. So no thread waits for a second lock, and there is no deadlock.
+While it holds its lock, a part reads and writes its own arrays, also in compiled loops. A part that is made of others
+may call their methods, too. Those were made earlier, so locks are always taken from the newest to the oldest, and no
+two threads wait for each other.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import weakref
@@ -21,7 +23,7 @@ class Lock:
     """A reentrant lock. A copy, a pickle and a forked process get a new lock that is free."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock, self._number = threading.RLock(), next(_NUMBERS)
         with _REGISTRY:
             _ALL.add(self)
 
@@ -38,12 +40,13 @@ class Lock:
 _ALL: weakref.WeakSet[Lock] = weakref.WeakSet()
 _REGISTRY = threading.RLock()
 _HELD: list[Lock] = []
+_NUMBERS = itertools.count()
 
 
 def _hold_all() -> None:
     """Take every lock before a fork: the child then has complete states, and no lock of a thread that it lacks."""
     _REGISTRY.acquire()
-    _HELD[:] = list(_ALL)
+    _HELD[:] = sorted(_ALL, key=lambda lock: -lock._number)  # the order in which threads take them
     for lock in _HELD:
         lock.__enter__()
 

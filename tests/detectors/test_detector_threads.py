@@ -139,3 +139,47 @@ def test_an_answer_is_of_one_fit(kind):
             assert any(all(np.array_equal(kept[key], state[key]) for key in kept) for state in states)
 
     in_threads(change, ask, ask)
+
+
+class Counts:
+    """A detector whose state is the number of steps that it has seen."""
+
+    def __init__(self, fails=False):
+        self.steps, self.fails = 0, fails
+
+    def suspicion(self, query, negatives):
+        return np.zeros(negatives.ids.shape)
+
+    def observe(self, query, negatives, *, positive_scores=None, vectors=None):
+        if self.fails and int(query.anchors[0]) == 1:
+            raise ns.NaysayError("a step of anchor 1")
+        self.steps += 1
+
+    def state(self):
+        return {"steps": np.array(self.steps)}
+
+    def restore(self, state):
+        self.steps = int(state["steps"])
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_step_that_fails_undoes_its_own_change_only(judged):
+    """The first part has learned when the second raises, and is restored: not to before another thread's step."""
+    first, second = Counts(), Counts(fails=True)
+    both = ns.detectors.Combined({"a": first, "b": second})
+    if judged:
+        pool = ns.pools.Everything(ns.Positives.from_pairs([0], [0], n_items=9))
+        both = ns.samplers.Judged(ns.samplers.Static(pool), both, "ignore")
+    negatives = ns.Negatives(np.array([[5]]))
+
+    def learn():
+        for _ in range(1000):
+            both.observe(ns.Query([0]), negatives)
+
+    def fail():
+        for _ in range(1000):
+            with pytest.raises(ns.NaysayError):
+                both.observe(ns.Query([1]), negatives)
+
+    in_threads(learn, fail, learn, fail)
+    assert (first.steps, second.steps) == (2000, 2000)

@@ -10,6 +10,7 @@ from stateful_parts import PARTS, same
 
 import naysay as ns
 from naysay import catalog
+from naysay._lock import Lock
 from naysay.detectors._states import all_or_none, joined_states, split_states
 from naysay.errors import NaysayError
 from naysay.types import Stateful
@@ -163,16 +164,16 @@ def test_states_are_joined_and_parted():
 @pytest.mark.parametrize("failing", ["a", "b", "c"])
 def test_all_parts_change_or_none(failing):
     parts = {name: Counter(refused=5 if name == failing else None) for name in "abc"}
-    all_or_none(parts, lambda name, part: part.add(1))
+    all_or_none(Lock(), parts, lambda name, part: part.add(1))
     assert [part.count for part in parts.values()] == [1, 1, 1]
     with pytest.raises(RuntimeError, match="5"):
-        all_or_none(parts, lambda name, part: part.add(5))
+        all_or_none(Lock(), parts, lambda name, part: part.add(5))
     assert [part.count for part in parts.values()] == [1, 1, 1]
 
 
 def test_one_part_alone_is_not_copied():
     part = Counter()
     part.state = None  # calling it would fail
-    all_or_none({"a": part}, lambda name, part: part.add(1))
+    all_or_none(Lock(), {"a": part}, lambda name, part: part.add(1))
     assert part.count == 1
-    all_or_none({}, lambda name, part: part.add(1))
+    all_or_none(Lock(), {}, lambda name, part: part.add(1))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_all, check_kind, raise_invalid, shown
 from naysay.types import Stateful
@@ -96,18 +97,20 @@ def split_states(state: Any, names: Iterable[str]) -> dict[str, dict[str, Any]]:
     return states
 
 
-def all_or_none(parts: Mapping[str, Any], change: Callable[[str, Any], None]) -> None:
+def all_or_none(lock: Lock, parts: Mapping[str, Any], change: Callable[[str, Any], None]) -> None:
     """Call change(name, part) for each part. If one fails, restore the states of those before it.
 
-    A part that raises has not changed, so the last part's state is never copied, and a single part costs nothing.
+    A part that raises has not changed, so the last part's state is never copied, and a single part costs nothing. The
+    lock keeps another thread from changing the parts in between: restoring them would undo its change.
     """
     before: list[tuple[Stateful, dict[str, Any]]] = []
-    try:
-        for place, (name, part) in enumerate(parts.items(), 1):
-            if place < len(parts) and isinstance(part, Stateful):
-                before.append((part, part.state()))
-            change(name, part)
-    except BaseException:
-        for part, state in reversed(before):
-            part.restore(state)
-        raise
+    with lock:
+        try:
+            for place, (name, part) in enumerate(parts.items(), 1):
+                if place < len(parts) and isinstance(part, Stateful):
+                    before.append((part, part.state()))
+                change(name, part)
+        except BaseException:
+            for part, state in reversed(before):
+                part.restore(state)
+            raise

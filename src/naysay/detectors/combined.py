@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._lock import Lock
 from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
@@ -63,7 +64,7 @@ class Combined:
 
     `observe` updates all detectors that learn. `state` holds their states under "name/key". Cost: that of the
     detectors, each called once. `observe` and `restore` copy the states of all but the last learning detector, so that
-    an error in one leaves all unchanged. Only one thread may learn: that error would undo what another thread changed.
+    an error in one leaves all unchanged. Several threads may call them, and take turns.
 
     Args:
         detectors: {name: detector}. Reports, `dropped` and states use the names, which must not contain a slash.
@@ -97,6 +98,7 @@ class Combined:
                 raise_invalid("detectors", "a dictionary of names without a slash", shown(name))
         check_one_of("rule", rule, RULES)
         self.detectors, self.rule = dict(detectors), rule
+        self._lock = Lock()
         self._stateful = {name: part for name, part in detectors.items() if isinstance(part, Stateful)}
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
@@ -126,6 +128,7 @@ class Combined:
     def observe(self, query: Query, negatives: Negatives, *, positive_scores: Any = None, vectors: Any = None) -> None:
         """Update the detectors that learn from a step. If one raises, those with a state stay unchanged."""
         all_or_none(
+            self._lock,
             self._learning(),
             lambda _, part: part.observe(query, negatives, positive_scores=positive_scores, vectors=vectors),
         )
@@ -145,7 +148,7 @@ class Combined:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned. If one detector raises, all stay unchanged."""
         states = split_states(state, self._stateful)
-        all_or_none(self._stateful, lambda name, part: part.restore(states[name]))
+        all_or_none(self._lock, self._stateful, lambda name, part: part.restore(states[name]))
 
     def __repr__(self) -> str:
         return described(self)

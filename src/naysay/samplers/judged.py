@@ -94,7 +94,7 @@ class Judged:
         self.detector = _combined(detector, rule)
         self.distinct = getattr(sampler, "distinct", None)
         self._last: dict[int, tuple[Array, Array, Negatives]] = {}  # of a thread: anchors, ids returned, and candidates
-        self._lock = Lock()
+        self._lock, self._turns = Lock(), Lock()  # of `_last`, and of changes to the parts
 
     def sample(self, query: Query, k: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, K) negatives."""
@@ -138,6 +138,7 @@ class Judged:
         """
         before = self._before_policy(query, negatives)
         all_or_none(
+            self._turns,
             self._learning(),
             lambda _, part: part.observe(query, before, positive_scores=positive_scores, vectors=vectors),
         )
@@ -179,7 +180,7 @@ class Judged:
         """Restore what `state` returned. If a part raises, all stay unchanged."""
         parts = self._stateful()
         states = split_states(state, parts)
-        all_or_none(parts, lambda name, part: part.restore(states[name]))
+        all_or_none(self._turns, parts, lambda name, part: part.restore(states[name]))
 
     def _stateful(self) -> dict[str, Stateful]:
         parts: dict[str, Stateful] = {"detector": self.detector}
