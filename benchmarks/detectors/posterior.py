@@ -45,8 +45,8 @@ from benchmarks.hidden_positives.readers import (
     scifact,
 )
 from naysay.detectors import Posterior
+from naysay.detectors._posterior_alike import check_labels
 from naysay.detectors._posterior_fit import fit_model
-from naysay.detectors._posterior_labels import check_labels
 from naysay.detectors._posterior_model import Model
 from naysay.detectors._posterior_pool import Lists, read_lists
 from naysay.detectors.cut import cut_at

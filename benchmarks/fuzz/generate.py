@@ -129,7 +129,7 @@ def command_line(rng: np.random.Generator) -> list[str]:
             words.insert(place, _pick(rng, [*TEXTS, *PATHS]))
         elif options:
             words += _option(rng, *options[int(rng.integers(len(options)))])
-    return [*words, "--seed", "-1"] if command == "demo" else words  # which is refused: training takes minutes
+    return [*words, "--seed", "-1"] if command == "demo" else words  # which raises an error: training takes minutes
 
 
 def _option(rng: np.random.Generator, declared: Any, kind: Any) -> list[str]:

@@ -99,7 +99,7 @@ def check(words: list[str], world: Path) -> tuple[Run, list[str]]:
     if done.code == 2 and words[:1] == ["mine"] and left(world):
         again = run(COMMANDS["mine"].split())
         if again.code != 0:
-            found.append(f"the corrected run is refused: {again.err}")
+            found.append(f"the corrected run fails: {again.err}")
     elif left(world):
         found.append(f"left behind: {left(world)}")
     _restore(world, {OUT, *changed})

@@ -237,7 +237,7 @@ def test_a_restored_one_goes_on_as_the_old_one(tmp_path):
     assert repr(other) == f"LearnedQuantile({settings}; 4 anchors seen)"
 
 
-# ---- refusals -------------------------------------------------------------------------------------------------------
+# ---- errors ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -288,5 +288,5 @@ def test_many_anchors_are_thinned_and_judged_in_blocks(world, monkeypatch):
     thinned = Posterior().fit(scores, own)
     whole = thinned.posterior(scores, own)
     assert np.array_equal(whole, every_third.posterior(scores, own))
-    monkeypatch.setattr("naysay.detectors._posterior_model._SLOTS", 700)
+    monkeypatch.setattr("naysay.detectors._posterior_model._BLOCK", 700)
     assert thinned.posterior(scores, own).tobytes() == whole.tobytes()

@@ -49,6 +49,20 @@ class World:
         return self.folder / f".{output}.naysay-job"
 
 
+class Encoder:
+    """A model that makes vectors of texts, and remembers how it was called."""
+
+    cache_key = "letters"
+
+    def __init__(self):
+        self.seen, self.options = 0, []
+
+    def encode(self, texts, prompt="", **options):
+        self.seen += len(texts)
+        self.options.append({"prompt": prompt, **options})
+        return np.array([[(prompt + text).count(sign) + 0.1 for sign in "0123456789 cq"] for text in texts], np.float32)
+
+
 def in_parts(monkeypatch, rows):
     """Mine so many anchors at a time."""
 

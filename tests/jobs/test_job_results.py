@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from job_world import World, in_parts, lines
+from job_world import Encoder, World, in_parts, lines
 
 import naysay as ns
 from naysay.detectors.share import Share
@@ -121,20 +121,6 @@ def test_the_sample_does_not_depend_on_parts(world, monkeypatch):
             NaysayError, match=r"^Mined\.rethreshold: a job on disk keeps the candidates of a sample only\. Mine again"
         ):
             sample.rethreshold(0.3)
-
-
-class Encoder:
-    """A model that makes vectors of texts, and counts."""
-
-    cache_key = "letters"
-
-    def __init__(self):
-        self.seen = 0
-
-    def encode(self, texts, **given):
-        self.seen += len(texts)
-        counts = [[text.count(letter) + 0.1 for letter in "0123456789 cq"] for text in texts]
-        return np.array(counts, np.float32)
 
 
 def test_a_model_makes_the_vectors(world, monkeypatch):

@@ -9,11 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from job_world import World, in_parts, stopped
+from job_world import Encoder, World, in_parts, stopped
 
 from naysay.errors import NaysayError
 from naysay.formats import _whole_files as whole_files
@@ -341,20 +340,6 @@ def test_a_lock_of_a_killed_process_is_taken_over_and_a_file_of_a_user_is_not(wo
 # ---- a refusal that is mended -------------------------------------------------------------------------------------
 
 NO_VECTORS = {"query_vectors": None, "corpus_vectors": None}
-
-
-class Encoder:
-    """A model that makes vectors of texts, and remembers how it was called."""
-
-    cache_key = "letters"
-
-    def __init__(self):
-        self.seen, self.options = 0, []
-
-    def encode(self, texts, prompt="", **options):
-        self.seen += len(texts)
-        self.options.append({"prompt": prompt, **options})
-        return np.array([[(prompt + text).count(sign) + 0.1 for sign in "0123456789 cq"] for text in texts], np.float32)
 
 
 @pytest.mark.parametrize("first", [{"on_short": "raise", "judge": "absolute:0.1"}, {"judge": "calibrated:0.001"}])

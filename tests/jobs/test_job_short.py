@@ -1,8 +1,7 @@
 """A job that is refused because anchors are short: what is done is gone on with, or makes room for another."""
 
-import numpy as np
 import pytest
-from job_world import World, in_parts, lines
+from job_world import Encoder, World, in_parts, lines
 
 from naysay.errors import NaysayError
 from naysay.jobs import _parts as job_run
@@ -113,19 +112,6 @@ def test_rows_that_are_short_in_the_file(world, mined):
     world.run(**GIVEN, short="drop", **given)
     assert mined == list(range(0, 24, 2))  # all that was left was to write
     assert same(world, **given, short="drop")
-
-
-class Encoder:
-    """A model that makes vectors of texts, and counts them."""
-
-    cache_key = "letters"
-
-    def __init__(self):
-        self.seen = 0
-
-    def encode(self, texts, **given):
-        self.seen += len(texts)
-        return np.array([[text.count(letter) + 0.1 for letter in "0123456789 cq"] for text in texts], np.float32)
 
 
 def test_vectors_of_a_model_stay_where_a_job_starts_anew(world):

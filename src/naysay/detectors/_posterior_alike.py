@@ -1,26 +1,37 @@
-"""Evidence of item vectors: how much closer a candidate is to its anchor's positives than scores predict."""
+"""What item vectors and labelled candidates add to the posterior of scores.
+
+Evidence: how much closer a candidate is to its anchor's positives than scores predict. A check of the assumption that
+labels are random, by item vectors, and a correction by labelled candidates.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors._posterior_model import TERMS, Model, predicted, terms
+from naysay.detectors._posterior_model import TERMS, Model, add_to_log_odds, predicted, terms
 from naysay.detectors._posterior_pool import Lists
+from naysay.detectors.cut import mean_of
+from naysay.detectors.posterior_summary import LabelCheck
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 _LEVELS = (*(n / 10 for n in range(1, 10)), 0.95, 0.975, 0.99)  # finer where positives are
 _FEWEST, _ITERATIONS, _TOLERANCE = 200, 200, 1e-8
 _MAD = 1.4826  # of a normal distribution: deviation / median absolute deviation
-_ROUNDS = 8
+_REWEIGHTINGS = 8
 _STRATA = (0, 5, 10, 20, 30)  # first ranks
 _BACKGROUND = (30, 50)
 _LIMITS = (1.5, 2.0, 2.5)
 _ENOUGH = 3.0  # times the background
-_STEPS = 30
+_FIXED_POINT_STEPS = 30
+_PRIOR = 3.0  # the standard deviation of the shift that labelled candidates may show
+_GATE = 0.5  # of the target: the least excess that corrects
+_CORRECTIONS = 2
+_BISECTIONS, _FARTHEST = 80, 40.0
 
 
 def fit_evidence(model: Model, lists: Lists, depth: int, seed: int) -> Model:
@@ -131,7 +142,7 @@ def tail_of(lists: Lists, posterior: Floats, k: int) -> Tail:
         if a < _ENOUGH * f0 or f >= a:  # not telling, or more than all would be false
             continue
         ratio, share, others = behind / far.sum() / (mass / near.sum()), 0.0, f0
-        for _ in range(_STEPS):
+        for _ in range(_FIXED_POINT_STEPS):
             share = max(0.0, (f - others) / (a - others))
             others = max(0.0, (f0 - ratio * share * a0) / (1 - min(ratio * share, 0.5)))
         shares.append(share)
@@ -140,7 +151,7 @@ def tail_of(lists: Lists, posterior: Floats, k: int) -> Tail:
 
 
 def _excess(high: Mask, near: Mask, far: Mask) -> tuple[float, float]:
-    """F - f0 and its 95 % lower limit, by the linearised variance over anchors."""
+    """(f - f0, its 95 % lower limit), by the linearised variance over anchors."""
     apart, parts = 0.0, np.zeros(len(high))
     for mask, sign in ((near, 1.0), (far, -1.0)):
         hits, slots = (high & mask).sum(axis=1), mask.sum(axis=1)
@@ -156,7 +167,7 @@ def _standardised(lists: Lists, known: Mask) -> Floats:
     scores, positives = lists.scores[known], np.broadcast_to(lists.positives[:, None], known.shape)[known]
     scale, weights = scale_of(scores, positives), np.ones(len(scores))
     columns = terms(scale, scores, positives)
-    for _ in range(_ROUNDS):
+    for _ in range(_REWEIGHTINGS):
         residuals = alike[known] - predicted(_regression(columns, alike[known], weights), scale, scores, positives)
         below = np.abs(residuals[residuals < 0])
         width = _MAD * float(np.median(below)) if len(below) else 0.0
@@ -173,3 +184,71 @@ def _standardised(lists: Lists, known: Mask) -> Floats:
         spread = _MAD * float(np.median(low)) if len(low) else 0.0
         v[:, first:last] = (part - centre) / (spread or 1.0)
     return v
+
+
+def check_labels(model: Model, lists: Lists, seed: int, k: int, target: float) -> tuple[Model, LabelCheck | None]:
+    """Compare the posterior with an estimate that does not use c, and shift it where that one is clearly larger.
+
+    Clearly: the lower limit of the excess is at least half the target. The shift makes the mean posterior equal that
+    estimate. Then the evidence is fitted again, with the shifted posterior as its prior: with too small a prior, EM had
+    put too much of the positives among the most similar. Twice at most. None if there are no item vectors.
+    """
+    if lists.alike is None or not len(model.similar):
+        return model, None
+    near, posterior = lists.nearest(k), model.of_lists(lists, seed)
+    tail, by_labels, shift = tail_of(lists, posterior, k), mean_of(posterior, near), 0.0
+    by_vectors = tail.estimate
+    for _ in range(_CORRECTIONS):
+        if not (tail.estimate > mean_of(posterior, near) and tail.low >= _GATE * target):  # also if NaN
+            break
+        by, by_vectors = _shift_to(posterior[near], tail.estimate), tail.estimate
+        model, shift = fit_evidence(model.shifted(by), lists, model.depth, seed), shift + by
+        posterior = model.of_lists(lists, seed)
+        tail = tail_of(lists, posterior, k)
+    return model, LabelCheck(by_labels, by_vectors, tail.excess, tail.low, shift)
+
+
+def _shift_to(posterior: Floats, mean: float) -> float:
+    """What must be added to the log-odds of posteriors for this mean."""
+    return _solved(lambda by: float(add_to_log_odds(posterior, by).mean()) < mean, 0.0, _FARTHEST)
+
+
+def corrected(model: Model, lists: Lists, seed: int, asked: Mask, truth: Mask) -> Model:
+    """The model corrected by labelled candidates, drawn at random among the nearest k.
+
+    If at least as many are false as expected, a shift of the log-odds by maximum likelihood, with a normal prior of
+    deviation 3. If fewer are, a larger c at which as many are expected.
+
+    Args:
+        model: What to correct.
+        lists: The candidates.
+        seed: Of the places among equal scores.
+        asked: (A, M): candidates that were labelled.
+        truth: (A, M): those that are false negatives.
+    """
+    rows = np.asarray(asked.any(axis=1))
+    lists, asked, truth = lists.take(rows), asked[rows], truth[rows]
+    values, false = model.of_lists(lists, seed)[asked], truth[asked]
+    if false.mean() >= values.mean():
+        shift = _solved(
+            lambda by: float((false - add_to_log_odds(values, by)).sum()) > by / _PRIOR**2, -_FARTHEST, _FARTHEST
+        )
+        return model.shifted(shift)
+    share = (false.sum() + 0.5) / (len(false) + 1)  # none of 100 does not mean that none is
+    if share >= values.mean():
+        return model
+
+    def expected(odds: float) -> float:
+        return float(model.raised(1 / (1 + np.exp(-odds))).of_lists(lists, seed)[asked].mean())
+
+    start = float(np.log(model.c) - np.log1p(-model.c))
+    odds = _solved(lambda odds: expected(odds) > share, start, start + 20.0)
+    return model.raised(min(1 / (1 + float(np.exp(-odds))), 1 - 1e-9))
+
+
+def _solved(more: Callable[[float], bool], low: float, high: float) -> float:
+    """Where `more` turns from True to False, by bisection."""
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if more(middle) else (low, middle)
+    return (low + high) / 2

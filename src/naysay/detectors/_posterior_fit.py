@@ -11,11 +11,11 @@ from naysay.detectors._posterior_alike import fit_evidence
 from naysay.detectors._posterior_model import WIDTH, Model
 from naysay.detectors._posterior_pool import Lists, folds_of, pool_of
 from naysay.detectors._posterior_splines import Cells, Design, curvature, design_of, fit_logistic, knots_of
+from naysay.detectors.posterior_summary import MIN_LABELLED
 from naysay.rng import rng_for
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-MIN_LABELLED = 15  # in a prefix that shows c
 FOLDS, DRAWS = 4, 100
 _LEAST, _MOST, _PREFIXES, _ERROR = 0.2, 0.9, 200, 0.05
 _CLEAR = 2.0  # standard errors of the gain

@@ -1,4 +1,4 @@
-"""The posterior of a slot as a function of a few small arrays, and its state."""
+"""The fitted posterior as a few small arrays, its state, and the share of false negatives that it estimates."""
 
 from __future__ import annotations
 
@@ -13,15 +13,21 @@ from naysay.checks import check_all, raise_invalid
 from naysay.detectors._posterior_pool import FEATURES, Lists, pool_of
 from naysay.detectors._posterior_splines import COLUMNS, KNOTS, design_of
 from naysay.detectors._states import Entry, read_state
+from naysay.detectors.cut import mean_of
+from naysay.detectors.posterior_summary import ASSUMPTIONS
+from naysay.detectors.rate import CONFIDENCE, most_share
+from naysay.detectors.share import Share
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 WIDTH = 1 + COLUMNS * FEATURES
 TERMS = 6  # of the regression of similarities
-_SLOTS = 1 << 19  # at a time
+_BLOCK = 1 << 19  # slots at a time
 _FAR = 1e3  # deviations
 _CLOSEST = 1e-150  # of the knots' span: its square is not 0
 _MOST = 600.0  # added to log-odds: its exponential is finite
+_MODEL_ERROR = 0.15  # of the log-share, where assumptions hold about: benchmarks/results/posterior.json
+_DRAWN_SLOTS = 20_000  # at most, to see how other weights change the estimate
 LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
 
 
@@ -60,7 +66,7 @@ class Model:
     draws: Floats
 
     def prior(self, log_odds: Floats, c: float | None = None) -> Floats:
-        """P from logit g, with another c if given."""
+        """(n,) p from logit g, with another c if given."""
         share = self.c if c is None else c
         return np.asarray(np.exp(np.minimum(log_odds + np.log1p(-share) - np.log(share), 0.0)))
 
@@ -75,9 +81,7 @@ class Model:
     def final(self, prior: Floats, evidence: Floats) -> Floats:
         """The posterior from p, the log-ratio and the shift, rounded to 32 bits: thresholds mean the same in both."""
         moved = np.clip(evidence + self.shift, -_MOST, _MOST)
-        inside = np.clip(prior, 0.0, LARGEST)
-        odds = inside / (1 - inside) * np.exp(moved)
-        posterior = np.where((moved == 0) | (prior == 0), prior, odds / (1 + odds))
+        posterior = np.where((moved == 0) | (prior == 0), prior, add_to_log_odds(prior, moved))
         return np.minimum(posterior, LARGEST).astype(np.float32).astype(np.float64)
 
     def at(self, scores: Floats, ranks: Floats, gaps: Floats, positives: Floats, alike: Floats | None) -> Floats:
@@ -90,7 +94,7 @@ class Model:
     def of_lists(self, lists: Lists, seed: int) -> Floats:
         """(A, M) the posterior of all candidates, 0 where a list has ended."""
         found = np.zeros(lists.scores.shape)
-        step = max(1, _SLOTS // max(1, lists.scores.shape[1]))
+        step = max(1, _BLOCK // max(1, lists.scores.shape[1]))
         for start in range(0, len(found), step):
             part = lists.take(slice(start, start + step))
             scores, ranks, gaps = listed_features(part, seed)
@@ -105,9 +109,7 @@ class Model:
 
     def shifted(self, by: float) -> Model:
         """The same with more added to the log-odds."""
-        inside = min(self.beyond, LARGEST)
-        odds = inside / (1 - inside) * np.exp(by)
-        return replace(self, shift=self.shift + by, beyond=float(odds / (1 + odds)))
+        return replace(self, shift=self.shift + by, beyond=float(add_to_log_odds(self.beyond, by)))
 
     def state(self) -> dict[str, Any]:
         """All of it: arrays and numbers."""
@@ -158,6 +160,13 @@ def _ascending(knots: Floats) -> bool:
     return len(distinct) < 2 or bool((np.diff(places) > _CLOSEST).all())
 
 
+def add_to_log_odds(posterior: Floats | float, by: Floats | float) -> Floats:
+    """sigmoid(logit posterior + by)."""
+    inside = np.clip(posterior, 0.0, LARGEST)
+    odds = inside / (1 - inside) * np.exp(by)
+    return np.asarray(odds / (1 + odds))
+
+
 def listed_features(lists: Lists, seed: int) -> tuple[Floats, Floats, Floats]:
     """(A, M) score, rank from 0 and gap of the candidates, with the labelled positive in its place."""
     pool = pool_of(lists, seed)
@@ -177,3 +186,46 @@ def predicted(weights: Floats, scale: Floats, scores: Floats, positives: Floats)
     """The similarity that scores alone predict."""
     parts = [weight * term for weight, term in zip(weights.tolist(), terms(scale, scores, positives), strict=True)]
     return np.asarray(sum(parts[1:], parts[0]))
+
+
+def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask, seed: int) -> Share:
+    """The mean posterior of some slots, with a 95 % interval for their share of false negatives.
+
+    Log-normal: the deviation of the log-mean over the model's draws, and that of the outcomes, which counts the
+    variance of each slot and that between anchors. To them comes the error of the model itself, which no sample shows.
+    """
+    from scipy.special import ndtri
+
+    n, anchors = int(np.count_nonzero(mask)), int(mask.any(axis=1).sum())
+    what = "false negatives"
+    if n == 0:
+        return Share(what, 0.0, 0.0, 1.0, CONFIDENCE, 0, ASSUMPTIONS)
+    estimate = mean_of(posterior, mask)
+    if estimate == 0:
+        return Share(what, 0.0, 0.0, most_share(0, anchors, 1 - CONFIDENCE), CONFIDENCE, anchors, ASSUMPTIONS)
+    sums, slots = np.where(mask, posterior, 0.0).sum(axis=1), mask.sum(axis=1)
+    variance = float((np.where(mask, posterior * (1 - posterior), 0.0)).sum() + ((sums - estimate * slots) ** 2).sum())
+    spread = np.sqrt(_drawn_variance(model, lists, mask, seed) + variance / (n * estimate) ** 2 + _MODEL_ERROR**2)
+    factor = float(np.exp(ndtri((1 + CONFIDENCE) / 2) * spread))
+    return Share(what, estimate, estimate / factor, min(1.0, estimate * factor), CONFIDENCE, anchors, ASSUMPTIONS)
+
+
+def _drawn_variance(model: Model, lists: Lists, mask: Mask, seed: int) -> float:
+    """The variance of the log of the mean posterior over the model's draws, by at most 20,000 of the slots."""
+    if not len(model.draws):
+        return 0.0
+    rows = np.flatnonzero(mask.any(axis=1))
+    step = max(1, -(-int(np.count_nonzero(mask)) // _DRAWN_SLOTS))
+    rows = rows[::step]
+    part, chosen = lists.take(rows), mask[rows]
+    scores, ranks, gaps = (values[chosen] for values in listed_features(part, seed))
+    evidence = model.evidence(part.scores, part.positives[:, None], part.alike)[chosen]
+    beyond = ranks > model.depth
+    design = design_of(np.stack([scores, np.log1p(ranks), gaps]), model.knots)
+    means = []
+    for draw in model.draws:
+        weights, c = draw[:WIDTH], float(draw[WIDTH])
+        posterior = model.final(model.prior(design.times(weights), c), evidence)
+        factor = (1 - c) / c * model.c / (1 - model.c)
+        means.append(np.where(beyond, min(LARGEST, model.beyond * factor), posterior).mean())
+    return float(np.log(np.maximum(means, 1e-12)).var())

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, raise_invalid
-from naysay.detectors._slots import first_slot
+from naysay.checks import as_array, first_bad, raise_invalid
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -81,7 +80,7 @@ def read_lists(scores: Any, positive_scores: Any, alike: Any = None) -> tuple[Li
     values = _numbers("scores", scores, 2)
     values = np.where(values == -np.inf, np.nan, values)
     if np.isinf(values).any():
-        raise_invalid("scores", "finite, or -inf or NaN where a slot is empty", first_slot(values, np.isinf(values)))
+        raise_invalid("scores", "finite, or -inf or NaN where a slot is empty", first_bad(values, np.isinf(values)))
     rows = len(values)
     positives = np.full(rows, np.nan) if positive_scores is None else _numbers("positive_scores", positive_scores, 1)
     if positives.shape != (rows,):

@@ -15,7 +15,6 @@ from naysay.checks import (
     check_all,
     check_kind,
     check_range,
-    first_bad,
     is_number,
     raise_invalid,
     shown,
@@ -30,16 +29,18 @@ Truth = NDArray[Any] | Callable[[NDArray[np.int64], NDArray[np.int64]], Any] | A
 # Every detector maps its own threshold to this suspicion. Policies act on slots at or above it by default.
 SUSPICION_THRESHOLD = 0.5
 UNDER = float(np.nextafter(np.float32(SUSPICION_THRESHOLD), np.float32(0)))  # below it, also if read in 32 bits
-first_slot = first_bad  # the name in _posterior_pool
 _MAX_DISTANCE = 1e300  # the difference of two finite scores may be infinite, and infinity has no ratio
 
 
-def check_asked(query: Any, negatives: Any) -> None:
+def check_query_and_negatives(query: Any, negatives: Any) -> None:
     """Raise unless these are a query, and negatives with as many rows."""
     check_query(query)
     check_kind("negatives", negatives, Negatives, "Negatives", "Pass what a sampler returned.")
     if isinstance(query, Query) and len(query) != negatives.shape[0]:
         raise_invalid("negatives", f"of {len(query)} rows, like the query", f"{negatives.shape[0]} rows")
+
+
+check_asked = check_query_and_negatives  # the name in combined.py
 
 
 def query_anchors(query: Query, size: int | None = None, what: str = "anchors", advice: str = "") -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from naysay.checks import check_number, public
-from naysay.detectors._slots import as_suspicion, by_distance, check_asked, slot_scores
+from naysay.detectors._slots import as_suspicion, by_distance, check_query_and_negatives, slot_scores
 from naysay.quantity.separation import Floats
 from naysay.text import described
 from naysay.types import Array, Negatives, Query, check_query
@@ -47,7 +47,7 @@ class Absolute:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above `high`."""
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         return as_suspicion(by_distance(slot_scores(negatives), np.array(self.high)), negatives)
 
     def __repr__(self) -> str:

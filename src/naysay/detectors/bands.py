@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from naysay.arrays import is_torch, need_torch, to_numpy, to_torch
 from naysay.checks import as_floats, check_all, check_range, public, raise_invalid, whole_numbers
 from naysay.detectors._scores import plain_scores, rounded
-from naysay.detectors._slots import as_suspicion, check_asked, slot_scores
+from naysay.detectors._slots import as_suspicion, check_query_and_negatives, slot_scores
 from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
@@ -89,7 +89,7 @@ class Bands:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): 1 for slots that score at or above `high`, else 0. Empty slots are 0."""
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         scores = slot_scores(negatives)
         anchors = query.anchors if np.ndim(self.high) else None
         high = self._thresholds("high", scores.shape, anchors)

@@ -16,7 +16,7 @@ from naysay.checks import check_bool, check_generator, check_lengths, check_numb
 from naysay.detectors._slots import (
     as_scores,
     as_suspicion,
-    check_asked,
+    check_query_and_negatives,
     finite_scores,
     like,
     query_anchors,
@@ -212,7 +212,7 @@ class Calibrated:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 from the threshold on, by the rank that a score would have among the positives."""
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         fit, scores = self._fitted(), slot_scores(negatives)
         if fit.background is not None:
             scores = fit.background.standardised(scores, query_anchors(query))

@@ -11,7 +11,7 @@ from naysay._rows import frozen
 from naysay.arrays import to_numpy
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
 from naysay.detectors._duplicate_tables import KnownRows, Table, references, text_table, vector_table
-from naysay.detectors._slots import as_suspicion, check_asked, like, on_its_side, query_anchors
+from naysay.detectors._slots import as_suspicion, check_query_and_negatives, like, on_its_side, query_anchors
 from naysay.detectors._text_hash import read_texts
 from naysay.kernels import duplicates as kernels
 from naysay.kernels.threads import in_rows
@@ -160,7 +160,7 @@ class Duplicates:
 
     def _judge(self, query: Query, negatives: Negatives) -> tuple[Floats, NDArray[np.int8]]:
         """Suspicion and reason of each slot."""
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         anchors = query_anchors(query)
         check_ids("query.anchors", anchors, self.n_anchors, "anchors")
         ids = np.ascontiguousarray(to_numpy(negatives.ids))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import as_floats, check_number, public, raise_invalid
-from naysay.detectors._slots import as_suspicion, by_share, check_asked, finite_scores, slot_scores
+from naysay.detectors._slots import as_suspicion, by_share, check_query_and_negatives, finite_scores, slot_scores
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
 from naysay.quantity.separation import Floats
 from naysay.text import described
@@ -70,7 +70,7 @@ class Ecdf:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score ranks above the row's threshold."""
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         scores = slot_scores(negatives)
         place = self._place(query)[:, None]
         flagged = scores > self._scores[place]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay.checks import check_bool, check_number, check_whole, public, raise_invalid
-from naysay.detectors._slots import SUSPICION_THRESHOLD, Truth, check_asked, slot_truth, suspicion_of
+from naysay.detectors._slots import SUSPICION_THRESHOLD, Truth, check_query_and_negatives, slot_truth, suspicion_of
 from naysay.detectors.rate import CONFIDENCE, check_confidence, effective_size, exact_interval, moments
 from naysay.quantity.separation import Floats
 from naysay.text import described
@@ -177,7 +177,7 @@ class Scoreboard:
                 does not get the side); (n_samples,) whole numbers, the class of each sample, where a candidate of the
                 anchor's class is a false negative and -1 is an unknown class.
         """
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         known = slot_truth(query, negatives, truth)
         suspicion = suspicion_of("detector", detector, query, negatives)
         flagged = (suspicion >= self.threshold) & known.known

@@ -38,7 +38,7 @@ from naysay.detectors._pairs import (
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
     as_suspicion,
-    check_asked,
+    check_query_and_negatives,
     filled_slots,
     is_detector,
     on_its_side,
@@ -157,7 +157,7 @@ class Guide:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) in [0, 1]: the guide's suspicion where it scored the pair, else the first suspicion."""
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         suspicion, distance = self._first_suspicion(query, negatives)
         limit = np.inf if self.max_distance is None else self.max_distance
         rows, slots = np.nonzero(filled_slots(negatives) & (distance <= limit))

@@ -14,7 +14,13 @@ from naysay._rows import offsets
 from naysay._slots import Score, check_score, score_slots
 from naysay.arrays import is_torch, to_numpy
 from naysay.checks import check_kind, check_number, public, raise_invalid
-from naysay.detectors._slots import SUSPICION_THRESHOLD, check_asked, query_anchors, query_rows, suspicion_of
+from naysay.detectors._slots import (
+    SUSPICION_THRESHOLD,
+    check_query_and_negatives,
+    query_anchors,
+    query_rows,
+    suspicion_of,
+)
 from naysay.detectors.evaluate import check_threshold
 from naysay.detectors.rate import CONFIDENCE, check_confidence, exact_interval
 from naysay.detectors.share import Share
@@ -171,7 +177,7 @@ def _check_functions(query: Query, negatives: Negatives | None, score: Any, embe
         raise_invalid("embed", "a function embed(ids)", type(embed).__name__)
     if negatives is None:
         return
-    check_asked(query, negatives)
+    check_query_and_negatives(query, negatives)
     for name, function in (("scores", score), ("vectors", embed)):
         if getattr(negatives, name) is not None and function is None:
             parameter = "score" if name == "scores" else "embed"

@@ -13,7 +13,7 @@ from naysay._rows import frozen
 from naysay.arrays import to_numpy
 from naysay.checks import MOST_ROWS, check_number, check_one_of, check_range, check_whole, public, raise_invalid, shown
 from naysay.detectors import _clusters as kmeans
-from naysay.detectors._slots import as_suspicion, check_asked, query_anchors
+from naysay.detectors._slots import as_suspicion, check_query_and_negatives, query_anchors
 from naysay.detectors._states import Entry, read_state
 from naysay.detectors.acceptance import Accept, LinearAcceptance, accepted
 from naysay.rng import rng_for
@@ -160,7 +160,7 @@ class Incremental:
 
         A slot that holds the anchor itself is flagged like any other of its label; pools exclude it.
         """
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         anchors = query_anchors(query, self.n_samples, "samples")
         ids = np.asarray(to_numpy(negatives.ids))
         check_range("negatives.ids", ids, self.n_samples, "samples", least=-1)

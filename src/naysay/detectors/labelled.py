@@ -16,7 +16,7 @@ from naysay.detectors._pairs import OfPairs, check_each, numbers_of, pair_name, 
 from naysay.detectors._slots import (
     Truth,
     as_suspicion,
-    check_asked,
+    check_query_and_negatives,
     filled_slots,
     on_its_side,
     slot_scores,
@@ -126,7 +126,7 @@ class Labelled:
         Returns:
             The detector itself.
         """
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         known = slot_truth(query, negatives, truth)
         rows, slots = np.nonzero(known.known)
         labels = known.false[rows, slots]
@@ -158,7 +158,7 @@ class Labelled:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K): the probability of a false negative, shifted by `cost` and `false_share`."""
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         model, false, labels = self._fitted()
         rows, slots = np.nonzero(filled_slots(negatives))
         suspicion = np.zeros(negatives.shape)

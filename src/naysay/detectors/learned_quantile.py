@@ -13,8 +13,8 @@ from naysay.checks import MOST_ROWS, check_all, check_number, check_whole, publi
 from naysay.detectors._slots import (
     as_suspicion,
     by_distance,
-    check_asked,
     check_bounds,
+    check_query_and_negatives,
     filled_slots,
     query_anchors,
     slot_scores,
@@ -117,7 +117,7 @@ class LearnedQuantile:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above its anchor's threshold; 0 before `start`."""
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         anchors, scores = self._anchors(query), self._scores(negatives)
         with self._lock:
             thresholds = self._thresholds[anchors]
@@ -133,7 +133,7 @@ class LearnedQuantile:
             positive_scores: Ignored. Every part that learns takes it.
             vectors: Ignored, likewise.
         """
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         anchors, scores = self._anchors(query), self._scores(negatives)
         if query.step < self.start:
             return

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from naysay.checks import check_number, public
-from naysay.detectors._slots import as_suspicion, by_distance, check_asked, slot_scores
+from naysay.detectors._slots import as_suspicion, by_distance, check_query_and_negatives, slot_scores
 from naysay.detectors.positive_scores import read_positive_scores, scores_of_positives
 from naysay.quantity.separation import Floats
 from naysay.text import described
@@ -108,5 +108,5 @@ class ShareOfPositive:
 
 def _above(threshold: Callable[[Query], Floats], query: Query, negatives: Negatives) -> Array:
     """Suspicion by the distance of each score from its row's threshold."""
-    check_asked(query, negatives)
+    check_query_and_negatives(query, negatives)
     return as_suspicion(by_distance(slot_scores(negatives), threshold(query)[:, None]), negatives)

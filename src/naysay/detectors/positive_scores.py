@@ -60,7 +60,8 @@ def lowest_scores(anchors: Any, scores: Any, n_anchors: int | None = None) -> Fl
 def read_positive_scores(given: Any) -> PositiveScores:
     """A function as it is, or a table as float64, NaN for an anchor without positives."""
     if callable(given):
-        return given  # type: ignore[no-any-return]
+        function: Callable[[Query], Any] = given
+        return function
     table = as_array("positive_scores", to_numpy(given))
     rule = "a function of the query, or a score for each anchor (n_anchors,)"
     if table.ndim != 1 or table.dtype.kind not in "iuf" or len(table) == 0:

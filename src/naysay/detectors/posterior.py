@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_number, check_whole, public, raise_invalid
 from naysay.detectors._pairs import OfPairs, numbers_of, slot_pairs
+from naysay.detectors._posterior_alike import check_labels, corrected
 from naysay.detectors._posterior_fit import fit_model
-from naysay.detectors._posterior_labels import check_labels, corrected
-from naysay.detectors._posterior_model import MODEL_KEYS, Model, model_of_state
+from naysay.detectors._posterior_model import MODEL_KEYS, Model, model_of_state, share_of
 from naysay.detectors._posterior_pool import Lists, read_lists
-from naysay.detectors._posterior_share import share_of
-from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
+from naysay.detectors._slots import as_suspicion, check_query_and_negatives, filled_slots, slot_scores
 from naysay.detectors.cut import cut_at
 from naysay.detectors.posterior_summary import PosteriorSummary, summary_of, summary_of_state
 from naysay.detectors.share import Share
@@ -221,8 +220,9 @@ class Posterior:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) the posterior. A row holds the anchor's nearest candidates, complete from the nearest on."""
-        check_asked(query, negatives)
-        model, filled = self._fitted()[0], filled_slots(negatives)
+        check_query_and_negatives(query, negatives)
+        self._fitted()  # raises before `alike` is called
+        filled = filled_slots(negatives)
         scores, similar = np.where(filled, slot_scores(negatives), np.nan), None
         rows, slots = np.nonzero(filled)
         if self.alike is not None and len(rows):
@@ -232,10 +232,7 @@ class Posterior:
                 raise_invalid("alike", f"a function that returns ({len(rows)},) numbers", f"shape {values.shape}")
             similar = np.full(scores.shape, np.nan)
             similar[rows, slots] = values
-        lists, order = read_lists(scores, self._own_scores(query), similar)
-        found = np.empty(order.shape)
-        np.put_along_axis(found, order, model.of_lists(lists, self.seed), axis=1)
-        return as_suspicion(found, negatives)
+        return as_suspicion(self.posterior(scores, self._own_scores(query), alike=similar), negatives)
 
     def _own_scores(self, query: Query) -> Floats | None:
         """(B,) the score of each anchor's labelled positive, or None."""

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import public, raise_invalid
-from naysay.detectors._posterior_fit import MIN_LABELLED
 from naysay.detectors._states import Entry, read_state
 from naysay.detectors.cut import Cut
 from naysay.detectors.rate import CONFIDENCE
 from naysay.detectors.share import Share
 
 FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK = range(5)
+MIN_LABELLED = 15  # positives among the first slots, to estimate the labelled share
 _HALF = 0.5  # an estimate above it says more about the encoder than about the candidates
 _NUMBERS, _SHARE, _CHECK = 9, 4, 5  # in the state
 _GIVEN = (0, 1, 2, 4, 7, 8)  # of the numbers that no fit leaves out

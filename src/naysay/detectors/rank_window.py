@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
 from naysay.checks import check_whole, public
-from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, slot_scores
+from naysay.detectors._slots import as_suspicion, check_query_and_negatives, filled_slots, slot_scores
 from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
@@ -47,7 +47,7 @@ class RankWindow:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 for the nearest `skip` of each row."""
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         ranks = _ranks(negatives)
         return as_suspicion(self.skip / np.maximum(self.skip + ranks, 1), negatives)
 

@@ -20,7 +20,7 @@ from naysay.detectors._pairs import (
     embedded,
     slot_vectors,
 )
-from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_asked
+from naysay.detectors._slots import SUSPICION_THRESHOLD, as_suspicion, check_query_and_negatives
 from naysay.detectors._states import Entry, read_state
 from naysay.rng import key_from
 from naysay.text import described
@@ -136,7 +136,7 @@ class SoftClusters:
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """Return (B, K) in [0, 1], by the rule."""
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         centres = self._fitted()  # one set for the whole result, even if another thread updates it
         vectors, places = slot_vectors(negatives, self.embed)
         if not len(vectors):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_whole, public, raise_invalid
 from naysay.detectors._pairs import OfPairs, slot_pairs
-from naysay.detectors._slots import check_asked, like, query_rows
+from naysay.detectors._slots import check_query_and_negatives, like, query_rows
 from naysay.detectors.rate import CONFIDENCE, check_confidence, exact_interval
 from naysay.detectors.share import Share
 from naysay.rng import key_from, rng_for
@@ -128,7 +128,7 @@ def spot_check(
 
 def _label(query: Query, negatives: Negatives, judge: Judge, m: Any, rng: np.random.Generator) -> PairLabels:
     """Draw and label m slots."""
-    check_asked(query, negatives)
+    check_query_and_negatives(query, negatives)
     if not callable(judge):
         raise_invalid("judge", "a function judge(anchors, ids)", type(judge).__name__)
     wanted = check_whole("m", m, 1)

@@ -19,7 +19,7 @@ from naysay.detectors._pairs import (
     slot_vectors,
     unit,
 )
-from naysay.detectors._slots import as_suspicion, check_asked, filled_slots, like, query_anchors
+from naysay.detectors._slots import as_suspicion, check_query_and_negatives, filled_slots, like, query_anchors
 from naysay.text import described
 from naysay.types import Array, Negatives, Query
 
@@ -107,7 +107,7 @@ class SupportViews:
         return like(self._scores(query, negatives), negatives.ids)
 
     def _scores(self, query: Query, negatives: Negatives) -> NDArray[np.float64]:
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         vectors, places = slot_vectors(negatives, self.embed)
         if not len(vectors):
             return np.zeros(negatives.shape)

@@ -213,11 +213,11 @@ class JobFolder:
                 file.unlink()
         self.files, self.done, self._claimed = {}, {}, [name for name in self._claimed if name in kept]
 
-    def end(self, *, refused: bool) -> None:
-        """Remove the job once it is done; one that was refused stays if there is work in it."""
-        if refused and (not self._began or any(name.startswith(PART) for name in self.files)):
+    def end(self, *, failed: bool) -> None:
+        """Remove the job once it is done; one that raised an error stays if there is work in it."""
+        if failed and (not self._began or any(name.startswith(PART) for name in self.files)):
             return
-        if refused and VECTORS in self._claimed:
+        if failed and VECTORS in self._claimed:
             self.stop()
             return
         self._clear()
@@ -232,8 +232,8 @@ def _checksum(record: Mapping[str, Any]) -> str:
 def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
     """Open the folder of a job, new or to be continued. It is removed when the job is done.
 
-    It is kept if the job is stopped, or refused after some work was done. An unfinished job is continued if `resume`,
-    and thrown away if `fresh`.
+    It is kept if the job is stopped, or raises an error after some work was done. An unfinished job is continued if
+    `resume`, and thrown away if `fresh`.
     """
     made = _make(path)
     busy = f"another process is working on the job in {str(path)!r}. Wait for it, or stop it."
@@ -255,9 +255,9 @@ def opened(path: Path, *, resume: bool, fresh: bool) -> Iterator[JobFolder]:
             except (guards.DiskError, OSError):
                 raise
             except Exception:
-                folder.end(refused=True)
+                folder.end(failed=True)
                 raise
-            folder.end(refused=False)
+            folder.end(failed=False)
     finally:
         if made:
             with suppress(OSError):  # there is work in it

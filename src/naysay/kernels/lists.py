@@ -128,11 +128,11 @@ def all_entries(
     indices: Any,
     bits: Any,
     out: Any,
-    refused: Any,
+    excluded: Any,
 ) -> None:
     """out[row, j] = items[j] where the row may use entry j, else -1.
 
-    refused[row] counts the others: the same item, else the same anchor, else known.
+    excluded[row] counts the others: the same item, else the same anchor, else known.
     """
     marked = np.empty(len(items) + 1, np.int64)
     for row in range(start, stop):
@@ -147,7 +147,7 @@ def all_entries(
         for i in range(known_slots(indices, bits, low, high, items, len(items), marked)):
             known += out[row, marked[i]] >= 0
             out[row, marked[i]] = -1
-        refused[row, 0], refused[row, 1], refused[row, 2] = same_item, same_anchor, known
+        excluded[row, 0], excluded[row, 1], excluded[row, 2] = same_item, same_anchor, known
 
 
 @compiled
