@@ -40,9 +40,6 @@ def check_query_and_negatives(query: Any, negatives: Any) -> None:
         raise_invalid("negatives", f"of {len(query)} rows, like the query", f"{negatives.shape[0]} rows")
 
 
-check_asked = check_query_and_negatives  # the name in combined.py
-
-
 def query_anchors(query: Query, size: int | None = None, what: str = "anchors", advice: str = "") -> NDArray[np.int64]:
     """(B,) the anchors, checked to be below `size`. Triples raise an error."""
     anchors = anchor_ids(query)

@@ -15,7 +15,7 @@ from naysay.checks import check_one_of, public, raise_invalid, shown
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
     as_suspicion,
-    check_asked,
+    check_query_and_negatives,
     filled_slots,
     is_detector,
     suspicion_of,
@@ -111,7 +111,7 @@ class Combined:
         `drop(negatives, found.suspicion, name=found.names, blame=found.blame)` counts by detector. An error names the
         detector.
         """
-        check_asked(query, negatives)
+        check_query_and_negatives(query, negatives)
         parts = {name: suspicion_of(name, part, query, negatives) for name, part in self.detectors.items()}
         values = list(parts.values())
         if self.rule == "max":
