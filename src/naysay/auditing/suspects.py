@@ -16,7 +16,7 @@ from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import least_positives
 from naysay.detectors.duplicates import REASONS, Duplicates
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
-from naysay.mining.judge import FALSE_SHARE, HARD_SHARE, calibrated
+from naysay.mining._rules import FALSE_SHARE, HARD_SHARE, calibrated
 from naysay.search._scores import pair_scores
 from naysay.search.vectors import Vectors
 from naysay.types import Negatives, Query

@@ -89,8 +89,8 @@ def cut(posterior: Any, k: int, false_share: float, *, scores: Any = None) -> Cu
     return cut_at(np.where(filled, p, 2.0), count, target, values)
 
 
-def cut_at(p: Floats, k: int, target: float, scores: Floats | None) -> Cut:
-    """The cut of (A, M) posteriors, 2 where a slot is empty."""
+def cut_at(p: Floats, k: int | NDArray[np.int64], target: float, scores: Floats | None) -> Cut:
+    """The cut of (A, M) posteriors, 2 where a slot is empty; k is one number, or (A,) one for each row."""
     near, kept = nearest_below(p, k, 1.0), np.zeros(p.shape, bool)
     tau, levels = 1.0, np.unique(p[p <= 1])
     if near.any() and mean_of(p, near) <= target:
@@ -110,10 +110,10 @@ def cut_at(p: Floats, k: int, target: float, scores: Floats | None) -> Cut:
     return Cut(tau, kept, mean_of(p, near), mean_of(p, kept), hardness[0], hardness[1], dropped, short)
 
 
-def nearest_below(p: Floats, k: int, tau: float) -> Mask:
+def nearest_below(p: Floats, k: int | NDArray[np.int64], tau: float) -> Mask:
     """(A, M): the first k slots of each row with p <= tau."""
     below = p <= tau
-    return np.asarray(below & (np.cumsum(below, axis=1) <= k))
+    return np.asarray(below & (np.cumsum(below, axis=1) <= np.reshape(k, (-1, 1))))
 
 
 def mean_of(values: Floats, mask: Mask) -> float:

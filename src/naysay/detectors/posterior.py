@@ -212,27 +212,29 @@ class Posterior:
         found = share_of(model, lists, model.of_lists(lists, self.seed), chosen, self.seed)
         if not more:
             return found
-        n = int(chosen.sum())
-        parts = {
-            name: (n * getattr(found, name) + more * model.beyond) / (n + more) for name in ("estimate", "low", "high")
-        }
+        n, names = int(chosen.sum()), ("estimate", "low", "high")
+        parts = {name: (n * getattr(found, name) + more * model.beyond) / (n + more) for name in names}
         return replace(found, **parts)
 
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K) the posterior. A row holds the anchor's nearest candidates, complete from the nearest on."""
         check_query_and_negatives(query, negatives)
-        self._fitted()  # raises before `alike` is called
-        filled = filled_slots(negatives)
-        scores, similar = np.where(filled, slot_scores(negatives), np.nan), None
-        rows, slots = np.nonzero(filled)
+        model, filled = self._fitted()[0], filled_slots(negatives)
+        lists, order = read_lists(np.where(filled, slot_scores(negatives), np.nan), self._own_scores(query), None)
+        near = np.zeros(filled.shape, bool)
+        np.put_along_axis(near, order[:, : model.depth + 1], True, axis=1)  # behind them, similarities do not count
+        rows, slots = np.nonzero(filled & near)
         if self.alike is not None and len(rows):
-            sides = slot_pairs(query, negatives, rows, slots)
-            values = numbers_of("alike", self.alike, query, sides, f"a function that returns ({len(rows)},) numbers")
+            sides, rule = slot_pairs(query, negatives, rows, slots), f"a function that returns ({len(rows)},) numbers"
+            values = numbers_of("alike", self.alike, query, sides, rule)
             if values.shape != (len(rows),):
-                raise_invalid("alike", f"a function that returns ({len(rows)},) numbers", f"shape {values.shape}")
-            similar = np.full(scores.shape, np.nan)
-            similar[rows, slots] = values
-        return as_suspicion(self.posterior(scores, self._own_scores(query), alike=similar), negatives)
+                raise_invalid("alike", rule, f"shape {values.shape}")
+            similar = np.full(filled.shape, np.nan)
+            similar[rows, slots] = np.where(np.isfinite(values), values, np.nan)
+            lists = replace(lists, alike=np.take_along_axis(similar, order, axis=1))
+        found = np.empty(order.shape)
+        np.put_along_axis(found, order, model.of_lists(lists, self.seed), axis=1)
+        return as_suspicion(found, negatives)
 
     def _own_scores(self, query: Query) -> Floats | None:
         """(B,) the score of each anchor's labelled positive, or None."""

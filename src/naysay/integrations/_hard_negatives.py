@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.integrations._hard_negative_inputs import TextPairs
 from naysay.kernels.threads import threads
+from naysay.mining._rules import decide, judge_of
 from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates
-from naysay.mining.judge import decide, judge_of
 from naysay.mining.judge import judge as judged
 from naysay.mining.mined import slots_of
 from naysay.mining.rescore import ScorePairs, answers_of

@@ -19,8 +19,7 @@ from naysay.jobs._prepare import Ready
 from naysay.mining._pipeline import mine_rows
 from naysay.mining._task import SEARCH, Task
 from naysay.mining.backfill import tally_of
-from naysay.mining.candidates import Candidates
-from naysay.mining.exclude import EXCLUDED
+from naysay.mining.candidates import EXCLUDED, Candidates
 from naysay.mining.judge import SUSPICIOUS
 from naysay.mining.mined import slots_of
 from naysay.mining.select import NOT_SELECTED

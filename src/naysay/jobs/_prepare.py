@@ -15,15 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown, with_option_names
+from naysay.detectors.posterior import Posterior
 from naysay.jobs._folder import INDEX, VECTORS, JobFolder
 from naysay.jobs._guards import disk_errors, raise_damaged
 from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
 from naysay.jobs.options import JobOptions
-from naysay.mining._pipeline import sample_of, score_known, threshold_of
+from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
+from naysay.mining._false_share import ESTIMATED, MOST, as_record, is_auto, restored, unfitted
+from naysay.mining._rules import Background, Threshold
 from naysay.mining._search import surveyed, with_index
 from naysay.mining._task import LEAST_DEPTH, Task, known_of, task_of
 from naysay.mining.bm25 import bm25
-from naysay.mining.judge import Background, Threshold
 from naysay.mining.options import MiningOptions
 from naysay.positives import Positives
 from naysay.search._vector_files import WINDOW
@@ -45,6 +47,7 @@ class Ready:
 
     task: Task
     threshold: Threshold  # the judge and the lowest score
+    posterior: Posterior  # what false negatives are estimated by, whatever the judge
     queries: Side
     corpus: Side
     known_scores: NDArray[np.float32]
@@ -69,13 +72,25 @@ def prepare(
     task, size = within(task, job.budget)
     task = surveyed(task)
     scores, sample = _known_scores(folder, task), _background(folder, task)
-    threshold = threshold_of(task, scores, lambda: sample)
+    threshold = None if is_auto(task) else threshold_of(task, scores, lambda: sample)  # raises before the search
     place = folder.claim(INDEX) if options.approximate is not None else folder.path / INDEX
     with disk_errors(place), with_option_names("mine", {"path": "--approximate"}):
         task, notes = with_index(task, place)
     if options.approximate is not None:
         folder.keep(INDEX)
-    return Ready(task, threshold, queries, corpus, scores, np.sort(sample.scores), notes, size)
+    posterior = _posterior(folder, task, scores, sample, size)
+    if threshold is None:
+        threshold = threshold_of(task, scores, lambda: sample, posterior)
+    return Ready(task, threshold, posterior, queries, corpus, scores, np.sort(sample.scores), notes, size)
+
+
+def _posterior(folder: JobFolder, task: Task, scores: NDArray[np.float32], sample: Background, size: int) -> Posterior:
+    """The posterior of the job: fitted once, then restored from the record, so that all parts have the same."""
+    if "posterior" not in folder.done:
+        most = MOST if is_auto(task) else ESTIMATED
+        found, _ = fit_posterior(task, scores, lambda: sample, most=most, size=size)
+        folder.finish("posterior", as_record(found))
+    return restored(unfitted(task, scores), folder.done["posterior"])
 
 
 def read_tables(folder: JobFolder, job: JobOptions, *, same_ids: bool) -> tuple[Positives, Side, Side]:

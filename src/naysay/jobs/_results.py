@@ -10,28 +10,23 @@ from typing import Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._rows import offsets
-from naysay.checks import shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD
-from naysay.detectors.rate import false_negative_rate
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
 from naysay.jobs._folder import JobFolder
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
+from naysay.mining._false_share import estimated, is_auto
+from naysay.mining._rules import limits_of
 from naysay.mining._task import Task
 from naysay.mining.backfill import added, deeper
 from naysay.mining.candidates import Candidates
-from naysay.mining.exclude import EXCLUDED
-from naysay.mining.judge import SUSPICIOUS, score_thresholds
+from naysay.mining.judge import SUSPICIOUS
 from naysay.mining.mined import Mined, slots_of
-from naysay.positives import Positives
 from naysay.text import percent
 from naysay.types import Query
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
-MIN_POSITIVES = 20  # to estimate a false-negative rate
 _HIGH_RATE = 0.05  # a false-negative rate to look into before training
 _UNSURE = 0.25  # an upper limit of the rate above which more labels are needed to know
 
@@ -87,24 +82,20 @@ def together(folder: JobFolder, task: Task) -> Whole:
 
 def sampled(ready: Ready, whole: Whole, notes: tuple[str, ...]) -> Mined:
     """The sampled anchors as a `Mined`, to be shown and measured; row i is the anchor `whole.rows[i]`."""
-    task, rows, detector = ready.task, whole.rows, ready.threshold.detector
-    known = task.known
-    counts = np.diff(known.indptr)[rows]
-    indptr = offsets(counts)
-    places = np.repeat(known.indptr[rows] - indptr[:-1], counts) + np.arange(indptr[-1])
-    relation = None if known.relation is None else known.relation[places]
+    task, rows, scores = ready.task, whole.rows, whole.sample.positive_scores
+    known, pairs = task.known_some(rows)
     query = Query(rows, positives=None if task.firsts is None else task.firsts[rows])
     return Mined(
         **slots_of(whole.sample, whole.ids.shape[1]),
-        positive_scores=whole.sample.positive_scores,
-        thresholds=np.full(len(rows), np.nan) if detector is None else score_thresholds(detector, query),
+        positive_scores=scores,
+        thresholds=limits_of(ready.threshold.detector, query, scores),
         counts=whole.counts,
         rule=ready.threshold.rule,
-        judge=detector,
-        suspicion_threshold=SUSPICION_THRESHOLD,
+        judge=ready.threshold.detector,
+        suspicion_threshold=ready.threshold.drop_at,
         candidates=whole.sample,
-        known=Positives(indptr, known.indices[places], known.n_items, relation=relation),
-        known_scores=ready.known_scores[places],
+        known=known,
+        known_scores=ready.known_scores[pairs],
         depth=task.depth,
         metric=task.options.metric,
         notes=notes,
@@ -115,7 +106,7 @@ def sampled(ready: Ready, whole: Whole, notes: tuple[str, ...]) -> Mined:
     )
 
 
-def _no_more(candidates: Candidates, detector: Any) -> NoReturn:
+def _no_more(candidates: Candidates, detector: Any, threshold: float) -> NoReturn:
     """Raise: a job keeps too few candidates to be judged again."""
     message = "a job on disk keeps the candidates of a sample only. Mine again with another --judge."
     raise NaysayError(message)
@@ -161,7 +152,7 @@ class MinedFile:
         """One line, and another if there is advice."""
         rate = self.false_negatives
         if isinstance(rate, Share):
-            rate = f"{percent(rate.estimate)} (at most {percent(rate.high)} at {rate.confidence:.0%} confidence)"
+            rate = f"{percent(rate.estimate)} ({_interval(rate)})"
         hardness = f"hardness {self.hardness:.3f}" if self.negatives else "no hardness"
         short = f"{self.short:,} anchors short by {self.missing:,}" if self.short else "no anchor short"
         recall = "" if self.recall is None else f", recall {self.recall:.3f}"
@@ -170,11 +161,17 @@ class MinedFile:
         return f"{line}\n{self.advice}" if self.advice else line
 
 
+def _interval(share: Share) -> str:
+    return f"95 % CI {100 * share.low:.1f} to {100 * share.high:.1f}"
+
+
 def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: int) -> MinedFile:
     """The summary of a training file with so many rows."""
     task, tally = ready.task, whole.tally
-    positive = one_positive(task, ready.known_scores)[whole.rows]
-    rate = _rate_of(whole.sample, positive, sample.thresholds, whole.counts, task.depth, task.options.select)
+    candidates = whole.sample
+    kept = candidates.kept & (candidates.kept_by >= 0)
+    skipped = candidates.outside.get(SUSPICIOUS, np.zeros(len(candidates), np.int64))
+    rate = estimated(ready.posterior, whole.rows, candidates, kept, skipped)
     return MinedFile(
         output=output,
         rows=rows,
@@ -188,19 +185,11 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: in
         notes=sample.notes,
         dropped=whole.dropped,
         recall=task.recall,
-        advice=next_step(output, tally, rate, depth=deeper(tally, ready.corpus.n), judged=sample.judge is not None),
+        advice=next_step(output, tally, rate, task, depth=deeper(tally, ready.corpus.n)),
     )
 
 
-def one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n,) the score of one positive of each anchor, NaN without one."""
-    one = task.held_out()
-    found = np.full(task.queries.n, np.nan, np.float32)
-    found[task.known.pairs()[0][one]] = scores[one]
-    return found
-
-
-def next_step(output: Path, tally: Mapping[str, int], rate: Share | str, *, depth: int, judged: bool) -> str:
+def next_step(output: Path, tally: Mapping[str, int], rate: Share | str, task: Task, *, depth: int) -> str:
     """What to do next, by what is most wrong with the negatives.
 
     `depth` is how deep to search for anchors that are short, 0 if that cannot help.
@@ -209,8 +198,8 @@ def next_step(output: Path, tally: Mapping[str, int], rate: Share | str, *, dept
         return "Next: mine again with a larger --depth, another --judge or a lower --min-score: there are no negatives."
     if tally["short"] and depth:
         return f"Next: mine again with --depth {depth}, or train with fewer negatives for the anchors that are short."
-    if isinstance(rate, Share) and rate.estimate > _HIGH_RATE:
-        how = "a stricter --judge" if judged else "--judge auto"
+    if isinstance(rate, Share) and rate.estimate > 1.2 * max(_HIGH_RATE, task.options.false_share):
+        how = "a smaller --false-share" if is_auto(task) else "--judge auto"
         return f"Next: mine again with {how} (see --report for the scores); too many negatives may be false."
     if isinstance(rate, str) or rate.high > _UNSURE:
         reason = "is unknown" if isinstance(rate, str) else "is uncertain"
@@ -218,50 +207,10 @@ def next_step(output: Path, tally: Mapping[str, int], rate: Share | str, *, dept
     return f"Next: train on {output}."
 
 
-def _rate_of(
-    candidates: Candidates,
-    positive: Floats,
-    thresholds: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    depth: int,
-    how: str,
-) -> Share | str:
-    """Estimate the share of false negatives by `false_negative_rate` on the sampled anchors; or say why not.
-
-    Candidates are all that was searched, known pairs left out; positives are those that the same search would have
-    found. Anchors whose search skipped suspected candidates are left out: their list has a gap. With "top", a positive
-    would have been kept if it is below the threshold and not below the last one kept. `positive` is the score of one
-    known positive of each anchor, NaN without one; `thresholds` are NaN if the judge does not go by scores.
-    """
-    gap = candidates.outside.get(SUSPICIOUS, np.zeros(len(candidates), np.int64)) > 0
-    searched = candidates.filled & (candidates.source == 0) & ~candidates.dropped_for(("repeated", *EXCLUDED))
-    last = np.where(candidates.ids[:, depth - 1] >= 0, candidates.scores[:, depth - 1], -np.inf)
-    kept = candidates.kept & (candidates.kept_by >= 0) & searched & ~gap[:, None]
-    usable = ~gap & ~np.isnan(positive) & (positive >= last)
-    if not kept.any():
-        return "unknown (there are no negatives)"
-    if usable.sum() < MIN_POSITIVES:
-        return f"unknown ({usable.sum()} anchors have a known positive within the depth, {MIN_POSITIVES} are needed)"
-    passed = None
-    if how == "top":
-        lowest = np.where(kept, candidates.scores, np.inf).min(axis=1)
-        full = np.count_nonzero(kept, axis=1) >= np.maximum(counts, 1)
-        below = np.isnan(thresholds) | (positive < thresholds)
-        passed = (below & ((positive >= lowest) | ~full))[usable]
-    scores = np.where(searched, candidates.scores, 0)
-    try:
-        share = false_negative_rate(
-            scores[~gap], positive[usable], kept[~gap], kept_positives=passed, mask=searched[~gap]
-        )
-    except NaysayError as error:  # scores that are all the same
-        return f"unknown ({shown(str(error))})"
-    return "unknown (positives do not score clearly above the candidates)" if share.notes else share
-
-
 def as_numbers(summary: MinedFile) -> dict[str, str]:
     """{what: figure}, as a report shows it."""
     share = summary.false_negatives
-    rate = share if isinstance(share, str) else f"{percent(share.estimate)} (at most {percent(share.high)})"
+    rate = share if isinstance(share, str) else f"{percent(share.estimate)} ({_interval(share)})"
     return {
         "anchors": f"{summary.anchors:,}",
         "negatives": f"{summary.negatives:,}",

@@ -31,11 +31,12 @@ from naysay.jobs._guards import disk_errors, locked
 from naysay.jobs._inputs import Side
 from naysay.jobs._parts import mine_parts
 from naysay.jobs._prepare import Ready, prepare, read_tables
-from naysay.jobs._results import MinedFile, Whole, as_numbers, one_positive, sampled, summarised, together
+from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summarised, together
 from naysay.jobs.options import JobOptions, recorded
+from naysay.mining._false_share import one_positive
+from naysay.mining._rules import is_detector
 from naysay.mining._task import pairs_of
 from naysay.mining.backfill import notes_of
-from naysay.mining.judge import is_detector
 from naysay.mining.mined import Mined
 from naysay.mining.options import MiningOptions
 from naysay.positives import POSITIVE

@@ -5,31 +5,22 @@ What comes out for an anchor depends on the task and on that anchor alone, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.mining._rules import Threshold, decide, judge_of
 from naysay.mining._search import found_of
-from naysay.mining._task import FILLED, SAMPLED, SELECTED, Rows, Task
+from naysay.mining._task import FILLED, SELECTED, Rows, Task
 from naysay.mining.backfill import backfill
 from naysay.mining.candidates import Candidates, Mask, canonical_order, join
 from naysay.mining.exclude import drop_below, exclude, window
-from naysay.mining.judge import (
-    SUSPICIOUS,
-    Background,
-    Threshold,
-    decide,
-    is_fitted_here,
-    judge,
-    judge_of,
-    lowest_score,
-    score_thresholds,
-)
+from naysay.mining.judge import SUSPICIOUS, judge, judged_slots
 from naysay.mining.rescore import ScorePairs, answers_of, rescored
 from naysay.mining.select import select
 from naysay.rng import rng_for
@@ -40,7 +31,6 @@ from naysay.types import anchor_ids
 
 Ids = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
-SAMPLE = 1 << 18  # pairs in the background sample
 _NUMBERS = 1 << 22  # of vectors that are compared at a time
 
 
@@ -55,51 +45,26 @@ class MinedRows:
     threshold: Threshold  # the judge, which rescored pairs may have decided
 
 
-def score_known(task: Task) -> Floats32:
-    """The scores of all known pairs, in the order of `known.pairs()`."""
-    return pair_scores(task.queries, task.corpus, *task.known.pairs(), task.options.metric)
-
-
-def sample_of(task: Task) -> Background:
-    """Score 2^18 random pairs, drawn by the seed, or all pairs if there are no more."""
-    n, known = task.corpus.n, task.known
-    total = task.queries.n * n
-    whole = total <= SAMPLE
-    drawn = np.arange(total) if whole else rng_for(task.options.seed, SAMPLED).integers(0, total, SAMPLE)
-    anchors, items = drawn // max(1, n), drawn % max(1, n)
-    free = ~known.contains(anchors, items, relation="any")
-    scores = pair_scores(task.queries, task.corpus, anchors[free], items[free], task.options.metric)
-    return Background(scores, int(np.count_nonzero(known.contains(anchors, items))), whole)
-
-
-def threshold_of(task: Task, known_scores: Floats32, sample: Callable[[], Background]) -> Threshold:
-    """Decide what is suspected and what is too easy, before anything is searched.
-
-    `sample` returns the scores of random pairs; it is called only if they are needed.
-    """
-    options, positive, sample = task.options, task.kinds["positive"], cache(sample)
-    lowest = lowest_of(task.known.pairs()[0][positive], known_scores[positive], task.queries.n)
-    given = judge_of(options.judge, lowest)
-    if given is not None and not is_fitted_here(given):
-        score_thresholds(given, task.query(0, task.queries.n, task.queries))  # raises if an anchor has no threshold
-    low = lowest_score(given, options.min_score, sample, auto_k=task.counts is None)
-    if options.rescore is not None:
-        return Threshold(None, "", low)
-    return Threshold(*decide(given, known_scores[task.held_out()], sample), low)
-
-
-def mine_rows(task: Task, rows: Rows, threshold: Threshold) -> MinedRows:
-    """Mine negatives for some anchors."""
-    candidates = collect(task, rows, *found_of(task, rows, threshold))
-    if task.options.rank_range is not None:
-        candidates = window(candidates, *task.options.rank_range)
-    if threshold.min_score is not None:
-        candidates = drop_below(candidates, threshold.min_score)
+def mine_rows(
+    task: Task, rows: Rows, threshold: Threshold, before: tuple[Found, Candidates] | None = None
+) -> MinedRows:
+    """Mine negatives for some anchors. `before`: what was found and collected for them, if that was done before."""
+    found, skipped = found_of(task, rows, threshold, None if before is None else before[0])
+    collected = before[1] if before is not None and skipped is None else None
+    candidates = collect(task, rows, found, skipped) if collected is None else collected
+    candidates = narrowed(task, candidates, threshold.min_score)
     if task.options.rescore is not None:
         candidates, threshold = _rescored(task, candidates, threshold, task.options.rescore)
     if threshold.detector is not None:
-        candidates = judge(candidates, threshold.detector, query=rows.query)
-    return MinedRows(candidates, *finish(candidates, threshold.detector, task, rows), threshold)
+        candidates = judge(candidates, threshold.detector, threshold=threshold.drop_at, query=rows.query)
+    return MinedRows(candidates, *finish(candidates, threshold.detector, threshold.drop_at, task, rows), threshold)
+
+
+def narrowed(task: Task, candidates: Candidates, min_score: float | None) -> Candidates:
+    """Drop ranks outside of the range, and scores too low."""
+    if task.options.rank_range is not None:
+        candidates = window(candidates, *task.options.rank_range)
+    return candidates if min_score is None else drop_below(candidates, min_score)
 
 
 def _rescored(
@@ -115,7 +80,7 @@ def _rescored(
     return candidates, Threshold(*decided, threshold.min_score)
 
 
-def finish(candidates: Candidates, detector: Any, task: Task, rows: Rows) -> tuple[Candidates, Ids]:
+def finish(candidates: Candidates, detector: Any, threshold: float, task: Task, rows: Rows) -> tuple[Candidates, Ids]:
     """Select and backfill: return the candidates with the negatives marked, and k of each anchor.
 
     Random items that fill a row are scored and judged like others. A suspected one is dropped; the row stays short.
@@ -148,9 +113,8 @@ def finish(candidates: Candidates, detector: Any, task: Task, rows: Rows) -> tup
     width = chosen.ids.shape[1]
     if detector is None or filled.ids.shape[1] == width:
         return filled, counts
-    new = np.arange(filled.ids.shape[1]) >= width
-    judged = judge(replace(filled, ids=np.where(new, filled.ids, -1)), detector, query=rows.query)
-    return replace(filled, why=judged.why, suspicion=judged.suspicion, reasons=judged.reasons), counts
+    new = filled.kept & (np.arange(filled.ids.shape[1]) >= width)
+    return judged_slots(filled, detector, threshold, rows.query, new), counts
 
 
 def _vectors_of(task: Task, ids: Ids) -> NDArray[Any]:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid
 from naysay.detectors._slots import SUSPICION_THRESHOLD, query_rows
+from naysay.mining._rules import Threshold
 from naysay.mining._task import Rows, Task
 from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates
-from naysay.mining.judge import Threshold, ask, score_thresholds
+from naysay.mining.judge import ask, score_thresholds
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, survey_both, thread_count
 from naysay.search.exact import Found, SearchOptions
@@ -73,8 +74,35 @@ def with_index(task: Task, path: Path | None = None) -> tuple[Task, tuple[str, .
     return replace(task, index=index, recall=recall.value), (note,)
 
 
-def found_of(task: Task, rows: Rows, threshold: Threshold) -> tuple[Found, Ids | None]:
-    """Search for some anchors, known pairs left out; and how many suspected candidates each search skipped."""
+def nearest_of(task: Task, rows: Rows) -> Found:
+    """Search for some anchors, known pairs left out."""
+    return _searches(task)[0](rows.queries, task.depth, _plain(rows.known), task.on_progress)
+
+
+def found_of(task: Task, rows: Rows, threshold: Threshold, first: Found | None = None) -> tuple[Found, Ids | None]:
+    """Search for some anchors, known pairs left out; and how many suspected candidates each search skipped.
+
+    `first` is what `nearest_of` found, if that was searched before.
+    """
+    found = nearest_of(task, rows) if first is None else first
+    if not task.may_deepen or threshold.detector is None:
+        return found, None
+    if np.isnan(score_thresholds(threshold.detector, rows.query)).any():
+        return found, None
+    nearest, below = _searches(task)
+    wanted = np.full(len(found), task.options.max_k) if rows.counts is None else rows.counts
+    demand = Demand(threshold.detector, rows.query, wanted, threshold.min_score)
+    by_score = below if task.index is None else None
+    return deepened(found, nearest, rows.queries, _plain(rows.known), demand, task.slots, by_score)
+
+
+def _plain(known: Positives) -> Positives:
+    """All known pairs, whatever their relation."""
+    return Positives(known.indptr, known.indices, known.n_items, filter=known.filter)
+
+
+def _searches(task: Task) -> tuple[Callable[..., Found], Below]:
+    """The search for the nearest, and that for the nearest below a score."""
     options = task.options
     limits = options.metric, None, options.engine, options.budget, options.threads, None, task.surveys
     exact = SearchOptions(*limits)
@@ -88,15 +116,7 @@ def found_of(task: Task, rows: Rows, threshold: Threshold) -> tuple[Found, Ids |
     def below(queries: Any, depth: int, highest: Any, exclude: Positives) -> tuple[Found, Any]:
         return replace(exact, exclude=exclude).run(queries, task.corpus, depth, highest)
 
-    known = Positives(rows.known.indptr, rows.known.indices, task.corpus.n, filter=rows.known.filter)
-    found = nearest(rows.queries, task.depth, known, task.on_progress)
-    if not task.may_deepen or threshold.detector is None:
-        return found, None
-    if np.isnan(score_thresholds(threshold.detector, rows.query)).any():
-        return found, None
-    wanted = np.full(len(found), options.max_k) if rows.counts is None else rows.counts
-    demand = Demand(threshold.detector, rows.query, wanted, threshold.min_score)
-    return deepened(found, nearest, rows.queries, known, demand, task.slots, below if task.index is None else None)
+    return nearest, below
 
 
 @final

@@ -9,12 +9,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._rows import offsets
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_bool, check_range, raise_invalid, shown, whole_numbers
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.duplicates import Duplicates
+from naysay.mining._rules import check_judge, is_detector, judge_of
 from naysay.mining.candidates import read_counts
-from naysay.mining.judge import check_detector, check_judge, is_detector, judge_of
+from naysay.mining.judge import check_detector
 from naysay.mining.options import MiningOptions
 from naysay.mining.select import check_quotas
 from naysay.positives import IGNORE, POSITIVE, Positives
@@ -27,7 +29,7 @@ Ids = NDArray[np.int64]
 Lists = Mapping[str, Ids]
 SEARCH, LEAST_DEPTH, DEPTH_FACTOR = "search", 100, 4
 # Steps of the job's seed, so that one random choice does not move another.
-HELD_OUT, SAMPLED, SELECTED, FILLED = range(4)
+HELD_OUT, SAMPLED, SELECTED, FILLED, FITTED = range(5)
 
 
 @final
@@ -65,12 +67,12 @@ class Task:
         rng = rng_for(self.options.seed, HELD_OUT)
         return positive[one_per_anchor(anchors[positive], rng=rng)] if len(positive) else positive
 
-    def query(self, start: int, stop: int, queries: Vectors) -> Query:
-        """What a judge is given for the anchors from start to stop, whose vectors are `queries`."""
-        positives = None if self.firsts is None else self.firsts[start:stop]
+    def query(self, anchors: Ids, queries: Vectors) -> Query:
+        """What a judge is given for some anchors, whose vectors are `queries`."""
+        positives = None if self.firsts is None else self.firsts[anchors]
         with_vectors = self.duplicates is not None or is_detector(self.options.judge)
         vectors = queries.rows(0, queries.n) if with_vectors else None
-        return Query(np.arange(start, stop), positives=positives, vectors=vectors)
+        return Query(anchors, positives=positives, vectors=vectors)
 
     def rows(self, start: int, stop: int, known_scores: NDArray[np.float32]) -> Rows:
         """The anchors from start to stop; known_scores are those of all known pairs."""
@@ -89,8 +91,32 @@ class Task:
             kinds={reason: chosen[pairs] for reason, chosen in self.kinds.items()},
             counts=None if self.counts is None else self.counts[start:stop],
             lists={name: np.asarray(ids[start:stop], np.int64) for name, ids in self.lists.items()},
-            query=self.query(start, stop, queries),
+            query=self.query(np.arange(start, stop), queries),
         )
+
+    def some(self, anchors: Ids, known_scores: NDArray[np.float32]) -> Rows:
+        """Some anchors, which need not be neighbours: to be searched and judged, not to be filled at random."""
+        known, pairs = self.known_some(anchors)
+        queries = as_vectors("queries", self.queries.take(anchors))
+        return Rows(
+            start=0,
+            queries=queries,
+            known=known,
+            known_scores=known_scores[pairs],
+            kinds={reason: chosen[pairs] for reason, chosen in self.kinds.items()},
+            counts=None if self.counts is None else self.counts[anchors],
+            lists={name: np.asarray(ids[anchors], np.int64) for name, ids in self.lists.items()},
+            query=self.query(anchors, queries),
+        )
+
+    def known_some(self, anchors: Ids) -> tuple[Positives, Ids]:
+        """What is known of some anchors, and the places of these pairs among all."""
+        known = self.known
+        counts = np.diff(known.indptr)[anchors]
+        indptr = offsets(counts)
+        pairs = np.repeat(known.indptr[anchors] - indptr[:-1], counts) + np.arange(indptr[-1])
+        relation = None if known.relation is None else known.relation[pairs]
+        return Positives(indptr, known.indices[pairs], known.n_items, relation=relation), pairs
 
 
 @final

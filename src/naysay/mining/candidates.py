@@ -25,6 +25,7 @@ from naysay.checks import (
 from naysay.types import Negatives
 
 Mask = NDArray[np.bool_]
+EXCLUDED = ("positive", "anchor", "ignored", "duplicate")  # reasons for which a candidate can never be a negative
 _MAX_NAMES = 127  # what an int8 can number
 _PER_SLOT = {"scores": np.float32, "rank": np.int32, "source": np.int8, "suspicion": np.float32, "why": np.int8}
 
@@ -145,6 +146,12 @@ class Candidates:
             counts[reason] = counts[reason] + found if reason in counts else found
         return {reason: found for reason, found in counts.items() if found.any()}
 
+    def take(self, rows: NDArray[np.int64]) -> Candidates:
+        """Return the candidates of some anchors."""
+        parts: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("ids", *_PER_SLOT, "kept_by")}
+        outside = {reason: counts[rows] for reason, counts in self.outside.items()}
+        return replace(self, **parts, positive_scores=self.positive_scores[rows], outside=outside)
+
     def drop(self, mask: Mask, reason: str) -> Candidates:
         """Return the same without the candidates of `mask` that are left, counted under `reason`."""
         self._check_mask(mask)
@@ -195,6 +202,11 @@ def check_candidates(candidates: object, parameter: str = "candidates") -> None:
     if not isinstance(candidates, Candidates):
         advice = "Write Candidates.of(found)."
         raise_invalid(parameter, "a Candidates", type(candidates).__name__, advice)
+
+
+def listed(candidates: Candidates) -> Mask:
+    """(n, m): all that was found but for known pairs and duplicates, whether it is left or not."""
+    return candidates.filled & ~candidates.dropped_for(("repeated", *EXCLUDED))
 
 
 def canonical_order(candidates: Candidates, mask: Mask) -> NDArray[np.int64]:

@@ -13,8 +13,6 @@ from naysay.mining.judge import ask, check_detector
 from naysay.positives import Positives
 from naysay.types import Query
 
-EXCLUDED = ("positive", "anchor", "ignored", "duplicate")
-
 
 @public
 def exclude(

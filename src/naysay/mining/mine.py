@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
-
-import numpy as np
 
 from naysay._options import takes_options
 from naysay.checks import public
-from naysay.detectors._slots import SUSPICION_THRESHOLD
-from naysay.mining._pipeline import finish, mine_rows, sample_of, score_known, threshold_of
-from naysay.mining._search import surveyed, with_index
+from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
+from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto
+from naysay.mining._pipeline import collect, finish, mine_rows
+from naysay.mining._rules import limits_of
+from naysay.mining._search import nearest_of, surveyed, with_index
 from naysay.mining._task import known_of, read_sources, task_of
 from naysay.mining.backfill import notes_of, tally_of
-from naysay.mining.judge import score_thresholds
 from naysay.mining.mined import Mined, slots_of
 from naysay.mining.options import MiningOptions
 from naysay.search.vectors import as_vectors
@@ -73,20 +72,28 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
     known = known_of(positives, options.ignore, given.n, others.n, same_ids=options.same_ids)
     task = task_of(given, others, known, k, read_sources(options.sources, given.n, others.n), options)
     task = surveyed(task)
-    known_scores, sample = score_known(task), partial(sample_of, task)
-    threshold = threshold_of(task, known_scores, sample)
+    known_scores, sample = score_known(task), cache(partial(sample_of, task))
+    rows, before, posterior, lists = task.rows(0, given.n, known_scores), None, None, None
+    threshold = None if is_auto(task) else threshold_of(task, known_scores, sample)  # raises before the search
     task, notes = with_index(task)
-    rows = task.rows(0, given.n, known_scores)
-    mined = mine_rows(task, rows, threshold)
-    detector, auto_k, rescored = mined.threshold.detector, task.counts is None, options.rescore is not None
+    if threshold is None:
+        found = nearest_of(task, rows)
+        before = found, collect(task, rows, found, None)
+        deep_enough = task.depth >= fit_depth(task)
+        candidates = before[1] if deep_enough else None
+        posterior, lists = fit_posterior(task, known_scores, sample, most=MOST, candidates=candidates)
+        threshold = threshold_of(task, known_scores, sample, posterior)
+    mined = mine_rows(task, rows, threshold, before)
+    auto_k, rescored = task.counts is None, options.rescore is not None
+    scores = mined.candidates.positive_scores
     return Mined(
         **slots_of(mined.candidates, int(mined.counts.max(initial=0)) if auto_k else task.width),
-        positive_scores=mined.candidates.positive_scores,
-        thresholds=np.full(given.n, np.nan) if detector is None else score_thresholds(detector, rows.query),
+        positive_scores=scores,
+        thresholds=limits_of(mined.threshold.detector, rows.query, scores),
         counts=mined.counts,
         rule=mined.threshold.rule,
-        judge=detector,
-        suspicion_threshold=SUSPICION_THRESHOLD,
+        judge=mined.threshold.detector,
+        suspicion_threshold=mined.threshold.drop_at,
         candidates=mined.candidates,
         known=known,
         known_scores=None if rescored else known_scores,
@@ -97,5 +104,6 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         _auto_k=auto_k,
         _judged=mined.judged,
         _finish=partial(finish, task=task, rows=rows),
+        _recut=None if posterior is None or lists is None else partial(cut_again, task, posterior, lists),
         _background=None if rescored else sample,  # scores of the same kind
     )

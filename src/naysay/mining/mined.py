@@ -11,28 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_number, check_whole, public, raise_invalid, shown
-from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors.calibrated import Calibrated
+from naysay.detectors.posterior import Posterior
 from naysay.formats.write_negatives import Written, write_negatives
+from naysay.mining._rules import (
+    Background,
+    check_judge_text,
+    is_fitted_here,
+    judge_of,
+    limits_of,
+    rule_of,
+    without_positive,
+)
 from naysay.mining.backfill import notes_of, tally_of
 from naysay.mining.candidates import Candidates, canonical_order
 from naysay.mining.explain import Explanation, MinedArrays, explained
-from naysay.mining.judge import (
-    SUSPICIOUS,
-    Background,
-    check_judge_text,
-    combined,
-    is_fitted_here,
-    judge_of,
-    rule_of,
-    score_thresholds,
-    was_suspicious,
-)
+from naysay.mining.judge import SUSPICIOUS, combined, drop_at, was_suspicious
 from naysay.mining.judge import judge as judge_candidates
 from naysay.types import Negatives, Query
 
-# finish(candidates as judged, detector or None) -> (candidates with the negatives marked, k of each anchor)
-Finish = Callable[[Candidates, Any], tuple[Candidates, NDArray[np.int64]]]
+# finish(candidates as judged, detector or None, threshold) -> (candidates with the negatives marked, k of each anchor)
+Finish = Callable[[Candidates, Any, float], tuple[Candidates, NDArray[np.int64]]]
+Recut = Callable[[float], tuple[Posterior, str]]  # of a false share: the judge, and what it does
 
 
 @final
@@ -76,6 +76,7 @@ class Mined(MinedArrays):
     _auto_k: bool = field(repr=False)
     _judged: Candidates = field(repr=False)
     _finish: Finish = field(repr=False)
+    _recut: Recut | None = field(repr=False, default=None)
     _background: Callable[[], Background] | None = field(repr=False, default=None)
 
     def negatives(self) -> Negatives:
@@ -100,7 +101,14 @@ class Mined(MinedArrays):
             raise_invalid("anchor", f"below {len(self.ids)}, the number of queries", row)
         return explained(self, row)
 
-    def rethreshold(self, threshold: float | None = None, *, alpha: float | None = None, judge: Any = None) -> Mined:
+    def rethreshold(
+        self,
+        threshold: float | None = None,
+        *,
+        alpha: float | None = None,
+        judge: Any = None,
+        false_share: float | None = None,
+    ) -> Mined:
         """Judge again, without a new search, and without scoring again.
 
         Give one of them. Selection and backfill run as before, with the same seed: the same threshold gives the same
@@ -108,29 +116,43 @@ class Mined(MinedArrays):
         deeper search skipped. A note counts the anchors that have such.
 
         Args:
-            threshold: Drop candidates with this suspicion or more; it was 0.5.
+            threshold: Drop candidates with this suspicion or more, in place of `suspicion_threshold`.
             alpha: Another share of unlabelled positives that may be missed, if the judge is `Calibrated`.
             judge: Another detector, or a text such as "share:0.95". It is given all candidates that were not dropped
                 for other reasons.
+            false_share: Another estimated share of false negatives, if the judge is the `Posterior` of "auto".
         """
-        values = {"threshold": threshold, "alpha": alpha, "judge": judge}
+        values = {"threshold": threshold, "alpha": alpha, "judge": judge, "false_share": false_share}
         given = [name for name, value in values.items() if value is not None]
         if len(given) != 1:
-            raise_invalid("threshold", "given, or alpha, or judge: one of them", " and ".join(given) or "none")
+            got = " and ".join(given) or "none"
+            raise_invalid("threshold", "given, or alpha, or judge, or false_share: one of them", got)
         if threshold is not None:
             if self.judge is None:
                 raise_invalid("threshold", "left out where nothing was judged", threshold, "Pass judge.")
-            judged = rejudged(self._judged, threshold)
             rule = f"{self.rule} Dropped at a suspicion of {threshold:g} or more."
             moved = threshold != self.suspicion_threshold
             scores = np.full(len(self.ids), np.nan) if moved else self.thresholds
-            return self._again(judged, self.judge, threshold, rule, scores)
+            return self._again(rejudged(self._judged, threshold), self.judge, threshold, rule, scores)
+        if false_share is not None:
+            posterior, rule = self._at_false_share(false_share)
+            judged = rejudged(self._judged, posterior.threshold)
+            return self._again(judged, posterior, posterior.threshold, rule, self.thresholds)
         detector = self._at_alpha(alpha) if alpha is not None else self._detector(judge)
         restored = self._judged.restored(was_suspicious(self._judged))
         unjudged = replace(restored, suspicion=np.zeros_like(restored.suspicion))
         judged = judge_candidates(unjudged, detector, query=self.query)
-        scores = score_thresholds(detector, self.query)
-        return self._again(judged, detector, SUSPICION_THRESHOLD, rule_of(detector), scores)
+        scores = limits_of(detector, self.query, self.positive_scores)
+        rule = f"{rule_of(detector)}{without_positive(judge, self.positive_scores)}"
+        return self._again(judged, detector, drop_at(detector), rule, scores)
+
+    def _at_false_share(self, false_share: float) -> tuple[Posterior, str]:
+        """The same posterior with another cut, and what it does."""
+        check_number("false_share", false_share, above=0, below=1)
+        if self._recut is None or not isinstance(self.judge, Posterior):
+            advice = "Mine with judge='auto'; `rule` says why there is none."
+            raise_invalid("false_share", "left out unless the judge is the Posterior of 'auto'", false_share, advice)
+        return self._recut(false_share)
 
     def _at_alpha(self, alpha: float) -> Calibrated:
         """The same calibration at another alpha."""
@@ -154,7 +176,7 @@ class Mined(MinedArrays):
     def _again(
         self, judged: Candidates, detector: Any, threshold: float, rule: str, thresholds: NDArray[np.float64]
     ) -> Mined:
-        candidates, counts = self._finish(judged, detector)
+        candidates, counts = self._finish(judged, detector, threshold)
         width = int(counts.max(initial=0)) if self._auto_k else self.ids.shape[1]
         return replace(
             self,

@@ -16,8 +16,8 @@ from typing import Any, final
 from naysay._options import option
 from naysay.checks import check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.kernels.threads import check_threads
+from naysay.mining._rules import check_judge_text
 from naysay.mining.backfill import ON_SHORT
-from naysay.mining.judge import check_judge_text
 from naysay.mining.rescore import ScorePairs, check_score_pairs
 from naysay.mining.select import METHODS, check_method_options
 from naysay.search._scores import METRICS
@@ -60,6 +60,7 @@ class MiningOptions:
         judge: Which candidates to drop as suspected false negatives: "auto", None (none), a detector,
             {name: detector}, or a text as on the command line: "calibrated:0.02", "margin:0.05", "share:0.95",
             "absolute:0.8", "bands:0.3,0.7".
+        false_share: The largest estimated share of false negatives among those returned, with judge="auto".
         seed: The seed of all random choices.
         ignore: Pairs that are neither positive nor negative, in the same forms as `positives`.
         same_ids: Whether query i is corpus row i, as for pairs of sentences or nodes of a graph. A query is then
@@ -100,6 +101,7 @@ class MiningOptions:
         read=lambda flag, text: text,
         written="auto",
     )
+    false_share: float = option(0.05, "The largest estimated share of false negatives, with --judge auto.")
     seed: int = option(0, "Seed of all random choices.")
     ignore: Any = option(None)
     same_ids: bool = option(False, "Anchor i is document i, and never its own negative.")
@@ -134,6 +136,7 @@ class MiningOptions:
         """Check what does not need data."""
         check_one_of("metric", self.metric, tuple(METRICS))
         check_whole("seed", self.seed, 0)
+        check_number("false_share", self.false_share, above=0, below=1)
         if isinstance(self.judge, str):
             check_judge_text("judge", self.judge)
             if self.judge == "none":

@@ -1,0 +1,245 @@
+"""The judge "auto": a `Posterior` fitted to the nearest candidates of a sample of anchors, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.detectors.cut import cut_at, nearest_below
+from naysay.detectors.posterior import DEPTH, Posterior
+from naysay.detectors.posterior_summary import PosteriorSummary, summary_of
+from naysay.detectors.share import Share
+from naysay.mining._task import FITTED, Task
+from naysay.mining.candidates import Candidates, listed
+from naysay.rng import rng_for
+from naysay.search._scores import pair_scores
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+LIST = DEPTH + 2  # candidates of an anchor that a fit needs: one behind the last, and a duplicate may go
+MOST, ESTIMATED = 5000, 2000  # anchors of a fit: to judge, and only to estimate
+_LEAST, _SLOTS = 500, 1 << 20  # fewer anchors where their lists are very long
+_POSITIVES = 16  # of an anchor that candidates are compared with
+_PAIRS = 1 << 18  # that are compared at a time
+
+
+def is_auto(task: Task) -> bool:
+    """Whether the judge is a posterior, if one can be fitted."""
+    return isinstance(task.options.judge, str) and task.options.judge == "auto" and task.options.rescore is None
+
+
+def sampled_anchors(task: Task, most: int) -> Ids:
+    """Anchors with a labelled positive, in order; a random sample by the seed if there are more than `most`."""
+    anchors = np.sort(task.known.pairs()[0][task.held_out()])
+    count = min(most, max(_LEAST, _SLOTS // fit_depth(task)))
+    if len(anchors) <= count:
+        return anchors
+    return np.sort(rng_for(task.options.seed, FITTED).choice(anchors, count, replace=False))
+
+
+def fit_depth(task: Task) -> int:
+    """How deep the lists of a fit are searched."""
+    return min(max(task.depth, LIST), task.corpus.n)
+
+
+def one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n,) the score of one positive of each anchor, NaN without one; `scores` are those of all known pairs."""
+    one = task.held_out()
+    found = np.full(task.queries.n, np.nan, np.float32)
+    found[task.known.pairs()[0][one]] = scores[one]
+    return found
+
+
+def unfitted(task: Task, known_scores: NDArray[np.float32]) -> Posterior:
+    """The posterior of a task, to be fitted or restored."""
+    options, own = task.options, one_positive(task, known_scores)
+    width = max(1, task.width)
+    return Posterior(width, options.false_share, positive_scores=own, alike=Alike(task), seed=options.seed)
+
+
+@final
+class Alike:
+    """alike(anchors, ids): the largest cosine of an item to its anchor's labelled positives; NaN without one.
+
+    An anchor's first 16 positives are compared. Cosines are exact, as those of a search.
+    """
+
+    def __init__(self, task: Task) -> None:
+        positive = np.asarray(task.kinds["positive"])
+        anchors, items = (part[positive] for part in task.known.pairs())
+        self.corpus, self.items = task.corpus, items
+        self.starts = np.searchsorted(anchors, np.arange(task.queries.n + 1))
+
+    def __call__(self, anchors: Ids, ids: Ids) -> Floats:
+        """(p,) of pairs."""
+        counts = np.minimum(np.diff(self.starts)[anchors], _POSITIVES)
+        found = np.full(len(ids), np.nan)
+        step = _PAIRS // _POSITIVES
+        for start in range(0, len(ids), step):
+            part = slice(start, start + step)
+            each = counts[part]
+            pair = np.repeat(np.arange(len(each)), each)
+            place = np.arange(len(pair)) - np.repeat(np.cumsum(each) - each, each)
+            own = self.items[self.starts[anchors[part]][pair] + place]
+            cosines = pair_scores(self.corpus, self.corpus, own, ids[part][pair], "cosine").astype(np.float64)
+            best = np.full(len(each), -np.inf)
+            np.maximum.at(best, pair, cosines)
+            found[part] = np.where(np.isfinite(best), best, np.nan)
+        return found
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class FitLists:
+    """The candidates of some anchors, nearest first."""
+
+    anchors: Ids  # (A,)
+    ids: Ids  # (A, M), -1 where a list has ended
+    scores: Floats  # (A, M), NaN there
+    free: Mask  # (A, M): those that may become negatives
+    alike: Floats  # (A, M) see `Alike`; NaN behind the ranks that are fitted
+
+    @staticmethod
+    def of(detector: Posterior, anchors: Ids, candidates: Candidates, inside: Mask, free: Mask) -> FitLists:
+        """The lists of some anchors: those candidates that are `inside`, and which of these may become negatives."""
+        scores = np.where(inside, candidates.scores, np.nan).astype(np.float64)
+        order = np.argsort(-scores, axis=1, kind="stable")
+        ids = np.where(inside, candidates.ids, -1)
+        ids, scores, free = (np.take_along_axis(part, order, axis=1) for part in (ids, scores, free & inside))
+        near = (ids >= 0) & (np.arange(ids.shape[1]) <= detector.depth)
+        alike = np.full(ids.shape, np.nan)
+        if detector.alike is not None:
+            alike[near] = detector.alike(anchors[np.nonzero(near)[0]], ids[near])
+        return FitLists(anchors, ids, scores, free, alike)
+
+    @staticmethod
+    def empty() -> FitLists:
+        """Of no anchors."""
+        numbers, none = np.zeros((0, 1)), np.zeros((0, 1), np.int64)
+        return FitLists(none[:, 0], none, numbers, none > 0, numbers)
+
+    @staticmethod
+    def joined(parts: list[FitLists]) -> FitLists:
+        """Several as one; all have as many slots."""
+        names = ("anchors", "ids", "scores", "free", "alike")
+        return FitLists(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def fitted(task: Task, detector: Posterior, lists: FitLists) -> Posterior:
+    """Fit the posterior, with the cut for what the task may return."""
+    detector.fit(lists.scores, _own(detector, lists.anchors), alike=lists.alike)
+    counts = _counts(task, lists.anchors)
+    if detector.fitted and not ((counts == detector.k).all() and (lists.free | (lists.ids < 0)).all()):
+        return recut(task, detector, lists, detector.false_share)
+    return detector
+
+
+def _own(detector: Posterior, anchors: Ids) -> Floats:
+    """(A,) the score of one labelled positive of each anchor."""
+    return np.asarray(detector.positive_scores, np.float64)[anchors]
+
+
+def _counts(task: Task, anchors: Ids) -> Ids:
+    return np.full(len(anchors), task.width) if task.counts is None else task.counts[anchors]
+
+
+def recut(task: Task, detector: Posterior, lists: FitLists, false_share: float) -> Posterior:
+    """The same posterior, cut so that what the task returns has another estimated share of false negatives."""
+    own, counts = _own(detector, lists.anchors), _counts(task, lists.anchors)
+    posterior = detector.posterior(lists.scores, own, alike=lists.alike)
+    shown = np.where(lists.free, posterior, 2.0)
+    found = cut_at(shown, counts, false_share, lists.scores)
+    masks = nearest_below(shown, counts, 1.0), found.kept
+    before, after = (detector.share(lists.scores, own, mask, alike=lists.alike) for mask in masks)
+    summary = summary_of(detector.summary, detector.summary.c, found, before, after)
+    other = Posterior(
+        detector.k,
+        false_share,
+        positive_scores=detector.positive_scores,
+        alike=detector.alike,
+        seed=detector.seed,
+    )
+    other.restore({**detector.state(), "summary": summary.state()})
+    return other
+
+
+def cut_again(task: Task, detector: Posterior, lists: FitLists, false_share: float) -> tuple[Posterior, str]:
+    """The posterior at another false share, and what it says."""
+    other = recut(task, detector, lists, false_share)
+    return other, sentence(task, other)
+
+
+def usable(detector: Posterior) -> bool:
+    """Whether a posterior can judge: it was fitted, and there is no reason not to trust its cut."""
+    return detector.fitted and not detector.reason
+
+
+def sentence(task: Task, detector: Posterior) -> str:
+    """What the posterior estimates and drops, what that costs, and what it rests on."""
+    options, summary = task.options, detector.summary
+    one = task.counts is not None and (task.counts == task.width).all()
+    plain = one and options.rank_range is None and options.min_score is None
+    among = f"the {task.width} nearest" if plain else "the nearest candidates that may be taken"
+    target = f"{100 * detector.false_share:g} %"
+    text = f"Estimated false negatives among {among}: {_share(summary.before)}"
+    if summary.tau >= 1:
+        text = f"{text}. This is within the target of {target}, so nothing is dropped."
+    else:
+        text = (
+            f"{text}. Candidates with a probability above {min(summary.tau, 0.999):.3g} are dropped, which leaves "
+            f"{_share(summary.after)} for a target of {target}. This lowers the mean score of the negatives from "
+            f"{summary.hardness_before:.3f} to {summary.hardness_after:.3f}."
+        )
+    note = f" Note: {summary.reason}." if summary.reason else ""
+    return f"{text} {_basis(summary)}{note}"
+
+
+def _share(share: Share | None) -> str:
+    if share is None:
+        return "unknown"
+    return f"{100 * share.estimate:.1f} % (95 % CI {100 * share.low:.1f} to {100 * share.high:.1f})"
+
+
+def _basis(summary: PosteriorSummary) -> str:
+    """What the estimate rests on."""
+    labels = f"The estimate rests on {summary.labelled:,} labelled positives"
+    check = summary.check
+    if check is None or np.isnan(check.by_vectors):
+        return f"{labels}; whether they are a random part of all positives could not be checked."
+    if check.shift:
+        return f"{labels}, which item vectors show to be easier than others; this is corrected."
+    if check.verdict.startswith("not corrected"):
+        return f"{labels}; item vectors suggest more false negatives: label about 100 candidates to be sure."
+    return f"{labels}; item vectors agree with them."
+
+
+def estimated(detector: Posterior, anchors: Ids, candidates: Candidates, kept: Mask, skipped: Ids) -> Share | str:
+    """The share of false negatives among the kept candidates of some anchors, or why it is unknown.
+
+    `skipped` is (n,) how many candidates the search of an anchor skipped: those that follow have the posterior of
+    candidates behind the lists. So have random ones, which no search found.
+    """
+    if not kept.any():
+        return "unknown (there are no negatives)"
+    if not detector.fitted or detector.summary.weak:
+        return f"unknown ({detector.reason})"
+    whole = (skipped == 0)[:, None] & listed(candidates)
+    lists = FitLists.of(detector, anchors, candidates, whole, kept)
+    behind = int((kept & ~whole).sum())
+    return detector.share(lists.scores, _own(detector, anchors), lists.free, alike=lists.alike, behind=behind)
+
+
+def as_record(detector: Posterior) -> dict[str, Any]:
+    """The state of a posterior as plain lists and numbers."""
+    return {name: np.asarray(part).tolist() for name, part in detector.state().items()}
+
+
+def restored(detector: Posterior, record: Mapping[str, Any]) -> Posterior:
+    """The posterior with the state that `as_record` gave."""
+    detector.restore(record)
+    return detector
