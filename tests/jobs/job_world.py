@@ -63,6 +63,42 @@ class Encoder:
         return np.array([[(prompt + text).count(sign) + 0.1 for sign in "0123456789 cq"] for text in texts], np.float32)
 
 
+class Families(World):
+    """Anchors with three documents each around them, one of them labelled at random, and many others."""
+
+    def __init__(self, folder, n=300, others=1500, width=32, unlabelled=0, seed=1):
+        rng = np.random.default_rng(seed)
+        centres = rng.normal(size=(n, width))
+        own = centres[:, None] + 0.6 * rng.normal(size=(n, 3, width))
+        self.folder, self.n, self.items = folder, n, 3 * n + others
+        self.corpus = np.concatenate([own.reshape(-1, width), rng.normal(size=(others, width))]).astype(np.float32)
+        self.queries = (centres + 0.3 * rng.normal(size=(n, width))).astype(np.float32)
+        self.labelled = 3 * np.arange(n) + rng.integers(0, 3, n)
+        if unlabelled:
+            self.labelled[::unlabelled] = -1
+        np.save(folder / "q.npy", self.queries)
+        np.save(folder / "c.npy", self.corpus)
+        has = np.flatnonzero(self.labelled >= 0)
+        names = pa.array([f"d{row}" for row in range(self.items)])
+        pq.write_table(pa.table({"id": names, "text": names}), folder / "docs.parquet")
+        pq.write_table(pa.table({"id": [f"q{row}" for row in range(n)]}), folder / "queries.parquet")
+        pairs = {"anchor": [f"q{row}" for row in has], "positive": [f"d{row}" for row in self.labelled[has]]}
+        pq.write_table(pa.table(pairs), folder / "pairs.parquet")
+
+    def run(self, output="out.jsonl", **given):
+        return super().run(output, **{"queries": "queries.parquet", **given})
+
+    def ids(self, path):
+        """(n, k) the negatives of a file, for anchors in order."""
+        return [[int(name[1:]) for name in row["negatives"]] for row in lines(path)]
+
+    def share(self, path):
+        """The share of false negatives in a file with one row for each anchor."""
+        rows = self.ids(path)
+        false = [item < 3 * self.n and item // 3 == row for row, items in enumerate(rows) for item in items]
+        return sum(false) / len(false)
+
+
 def in_parts(monkeypatch, rows):
     """Mine so many anchors at a time."""
 

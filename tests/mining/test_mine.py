@@ -12,7 +12,7 @@ from plain_search import check_counts, plain_scores, vectors
 import naysay as ns
 from naysay.detectors import Absolute, Bands, Calibrated, Duplicates, Guide, Margin
 from naysay.kernels.threads import set_threads
-from naysay.mining import _pipeline as auto
+from naysay.mining import _decide as auto
 from naysay.mining import _search as deepen
 from naysay.mining import _task as tasks
 from naysay.mining.mine import mine
@@ -133,8 +133,8 @@ def test_no_queries(judge):
 # ---- the rule it takes by itself ------------------------------------------------------------------------
 
 
-def test_auto_is_calibrated_where_labels_can_hold_the_bound():
-    mined = mine(QUERIES, CORPUS, WORLD.known, 5)
+def test_calibrated_is_fitted_to_one_positive_of_each_anchor():
+    mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge="calibrated")
     assert isinstance(mined.judge, Calibrated)
     assert (mined.judge.alpha, mined.judge.n) == (0.05, 120)
     assert mined.rule == mined.judge.describe()
@@ -168,7 +168,7 @@ def test_bands_by_the_shares_of_all_pairs():
     free[[0, 1, 2], [0, 1, 2]] = False
     chosen = ns.detectors.choose_thresholds(scores[free], n_positives=2)
     assert (mined.judge.low, mined.judge.high) == (chosen.low, chosen.high)
-    assert mined.rule.startswith(f"Threshold {chosen.high:.4g}: suspects 0.1% of 35,999 pairs. This is a guess")
+    assert f"Instead: Threshold {chosen.high:.4g}: suspects 0.1% of 35,999 pairs. This is a guess" in mined.rule
 
 
 def test_a_sample_stands_for_all_pairs(monkeypatch):
@@ -183,7 +183,7 @@ def test_a_sample_stands_for_all_pairs(monkeypatch):
 
 def test_scores_that_tell_nothing_apart_suspect_nobody():
     mined = mine(np.ones((3, 2)), np.ones((4, 2)), [0, 1, 2], 2)
-    assert mined.rule == "Nothing is suspected: the scores of all pairs are equal."
+    assert mined.rule.endswith(" Instead: Nothing is suspected: the scores of all pairs are equal.")
 
 
 def test_a_calibrated_judge_is_fitted_here_and_left_alone_if_it_is_fitted():
@@ -191,7 +191,7 @@ def test_a_calibrated_judge_is_fitted_here_and_left_alone_if_it_is_fitted():
     mined = mine(QUERIES, CORPUS, WORLD.known, 2, judge=loose)
     assert loose.n == 0
     assert mined.judge.alpha == 0.2
-    assert mined.judge.high > mine(QUERIES, CORPUS, WORLD.known, 2).judge.high
+    assert mined.judge.high > mine(QUERIES, CORPUS, WORLD.known, 2, judge="calibrated").judge.high
     fitted = Calibrated(0.05).fit(np.linspace(0.2, 0.9, 40))
     assert mine(QUERIES, CORPUS, WORLD.known, 2, judge=fitted).judge is fitted
 

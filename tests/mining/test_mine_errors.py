@@ -168,9 +168,9 @@ JUDGED = mine(QUERIES, CORPUS, ONE, 2, judge=Absolute(0.5))
         (lambda: MINED.explain(-1), r"^Mined\.explain: `anchor` must be at least 0, got -1\.$"),
         (
             lambda: MINED.rethreshold(),
-            r"^Mined\.rethreshold: `threshold` must be given, or alpha, or judge: one of them, got n",
+            r"^Mined\.rethreshold: `threshold` must be given, or alpha, or judge, or false_share: one of",
         ),
-        (lambda: MINED.rethreshold(0.5, alpha=0.1), r"or judge: one of them, got threshold and alpha\.$"),
+        (lambda: MINED.rethreshold(0.5, alpha=0.1), r"or false_share: one of them, got threshold and alpha\.$"),
         (
             lambda: MINED.rethreshold(0.5),
             r"^Mined\.rethreshold: `threshold` must be left out where nothing was judged, got 0\.5\.",

@@ -10,12 +10,13 @@ from typing import Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.detectors.posterior import Posterior
 from naysay.detectors.share import Share
 from naysay.errors import NaysayError
 from naysay.jobs._folder import JobFolder
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
-from naysay.mining._false_share import estimated, is_auto
+from naysay.mining._false_share import estimated
 from naysay.mining._rules import limits_of
 from naysay.mining._task import Task
 from naysay.mining.backfill import added, deeper
@@ -27,7 +28,7 @@ from naysay.types import Query
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
-_HIGH_RATE = 0.05  # a false-negative rate to look into before training
+_HIGH_RATE, _ABOVE = 0.05, 1.2  # a false-negative rate to look into before training, if it is clearly above
 _UNSURE = 0.25  # an upper limit of the rate above which more labels are needed to know
 
 
@@ -185,21 +186,32 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: in
         notes=sample.notes,
         dropped=whole.dropped,
         recall=task.recall,
-        advice=next_step(output, tally, rate, task, depth=deeper(tally, ready.corpus.n)),
+        advice=next_step(
+            output,
+            tally,
+            rate,
+            depth=deeper(tally, ready.corpus.n),
+            judge=sample.judge,
+            target=task.options.false_share,
+        ),
     )
 
 
-def next_step(output: Path, tally: Mapping[str, int], rate: Share | str, task: Task, *, depth: int) -> str:
+def next_step(
+    output: Path, tally: Mapping[str, int], rate: Share | str, *, depth: int, judge: Any, target: float
+) -> str:
     """What to do next, by what is most wrong with the negatives.
 
-    `depth` is how deep to search for anchors that are short, 0 if that cannot help.
+    `depth` is how deep to search for anchors that are short, 0 if that cannot help. `judge` is the detector, or None,
+    and `target` the share of false negatives that was asked for.
     """
     if not tally["negatives"]:
         return "Next: mine again with a larger --depth, another --judge or a lower --min-score: there are no negatives."
     if tally["short"] and depth:
         return f"Next: mine again with --depth {depth}, or train with fewer negatives for the anchors that are short."
-    if isinstance(rate, Share) and rate.estimate > 1.2 * max(_HIGH_RATE, task.options.false_share):
-        how = "a smaller --false-share" if is_auto(task) else "--judge auto"
+    if isinstance(rate, Share) and rate.estimate > _ABOVE * max(_HIGH_RATE, target):
+        how = "--judge auto" if judge is None else "a stricter --judge"
+        how = "a smaller --false-share" if isinstance(judge, Posterior) else how
         return f"Next: mine again with {how} (see --report for the scores); too many negatives may be false."
     if isinstance(rate, str) or rate.high > _UNSURE:
         reason = "is unknown" if isinstance(rate, str) else "is uncertain"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.detectors.cut import cut_at, nearest_below
 from naysay.detectors.posterior import DEPTH, Posterior
-from naysay.detectors.posterior_summary import PosteriorSummary, summary_of
+from naysay.detectors.posterior_summary import FINE, OUT_OF_REACH, WEAK, PosteriorSummary, summary_of
 from naysay.detectors.share import Share
 from naysay.mining._task import FITTED, Task
 from naysay.mining.candidates import Candidates, listed
@@ -24,6 +24,8 @@ Mask = NDArray[np.bool_]
 LIST = DEPTH + 2  # candidates of an anchor that a fit needs: one behind the last, and a duplicate may go
 MOST, ESTIMATED = 5000, 2000  # anchors of a fit: to judge, and only to estimate
 _LEAST, _SLOTS = 500, 1 << 20  # fewer anchors where their lists are very long
+_NEAREST = 10  # at least so many of each anchor say whether the encoder separates: a few may well be false
+_SHORT = 0.02  # of the anchors may be short by the cut
 _POSITIVES = 16  # of an anchor that candidates are compared with
 _PAIRS = 1 << 18  # that are compared at a time
 
@@ -58,7 +60,7 @@ def one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32]
 def unfitted(task: Task, known_scores: NDArray[np.float32]) -> Posterior:
     """The posterior of a task, to be fitted or restored."""
     options, own = task.options, one_positive(task, known_scores)
-    width = max(1, task.width)
+    width = max(_NEAREST, task.width)
     return Posterior(width, options.false_share, positive_scores=own, alike=Alike(task), seed=options.seed)
 
 
@@ -131,11 +133,21 @@ class FitLists:
 
 
 def fitted(task: Task, detector: Posterior, lists: FitLists) -> Posterior:
-    """Fit the posterior, with the cut for what the task may return."""
+    """Fit the posterior, with the cut for what the task may return.
+
+    Where the cut leaves anchors short, and candidates behind the lists are above it, too, a deeper search would not
+    help: the target is out of reach.
+    """
     detector.fit(lists.scores, _own(detector, lists.anchors), alike=lists.alike)
+    if not detector.fitted:
+        return detector
     counts = _counts(task, lists.anchors)
-    if detector.fitted and not ((counts == detector.k).all() and (lists.free | (lists.ids < 0)).all()):
-        return recut(task, detector, lists, detector.false_share)
+    if not ((counts == detector.k).all() and (lists.free | (lists.ids < 0)).all()):
+        detector = recut(task, detector, lists, detector.false_share)
+    summary, state = detector.summary, detector.state()
+    short = summary.short - int((np.count_nonzero(lists.free, axis=1) < counts).sum())
+    if short > _SHORT * len(counts) and state["beyond"] > summary.tau:
+        detector.restore({**state, "summary": replace(summary, code=OUT_OF_REACH).state()})
     return detector
 
 
@@ -157,6 +169,8 @@ def recut(task: Task, detector: Posterior, lists: FitLists, false_share: float) 
     masks = nearest_below(shown, counts, 1.0), found.kept
     before, after = (detector.share(lists.scores, own, mask, alike=lists.alike) for mask in masks)
     summary = summary_of(detector.summary, detector.summary.c, found, before, after)
+    if summary.code != OUT_OF_REACH:
+        summary = replace(summary, code=WEAK if detector.summary.weak else FINE)
     other = Posterior(
         detector.k,
         false_share,
@@ -226,7 +240,7 @@ def estimated(detector: Posterior, anchors: Ids, candidates: Candidates, kept: M
     """
     if not kept.any():
         return "unknown (there are no negatives)"
-    if not detector.fitted or detector.summary.weak:
+    if not usable(detector):
         return f"unknown ({detector.reason})"
     whole = (skipped == 0)[:, None] & listed(candidates)
     lists = FitLists.of(detector, anchors, candidates, whole, kept)

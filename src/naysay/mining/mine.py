@@ -63,6 +63,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         TypeError: If a keyword is unknown.
 
     Examples:
+        >>> import numpy as np
         >>> vectors = np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]], np.float32)
         >>> mined = mine(vectors[:1], vectors, [0], 2, judge=None)
         >>> mined.ids.tolist(), mined.rank.tolist(), mined.dropped["positive"].tolist()

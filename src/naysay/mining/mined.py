@@ -130,10 +130,11 @@ class Mined(MinedArrays):
         if threshold is not None:
             if self.judge is None:
                 raise_invalid("threshold", "left out where nothing was judged", threshold, "Pass judge.")
+            judged = rejudged(self._judged, threshold)
             rule = f"{self.rule} Dropped at a suspicion of {threshold:g} or more."
             moved = threshold != self.suspicion_threshold
             scores = np.full(len(self.ids), np.nan) if moved else self.thresholds
-            return self._again(rejudged(self._judged, threshold), self.judge, threshold, rule, scores)
+            return self._again(judged, self.judge, threshold, rule, scores)
         if false_share is not None:
             posterior, rule = self._at_false_share(false_share)
             judged = rejudged(self._judged, posterior.threshold)
