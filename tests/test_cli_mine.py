@@ -97,7 +97,7 @@ def test_a_line_of_numbers_and_one_of_advice(folder):
     assert done.returncode == 0
     numbers, advice = done.stdout.splitlines()
     assert numbers.startswith("out.jsonl: 500 anchors, 2,000 negatives, false negatives ")
-    assert re.search(r"% \(at most [\d.]+ % at 95% confidence\), hardness 0\.9\d\d, no anchor short$", numbers)
+    assert re.search(r"(% \(95 % CI [\d.]+ to [\d.]+\)|unknown \(.*\)), hardness 0\.9\d\d, no anchor short$", numbers)
     assert advice.startswith("Next: ")
     assert done.stderr.count("\n") == 1  # the rule; no progress where nobody is at a terminal
     rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]

@@ -21,7 +21,7 @@ from naysay.jobs._guards import disk_errors, raise_damaged
 from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
 from naysay.jobs.options import JobOptions
 from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
-from naysay.mining._false_share import ESTIMATED, MOST, as_record, is_auto, restored, unfitted
+from naysay.mining._false_share import ESTIMATED, MOST, as_record, fit_bytes, is_auto, restored, unfitted
 from naysay.mining._rules import Background, Threshold
 from naysay.mining._search import surveyed, with_index
 from naysay.mining._task import LEAST_DEPTH, Task, known_of, task_of
@@ -240,7 +240,7 @@ def within(task: Task, budget: int) -> tuple[Task, int]:
     searching = task.depth * 12 + open_pairs * 12 + task.corpus.width * 24 + 96
     each = max(slots * _SLOT, searching)
     exact = open_pairs * task.corpus.width * 24  # one query's open pairs while they are scored
-    needed = max(_SMALLEST, _FIXED + exact * 2 + each)
+    needed = max(_SMALLEST, _FIXED + exact * 2 + each, _FIXED + fit_bytes(task))
     if budget < needed:
         raise_invalid("--budget", f"at least {-(-needed // 1_000_000)}MB for this job", f"{budget / 1e6:g}MB")
     free = budget - _FIXED

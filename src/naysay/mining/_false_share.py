@@ -22,8 +22,9 @@ Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LIST = DEPTH + 2  # candidates of an anchor that a fit needs: one behind the last, and a duplicate may go
-MOST, ESTIMATED = 5000, 2000  # anchors of a fit: to judge, and only to estimate
+MOST, ESTIMATED = 4000, 2000  # anchors of a fit: to judge, and only to estimate
 _LEAST, _SLOTS = 500, 1 << 20  # fewer anchors where their lists are very long
+_FIT, _LISTED = 700, 80  # bytes of a slot that is fitted, and of one that is listed
 _NEAREST = 10  # at least so many of each anchor say whether the encoder separates: a few may well be false
 _SHORT = 0.02  # of the anchors may be short by the cut
 _POSITIVES = 16  # of an anchor that candidates are compared with
@@ -37,11 +38,21 @@ def is_auto(task: Task) -> bool:
 
 def sampled_anchors(task: Task, most: int) -> Ids:
     """Anchors with a labelled positive, in order; a random sample by the seed if there are more than `most`."""
-    anchors = np.sort(task.known.pairs()[0][task.held_out()])
-    count = min(most, max(_LEAST, _SLOTS // fit_depth(task)))
+    anchors, count = np.sort(task.known.pairs()[0][task.held_out()]), _at_most(task, most)
     if len(anchors) <= count:
         return anchors
     return np.sort(rng_for(task.options.seed, FITTED).choice(anchors, count, replace=False))
+
+
+def _at_most(task: Task, most: int) -> int:
+    return min(most, max(_LEAST, _SLOTS // fit_depth(task)))
+
+
+def fit_bytes(task: Task) -> int:
+    """The memory that a fit may need."""
+    anchors = min(task.queries.n, _at_most(task, MOST if is_auto(task) else ESTIMATED))
+    slots = fit_depth(task) + sum(ids.shape[1] for ids in task.lists.values())
+    return anchors * (slots * _LISTED + LIST * _FIT)
 
 
 def fit_depth(task: Task) -> int:
