@@ -114,7 +114,7 @@ def test_k_auto_takes_what_is_between_the_lowest_score_and_the_cut():
 
 def test_ranks_scores_and_k_of_each_anchor_are_counted_in_the_cut():
     counts = np.where(np.arange(WORLD.n) % 2, 3, 12)
-    for given in ({"k": counts}, {"rank_range": (2, 90)}, {"min_score": 0.3}, {"k": 3, "depth": 20}):
+    for given in ({"k": counts}, {"rank_range": (2, 90)}, {"min_score": 0.3}, {"k": 5, "depth": 20}):
         found = WORLD.mine(**given)
         assert isinstance(found.judge, Posterior)
         after = found.judge.summary.after
@@ -179,6 +179,12 @@ def test_an_encoder_that_does_not_separate_falls_back_to_the_recall_bound():
         auto.rethreshold(false_share=0.1)
 
 
+def test_more_than_half_of_the_nearest_cannot_be_told_from_a_weak_encoder():
+    found = WORLD.mine(3)  # two of three are false
+    assert found.rule.startswith("How many of the nearest are false cannot be told: the encoder hardly separates")
+    assert isinstance(found.judge, Calibrated)
+
+
 def test_anchors_without_a_positive_are_judged_too():
     some = np.where(np.arange(WORLD.n) % 4 == 0, -1, WORLD.labelled)
     found = mine(WORLD.queries, WORLD.corpus, some, 10)
@@ -234,3 +240,8 @@ def test_a_record_restores_the_same_posterior():
     assert other.threshold == AUTO.judge.threshold
     np.testing.assert_array_equal(WORLD.mine(judge=other).ids, AUTO.ids)
     np.testing.assert_array_equal(other.summary.state(), AUTO.judge.summary.state())
+
+
+def test_a_report(tmp_path):
+    path = AUTO.report(tmp_path / "report.html")
+    assert "Estimated false negatives among the 10 nearest" in path.read_text()

@@ -17,8 +17,8 @@ from naysay.report import Contents, at_threshold, html
 
 WORLD = ns.planted_world(150, 600, per_anchor=10, noise=0.2, seed=2)
 QUERIES, CORPUS = WORLD.anchor_vectors, WORLD.item_vectors
-AUTO = mine(QUERIES, CORPUS, WORLD.known, 5)
-SOME = float(np.sort(AUTO.candidates.scores.ravel())[-2000])
+JUDGED = mine(QUERIES, CORPUS, WORLD.known, 5, judge="calibrated")
+SOME = float(np.sort(JUDGED.candidates.scores.ravel())[-2000])
 REASONS = {"positive", "suspicious", "not selected"}
 
 
@@ -55,21 +55,21 @@ def check_job(mined, contents):
 
 
 def test_the_figures_are_those_of_the_job(tmp_path, monkeypatch):
-    contents = told(AUTO, tmp_path, monkeypatch)
-    now = check_job(AUTO, contents)
+    contents = told(JUDGED, tmp_path, monkeypatch)
+    now = check_job(JUDGED, contents)
     given = contents.scores.sample
-    assert (given.by, given.threshold, given.of_anchors, len(given.k)) == ("score", AUTO.judge.high, 150, 150)
-    assert now.miss_rate == (AUTO.judge.rank - 1) / 150  # those below the line that the same positives set
-    assert contents.scores.high == AUTO.judge.high
+    assert (given.by, given.threshold, given.of_anchors, len(given.k)) == ("score", JUDGED.judge.high, 150, 150)
+    assert now.miss_rate == (JUDGED.judge.rank - 1) / 150  # those below the line that the same positives set
+    assert contents.scores.high == JUDGED.judge.high
     assert set(contents.scores.reasons) == REASONS - {"positive"}  # known ones were never found
-    assert contents.numbers["negatives"] == f"{AUTO.mask.sum():,}"
+    assert contents.numbers["negatives"] == f"{JUDGED.mask.sum():,}"
     assert contents.numbers["suspected candidates"] == f"{now.suspected:,.0f}"
     assert contents.advice[0].startswith("Train on these 750 negatives: at most ")
-    assert contents.advice[1] == AUTO.rule
+    assert contents.advice[1] == JUDGED.rule
 
 
 def test_the_rate_is_that_of_the_detectors_and_holds(tmp_path, monkeypatch):
-    contents = told(AUTO, tmp_path, monkeypatch)
+    contents = told(JUDGED, tmp_path, monkeypatch)
     given, now = contents.scores.sample, figures(contents)
     whole = mine(QUERIES, CORPUS, WORLD.known, 5, judge=None, depth=100).candidates
     table = np.zeros((150, 100), np.float32)
@@ -82,7 +82,7 @@ def test_the_rate_is_that_of_the_detectors_and_holds(tmp_path, monkeypatch):
     passed = (known < given.threshold) & (known >= lowest[given.positive_anchors[given.retrieved]])
     found = false_negative_rate(table, known, kept, kept_positives=passed)
     assert now.false_rate == pytest.approx(found.estimate, rel=1e-12)
-    true = WORLD.false_negative_rate(np.arange(150), AUTO.ids)
+    true = WORLD.false_negative_rate(np.arange(150), JUDGED.ids)
     assert true < found.high
     assert f"With 95% confidence at most {100 * found.high:.1f} %" in contents.advice[2]
 
@@ -106,17 +106,17 @@ def test_positives_that_the_search_would_not_find_are_set_apart(tmp_path, monkey
 
 
 def test_positives_that_were_drawn_before_are_taken(tmp_path, monkeypatch):
-    drawn = np.where(np.arange(150) % 3, AUTO.positive_scores, np.nan)
-    given = told(AUTO, tmp_path, monkeypatch, one_positive=drawn).scores.sample
+    drawn = np.where(np.arange(150) % 3, JUDGED.positive_scores, np.nan)
+    given = told(JUDGED, tmp_path, monkeypatch, one_positive=drawn).scores.sample
     assert given.positive_anchors.tolist() == np.flatnonzero(np.arange(150) % 3).tolist()
-    assert np.array_equal(given.positives, AUTO.positive_scores[given.positive_anchors])
+    assert np.array_equal(given.positives, JUDGED.positive_scores[given.positive_anchors])
 
 
 @pytest.mark.parametrize("line", [0.3, 0.4, 0.6])
 def test_the_command_that_the_page_shows_gives_what_it_promises(tmp_path, monkeypatch, line):
-    given = told(AUTO, tmp_path, monkeypatch).scores.sample
+    given = told(JUDGED, tmp_path, monkeypatch).scores.sample
     promised = at_threshold(given, line)
-    names = {"mined": AUTO, "naysay": ns}
+    names = {"mined": JUDGED, "naysay": ns}
     done = eval(given.command.replace("THRESHOLD", repr(line)), names)
     assert promised.negatives == done.mask.sum()
     assert promised.suspected == done.dropped.get("suspicious", np.zeros(1)).sum()
@@ -133,7 +133,7 @@ def test_every_kind_of_judge(tmp_path, monkeypatch):
             0.2, float(np.nextafter(np.float64(SOME), 9))
         ): "score",  # above a score, which 32 bits cannot tell from it
         Calibrated(0.2): "score",
-        Margin(0.05, AUTO.positive_scores): "suspicion",
+        Margin(0.05, JUDGED.positive_scores): "suspicion",
     }
     for judge, by in judges.items():
         mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge=judge, depth=100)
@@ -146,7 +146,7 @@ def test_every_kind_of_judge(tmp_path, monkeypatch):
 
 
 def test_a_moved_line_is_found_again(tmp_path, monkeypatch):
-    for other in (AUTO.rethreshold(0.3), AUTO.rethreshold(alpha=0.2)):
+    for other in (JUDGED.rethreshold(0.3), JUDGED.rethreshold(alpha=0.2)):
         contents = told(other, tmp_path, monkeypatch)
         assert contents.scores.sample.by == "score"
         check_job(other, contents)
@@ -161,7 +161,7 @@ def test_nothing_suspected_is_said_first(tmp_path, monkeypatch):
 
 
 def test_many_false_negatives_are_said_first(tmp_path, monkeypatch):
-    loose = AUTO.rethreshold(alpha=0.6)
+    loose = JUDGED.rethreshold(alpha=0.6)
     assert WORLD.false_negative_rate(np.arange(150), loose.ids) > 0.05
     assert told(loose, tmp_path, monkeypatch).advice[0].startswith("Review examples before you train: up to ")
 
@@ -258,7 +258,7 @@ def test_another_selection_is_said(tmp_path, monkeypatch):
         for note in contents.notes
     )
     assert figures(contents).mean_score > mined.scores[mined.mask].mean() + 0.05
-    assert not any("other rules" in note for note in told(AUTO, tmp_path, monkeypatch).notes)
+    assert not any("other rules" in note for note in told(JUDGED, tmp_path, monkeypatch).notes)
 
 
 def test_texts_and_ids(tmp_path, monkeypatch):
@@ -277,7 +277,7 @@ def test_texts_and_ids(tmp_path, monkeypatch):
 
     texts = Texts()
     contents = told(
-        AUTO,
+        JUDGED,
         tmp_path,
         monkeypatch,
         corpus_texts=texts,
@@ -288,13 +288,13 @@ def test_texts_and_ids(tmp_path, monkeypatch):
     assert re.fullmatch(r"q\d+", row.anchor)
     assert re.fullmatch(r"(\d+): text of \1", row.candidate)
     assert texts.asked <= 180
-    assert told(AUTO, tmp_path, monkeypatch, query_texts=["a"] * 150).examples[0].rows[0].anchor == "a"
+    assert told(JUDGED, tmp_path, monkeypatch, query_texts=["a"] * 150).examples[0].rows[0].anchor == "a"
 
 
 def test_hostile_texts_pass_through_the_page(tmp_path, monkeypatch):
     bad = "<script>window.hacked=1</script>\ud800\x00" + "<" * 100_000
     text = write_to_page(
-        AUTO,
+        JUDGED,
         tmp_path,
         monkeypatch,
         title=bad,
@@ -310,10 +310,10 @@ def test_hostile_texts_pass_through_the_page(tmp_path, monkeypatch):
 
 
 def test_the_tables_add_up(tmp_path, monkeypatch):
-    contents = told(AUTO, tmp_path, monkeypatch)
+    contents = told(JUDGED, tmp_path, monkeypatch)
     fates, high, low = contents.tables
     rows = {name: count for name, count, _ in fates.rows}
-    assert rows == {"kept: top": 750} | {f"dropped: {why}": int(each.sum()) for why, each in AUTO.dropped.items()}
+    assert rows == {"kept: top": 750} | {f"dropped: {why}": int(each.sum()) for why, each in JUDGED.dropped.items()}
     assert "Of the 15,000 candidates that the search found, the nearest: not of all pairs." in high.caption
     assert sum(high.rows[0][1:5]) == 15_000
     assert sum(low.rows[0][1:5]) == 15_000
@@ -328,27 +328,27 @@ def test_random_pairs_tell_how_many_and_where(tmp_path, monkeypatch):
     anchors, items = np.repeat(np.arange(150), 600), np.tile(np.arange(600), 150)
     free = ~WORLD.known.contains(anchors, items)
     random = np.einsum("pd,pd->p", QUERIES[anchors[free]], CORPUS[items[free]])
-    contents = told(AUTO, tmp_path, monkeypatch, background=random)
+    contents = told(JUDGED, tmp_path, monkeypatch, background=random)
     assert contents.tables[1].caption.startswith(
         f"Pairs by the upper threshold high, counted at low = 0. Of {len(random):,} random"
     )
     chart = contents.charts[0]
     assert chart.title == "How many negatives"
-    scores = AUTO.known_scores[ns.detectors.one_per_anchor(WORLD.known.pairs()[0], rng=ns.rng_for(0))]
+    scores = JUDGED.known_scores[ns.detectors.one_per_anchor(WORLD.known.pairs()[0], rng=ns.rng_for(0))]
     area = np.mean([(np.sum(random < one) + 0.5 * np.sum(random == one)) / len(random) for one in scores])
     assert f"have an AUC of {area:.4g}" in chart.caption
     run = estimate(0.8, [0.6, 0.7], k_max=50)
-    given = told(AUTO, tmp_path, monkeypatch, run=run).charts[0]
+    given = told(JUDGED, tmp_path, monkeypatch, run=run).charts[0]
     assert f"v is largest at k = {run.k}" in given.description
     assert (5, float(run.curve[4]), "in use") in given.table.rows or run.k == 5
-    worse = told(AUTO, tmp_path, monkeypatch, background=np.full(9, 2.0))
+    worse = told(JUDGED, tmp_path, monkeypatch, background=np.full(9, 2.0))
     assert worse.notes[-1].endswith("positives against random pairs have AUC 0.")
 
 
 def test_a_mined_brings_its_own_random_pairs(tmp_path, monkeypatch):
     caught = []
     monkeypatch.setattr(reported, "write_report", lambda path, contents: caught.append(contents) or path)
-    AUTO.report(tmp_path / "report.html")
+    JUDGED.report(tmp_path / "report.html")
     rescored = mine(QUERIES, CORPUS, WORLD.known, 5, rescore=lambda anchors, ids: ids * 0.001, judge=Absolute(9.0))
     rescored.report(tmp_path / "report.html")  # whose scores are of another kind than those of the vectors
     assert [contents.charts[0].title == "How many negatives" for contents in caught] == [True, False]
@@ -356,18 +356,18 @@ def test_a_mined_brings_its_own_random_pairs(tmp_path, monkeypatch):
 
 def test_many_anchors_are_sampled_and_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(reported, "_SLOTS", 5000)
-    contents = told(AUTO, tmp_path, monkeypatch)
+    contents = told(JUDGED, tmp_path, monkeypatch)
     assert len(contents.scores.sample.k) == 50
     assert contents.scores.sample.of_anchors == 150
     assert len(contents.scores.dropped) < 50 * 100
     assert "Distributions, difficulty and examples are of 50 random anchors." in contents.notes
     assert figures(contents).negatives == 750
-    assert contents.tables[0].rows == told(AUTO, tmp_path, monkeypatch, seed=1).tables[0].rows
+    assert contents.tables[0].rows == told(JUDGED, tmp_path, monkeypatch, seed=1).tables[0].rows
 
 
 def test_numbers_provenance_and_a_part_of_the_anchors(tmp_path, monkeypatch):
     contents = told(
-        AUTO,
+        JUDGED,
         tmp_path,
         monkeypatch,
         title="Job",
@@ -389,14 +389,14 @@ def test_numbers_provenance_and_a_part_of_the_anchors(tmp_path, monkeypatch):
     assert "empty slots" not in contents.numbers  # of a part they say nothing
     assert contents.notes[0].startswith("This page shows 150 of 3,000 anchors")
     assert "false negatives, upper estimate" in contents.numbers
-    theirs = told(AUTO, tmp_path, monkeypatch, numbers={"estimated false negatives": "1 %"}, of_anchors=3000)
+    theirs = told(JUDGED, tmp_path, monkeypatch, numbers={"estimated false negatives": "1 %"}, of_anchors=3000)
     assert "false negatives, upper estimate" not in theirs.numbers
     assert theirs.advice[0].startswith("Train on these negatives: ")
 
 
 def test_the_same_job_gives_the_same_bytes(tmp_path, monkeypatch):
-    first = write_to_page(AUTO, tmp_path, monkeypatch)
-    assert write_to_page(mine(QUERIES, CORPUS, WORLD.known, 5), tmp_path, monkeypatch) == first
+    first = write_to_page(JUDGED, tmp_path, monkeypatch)
+    assert write_to_page(mine(QUERIES, CORPUS, WORLD.known, 5, judge="calibrated"), tmp_path, monkeypatch) == first
     data = json.loads(re.search(r'id="data">(.*?)</script>', first)[1])
     assert len(data["sample"]["scores"]) == 15_000
 
@@ -419,11 +419,11 @@ def test_the_same_job_gives_the_same_bytes(tmp_path, monkeypatch):
 )
 def test_errors(tmp_path, options, message):
     with pytest.raises(NaysayError, match=message):
-        report_mined(AUTO, tmp_path / "report.html", **options)
+        report_mined(JUDGED, tmp_path / "report.html", **options)
 
 
 def test_what_is_no_mined_and_no_place(tmp_path):
     with pytest.raises(NaysayError, match=r"^report_mined: `mined` must be a Mined, got dict\.$"):
         report_mined({}, tmp_path / "report.html")
     with pytest.raises(NaysayError, match=r"^report_mined: `path` must be a file, got the folder"):
-        report_mined(AUTO, tmp_path)
+        report_mined(JUDGED, tmp_path)

@@ -114,11 +114,6 @@ class PosteriorSummary:
         )[self.code]
 
     @property
-    def weak(self) -> bool:
-        """Whether the encoder hardly separates positives, so that estimates are too high."""
-        return self.code == WEAK
-
-    @property
     def threshold(self) -> float:
         """The smallest suspicion, in 32 bits, that is dropped. No suspicion is 1, so 1 drops nothing."""
         return min(1.0, float(np.nextafter(np.float32(self.tau), np.float32(2))))

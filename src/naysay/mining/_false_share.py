@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay.detectors.cut import cut_at, nearest_below
 from naysay.detectors.posterior import DEPTH, Posterior
-from naysay.detectors.posterior_summary import FINE, OUT_OF_REACH, WEAK, PosteriorSummary, summary_of
+from naysay.detectors.posterior_summary import OUT_OF_REACH, PosteriorSummary, summary_of
 from naysay.detectors.share import Share
 from naysay.mining._task import FITTED, Task
 from naysay.mining.candidates import Candidates, listed
@@ -25,7 +25,6 @@ LIST = DEPTH + 2  # candidates of an anchor that a fit needs: one behind the las
 MOST, ESTIMATED = 4000, 2000  # anchors of a fit: to judge, and only to estimate
 _LEAST, _SLOTS = 500, 1 << 20  # fewer anchors where their lists are very long
 _FIT, _LISTED = 700, 80  # bytes of a slot that is fitted, and of one that is listed
-_NEAREST = 10  # at least so many of each anchor say whether the encoder separates: a few may well be false
 _SHORT = 0.02  # of the anchors may be short by the cut
 _POSITIVES = 16  # of an anchor that candidates are compared with
 _PAIRS = 1 << 18  # that are compared at a time
@@ -71,7 +70,7 @@ def one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32]
 def unfitted(task: Task, known_scores: NDArray[np.float32]) -> Posterior:
     """The posterior of a task, to be fitted or restored."""
     options, own = task.options, one_positive(task, known_scores)
-    width = max(_NEAREST, task.width)
+    width = max(1, task.width)
     return Posterior(width, options.false_share, positive_scores=own, alike=Alike(task), seed=options.seed)
 
 
@@ -180,8 +179,6 @@ def recut(task: Task, detector: Posterior, lists: FitLists, false_share: float) 
     masks = nearest_below(shown, counts, 1.0), found.kept
     before, after = (detector.share(lists.scores, own, mask, alike=lists.alike) for mask in masks)
     summary = summary_of(detector.summary, detector.summary.c, found, before, after)
-    if summary.code != OUT_OF_REACH:
-        summary = replace(summary, code=WEAK if detector.summary.weak else FINE)
     other = Posterior(
         detector.k,
         false_share,
