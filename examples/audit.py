@@ -26,7 +26,7 @@ def main() -> None:
     """Write two training files, audit both, and show the worst row of the first."""
     world = ns.planted_world(1000, 2000, per_anchor=4, known_share=0.25, noise=0.1, spread=1.0)
     nearest = audited(world, "nearest", None)
-    audited(world, "judged", "auto")
+    audited(world, "judged", "calibrated")
     worst, k = nearest.worst[0], nearest.k_verdict
     anchor, negative = (int(text.split()[1]) for text in (worst.anchor_text, worst.negative_text))
     false = world.is_false_negative([anchor], [[negative]]).item()

@@ -26,7 +26,7 @@ def main() -> None:
     """Mine with and without a judge, explain an anchor, and write triplets."""
     world = ns.planted_world(1000, 2000, per_anchor=10, known_share=0.2, noise=0.6, spread=0.2)
     vectors = world.anchor_vectors, world.item_vectors
-    for name, judge in (("nearest", None), ("judged", "auto")):
+    for name, judge in (("nearest", None), ("judged", "calibrated")):
         mined = ns.mine(*vectors, world.known, k=8, judge=judge)
         false = world.false_negative_rate(np.arange(1000), mined.ids)
         score = mined.scores[mined.mask].mean()

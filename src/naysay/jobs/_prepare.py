@@ -240,7 +240,7 @@ def within(task: Task, budget: int) -> tuple[Task, int]:
     searching = task.depth * 12 + open_pairs * 12 + task.corpus.width * 24 + 96
     each = max(slots * _SLOT, searching)
     exact = open_pairs * task.corpus.width * 24  # one query's open pairs while they are scored
-    needed = max(_SMALLEST, _FIXED + exact * 2 + each, _FIXED + fit_bytes(task))
+    needed = max(_SMALLEST, _FIXED + exact * 2 + each, _FIXED * 3 // 4 + fit_bytes(task))  # no texts
     if budget < needed:
         raise_invalid("--budget", f"at least {-(-needed // 1_000_000)}MB for this job", f"{budget / 1e6:g}MB")
     free = budget - _FIXED

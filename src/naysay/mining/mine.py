@@ -28,11 +28,17 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
 
         search -> join -> exclude -> window, drop_below -> rescore -> judge -> select -> backfill
 
-    judge="auto" is `Calibrated(alpha=0.05)`, fitted to one known positive of each anchor, if at least 19 anchors have
-    one; else `Bands` with the default shares of all pairs. **The guarantee of Calibrated is about positives that the
-    encoder was not trained on.** If it was trained on these, their scores are too high, so is the threshold, and more
-    than 5 % of unlabelled positives are missed: hold some out, and pass judge=Calibrated(0.05).fit(their scores). A
-    `Calibrated` that is not fitted is fitted here, with its own alpha. The choice is in `mined.rule`.
+    judge="auto" returns the hardest k whose estimated share of false negatives is at most `false_share`. A `Posterior`
+    is fitted to the nearest candidates and one known positive of each anchor, of at most 4,000 anchors, and to the
+    cosines of candidates to their anchor's positives; candidates above its cut are dropped. If the nearest k are within
+    the target, nothing is. `mined.rule` says the estimate before and after, what the cut cost, and what it rests on.
+
+    Where the posterior cannot tell, the rule says why, and what takes its place: `Calibrated(alpha=0.05)`, fitted to
+    one known positive of each anchor, if at least 19 anchors have one; else `Bands` with the default shares of all
+    pairs. With `rescore` that is always so. **The guarantee of Calibrated is about positives that the encoder was not
+    trained on.** If it was trained on these, their scores are too high, so is the threshold, and more than 5 % of
+    unlabelled positives are missed: hold some out, and pass judge=Calibrated(0.05).fit(their scores). A `Calibrated`
+    that is not fitted is fitted here, with its own alpha.
 
     judge=None takes the nearest: nothing is suspected, and duplicates are kept. Known positives, ignored pairs and the
     anchor itself are left out all the same. With a judge, candidates whose vector equals that of a positive (or of the
@@ -50,8 +56,8 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         corpus: (N, d) vectors, the same.
         positives: Known positives: `Positives` (anchor = query row, item = corpus row), two arrays (anchors, items),
             (n,) the one positive of each query with -1 for none, or None.
-        k: Number of negatives: one for all, (n,) one for each, or "auto": as many as lie between the lowest useful
-            score and the judge's threshold, at most `max_k`. The lowest useful score is `min_score`, the judge's own
+        k: Number of negatives: one for all, (n,) one for each, or "auto": as many as the judge does not drop and reach
+            the lowest useful score, at most `max_k`. The lowest useful score is `min_score`, the judge's own
             `low` if it is `Bands`, else the score that 5.1 % of all pairs reach.
         options: All other keywords are the fields of `MiningOptions`.
 
