@@ -36,6 +36,8 @@ def world(tmp_path_factory):
         ({"quotas": "search=4", "k": "auto"}, "`--quotas` must be left out where `-k` is auto, got {'search': 4}."),
         ({"k": "auto", "judge": "none"}, "`-k` must be a number without a judge, got 'auto'. Only a judge"),
         ({"judge": "calibrated:0.001"}, "`--judge` must be fitted, or 999 anchors must have a positive, got 24 that"),
+        ({"false_share": 0.0}, "`--false-share` must be a number above 0 and below 1, got 0.0."),
+        ({"false_share": 1.5}, "`--false-share` must be a number above 0 and below 1, got 1.5."),
         ({"depth": 0}, "`--depth` must be at least 1, got 0."),
         ({"rank_range": "9-3"}, "`--rank-range` must be at least 9, got 3."),
         ({"min_score": float("nan")}, "`--min-score` must be a number, got nan."),

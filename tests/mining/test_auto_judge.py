@@ -245,3 +245,32 @@ def test_a_record_restores_the_same_posterior():
 def test_a_report(tmp_path):
     path = AUTO.report(tmp_path / "report.html")
     assert "Estimated false negatives among the 10 nearest" in path.read_text()
+
+
+def test_the_same_bytes_for_any_threads_and_budget():
+    for given in ({"threads": 1}, {"threads": 2}, {"budget": 30_000_000}, {"engine": "float64"}):
+        found = WORLD.mine(**given)
+        np.testing.assert_array_equal(found.ids, AUTO.ids)
+        assert (found.rule, found.suspicion_threshold) == (AUTO.rule, AUTO.suspicion_threshold)
+
+
+def test_the_estimate_of_any_set():
+    candidates, anchors = AUTO.candidates, np.arange(WORLD.n)
+    kept, none = candidates.kept & (candidates.kept_by >= 0), np.zeros(WORLD.n, np.int64)
+    whole = false_share.estimated(AUTO.judge, anchors, candidates, kept, none)
+    assert whole.estimate == pytest.approx(AUTO.judge.summary.after.estimate, abs=1e-9)
+    # Of an anchor whose search skipped candidates, what was kept lies behind the lists.
+    behind = false_share.estimated(AUTO.judge, anchors, candidates, kept, none + 500)
+    assert behind.estimate == pytest.approx(AUTO.judge.state()["beyond"])
+    nothing = false_share.estimated(AUTO.judge, anchors, candidates, np.zeros_like(kept), none)
+    assert nothing == "unknown (there are no negatives)"
+    unknown = Posterior(10, positive_scores=AUTO.judge.positive_scores)
+    unknown.fit(np.zeros((3, 60)), np.zeros(3))
+    assert false_share.estimated(unknown, anchors, candidates, kept, none).startswith("unknown (only 3 labelled")
+
+
+def test_a_cut_that_leaves_anchors_short_is_out_of_reach():
+    world = ns.planted_world(1000, 2000, per_anchor=10, known_share=0.2, noise=0.6, spread=0.2)
+    found = mine(world.anchor_vectors, world.item_vectors, world.known, 8)
+    assert "no cut reaches the target" in found.rule
+    assert found.mask.all()

@@ -51,7 +51,7 @@ def fit_bytes(task: Task) -> int:
     """The memory that a fit may need."""
     anchors = min(task.queries.n, _at_most(task, MOST if is_auto(task) else ESTIMATED))
     slots = fit_depth(task) + sum(ids.shape[1] for ids in task.lists.values())
-    return anchors * (slots * _LISTED + LIST * _FIT)
+    return int(anchors * (slots * _LISTED + LIST * _FIT))
 
 
 def fit_depth(task: Task) -> int:
