@@ -274,3 +274,14 @@ def test_a_cut_that_leaves_anchors_short_is_out_of_reach():
     found = mine(world.anchor_vectors, world.item_vectors, world.known, 8)
     assert "no cut reaches the target" in found.rule
     assert found.mask.all()
+
+
+def test_a_rescored_rule_by_the_positive_skips_them_too():
+    some = np.where(np.arange(40) % 4 == 0, -1, WORLD.labelled[:40])
+
+    def score(anchors, ids):
+        return (WORLD.queries[anchors] * WORLD.corpus[ids]).sum(axis=1)
+
+    found = mine(WORLD.queries[:40], WORLD.corpus, some, 5, judge="share:0.95", rescore=score, depth=20)
+    assert found.rule.endswith(" 10 anchors have no positive, and nothing of them is suspected.")
+    assert found.mask[::4].all()

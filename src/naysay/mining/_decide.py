@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors.posterior import Posterior
 from naysay.mining._false_share import (
     FitLists,
@@ -82,7 +81,7 @@ def threshold_of(
     if is_auto(task) and posterior is not None:
         rule = f"How many of the nearest are false cannot be told: {posterior.reason}. Instead: {rule}"
     rule += without_positive(options.judge, lowest)
-    return Threshold(detector, rule, low, SUSPICION_THRESHOLD if detector is None else drop_at(detector))
+    return Threshold(detector, rule, low, drop_at(detector))
 
 
 def lowest_of_negatives(task: Task, judge: Any, sample: Callable[[], Background]) -> float | None:

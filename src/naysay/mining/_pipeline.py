@@ -14,13 +14,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.mining._rules import Threshold, decide, judge_of
+from naysay.mining._rules import Threshold, decide, judge_of, without_positive
 from naysay.mining._search import found_of
 from naysay.mining._task import FILLED, SELECTED, Rows, Task
 from naysay.mining.backfill import backfill
 from naysay.mining.candidates import Candidates, Mask, canonical_order, join
 from naysay.mining.exclude import drop_below, exclude, window
-from naysay.mining.judge import SUSPICIOUS, judge, judged_slots
+from naysay.mining.judge import SUSPICIOUS, drop_at, judge, judged_slots
 from naysay.mining.rescore import ScorePairs, answers_of, rescored
 from naysay.mining.select import select
 from naysay.rng import rng_for
@@ -76,8 +76,9 @@ def _rescored(
     limits = options.rescore_budget, options.rescore_batch
     candidates = rescored(candidates, score_pairs, (anchors, items), *limits, "rescore")
     scores = candidates.positive_scores
-    decided = decide(judge_of(options.judge, scores), scores[anchors], None)
-    return candidates, Threshold(*decided, threshold.min_score)
+    detector, rule = decide(judge_of(options.judge, scores), scores[anchors], None)
+    rule += without_positive(options.judge, scores)
+    return candidates, Threshold(detector, rule, threshold.min_score, drop_at(detector))
 
 
 def finish(candidates: Candidates, detector: Any, threshold: float, task: Task, rows: Rows) -> tuple[Candidates, Ids]:
