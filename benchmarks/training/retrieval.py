@@ -115,7 +115,7 @@ ARMS: dict[str, Choose] = {
         data, kept, seed, None, rank_range=(11, 210), select="random"
     ),
     BASE: lambda data, kept, seed: _mined(data, kept, seed, _share, depth=10 * K),
-    "calibrated, alpha 0.05 (auto)": lambda data, kept, seed: _mined(data, kept, seed, "calibrated"),
+    "calibrated, alpha 0.05 (auto)": lambda data, kept, seed: _mined(data, kept, seed, "auto"),
     "calibrated, alpha 0.2": lambda data, kept, seed: _mined(data, kept, seed, lambda *_: Calibrated(0.2)),
 }
 
