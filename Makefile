@@ -13,7 +13,10 @@ PYTHONS ?= python3.11 python3.12 python3.13
 demo: $(RUNS)
 	$(BIN)/naysay demo
 
-test: lint types docs tests
+# The three checks need one core each, so they share the two.
+test: $(READY)
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 lint types docs
+	@$(MAKE) --no-print-directory tests
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -36,7 +36,7 @@ def write_documents(path, n, size):
     letters = np.random.default_rng(0).integers(97, 123, n * size, np.uint8)
     ends = pa.py_buffer(np.arange(n + 1, dtype=np.int64) * size)
     texts = pa.LargeStringArray.from_buffers(n, ends, pa.py_buffer(letters))
-    pq.write_table(pa.table({"id": [f"d{row}" for row in range(n)], "text": texts}), path, row_group_size=n)
+    pq.write_table(pa.table({"id": [f"d{row}" for row in range(n)], "text": texts}), path, row_group_size=n, use_dictionary=False)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -50,7 +50,7 @@ def test_the_budget_holds_for_one_large_row_group(large, tmp_path):
     np.save(tmp_path / "small.npy", vectors[:200])
     np.save(tmp_path / "q.npy", rng.random((4, width), np.float32))
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), width)
-    pq.write_table(pa.table({"vector": column}), tmp_path / "c.parquet", row_group_size=n)
+    pq.write_table(pa.table({"vector": column}), tmp_path / "c.parquet", row_group_size=n, use_dictionary=False)
     (tmp_path / "pairs.csv").write_text("anchor,positive\n" + "".join(f"q{row},d{row}\n" for row in range(4)))
     files = {"pairs": "pairs.csv", "corpus": "docs.parquet", "query_vectors": "q.npy", "corpus_vectors": "c.parquet"}
     command = [sys.executable, "-c", CHILD, json.dumps(files | {"output": "out.jsonl"})]

@@ -19,7 +19,7 @@ FOUR = ("query_to_doc", "query_to_query", "doc_to_query", "doc_to_doc")
 
 
 def peer(module, package):
-    return pytest.importorskip(module, reason=f"{package} is missing: pip install 'naysay[peers]'")
+    return pytest.importorskip(module, reason=f"{package} is not installed")
 
 
 @pytest.fixture(scope="module", autouse=True)
