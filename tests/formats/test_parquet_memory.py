@@ -36,7 +36,9 @@ def write_documents(path, n, size):
     letters = np.random.default_rng(0).integers(97, 123, n * size, np.uint8)
     ends = pa.py_buffer(np.arange(n + 1, dtype=np.int64) * size)
     texts = pa.LargeStringArray.from_buffers(n, ends, pa.py_buffer(letters))
-    pq.write_table(pa.table({"id": [f"d{row}" for row in range(n)], "text": texts}), path, row_group_size=n, use_dictionary=False)
+    pq.write_table(
+        pa.table({"id": [f"d{row}" for row in range(n)], "text": texts}), path, row_group_size=n, use_dictionary=False
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
