@@ -45,8 +45,9 @@ from benchmarks.hidden_positives.readers import (
     scifact,
 )
 from naysay.detectors import Posterior
-from naysay.detectors._posterior_alike import check_labels
-from naysay.detectors._posterior_fit import fit_model
+from naysay.detectors._posterior_alike import Similar, with_evidence
+from naysay.detectors._posterior_check import check_labels
+from naysay.detectors._posterior_fit import alone_share, fit_model
 from naysay.detectors._posterior_model import Model
 from naysay.detectors._posterior_pool import Lists, read_lists
 from naysay.detectors.cut import cut_at
@@ -135,19 +136,25 @@ def measured(world: World, seed: int) -> dict[str, Any]:
     """All numbers of one world."""
     start = time.perf_counter()
     lists, _ = read_lists(world.scores, world.own, world.alike)
-    plain = replace(lists, alike=None)
     near = lists.nearest(K)
     found = {"anchors": len(world.own), "truth": rounded(world.truth[near].mean(), 4)}
-    fits = {"S": (fit_model(plain, DEPTH, seed), plain), "D": (fit_model(lists, DEPTH, seed), lists)}
-    found |= {"labelled": fits["S"][0].labelled, "gain": rounded(fits["S"][0].gain)}
-    found["true_c"] = rounded(fits["S"][0].labelled / (fits["S"][0].labelled + world.truth[:, :DEPTH].sum()))
+    fit = fit_model(lists, DEPTH, seed)
+    found |= {"labelled": fit.labelled, "gain": rounded(fit.gain)}
+    found["true_c"] = rounded(fit.labelled / (fit.labelled + world.truth[:, :DEPTH].sum()))
     models: dict[str, tuple[Model, Lists]] = {}
-    for name, (fit, given) in fits.items():
-        if fit.model is not None:
-            models[name] = fit.model, given
-    if "D" in models:
-        shifted, check = check_labels(models["D"][0], lists, seed, K, TARGET)
+    if fit.model is not None:
+        priors, by_scores = fit.model.priors(lists, seed), alone_share(fit.alone, lists, DEPTH, K)
+        models["S"] = fit.model, replace(lists, alike=None)
+        similar = Similar.of(lists, DEPTH)
+        if similar is not None:
+            models["D"] = with_evidence(fit.model, similar, priors), lists
+        shifted, _, check = check_labels(fit.model, lists, priors, K, TARGET, by_scores)
         models["checked"] = shifted, lists
+        found |= {
+            "by_scores": rounded(by_scores, 4),
+            "groups": len(fit.model.shares),
+            "rising": rounded(shifted.rising),
+        }
         if check is not None:
             numbers = {name: getattr(check, name) for name in check.__slots__}
             known = {name: None if np.isnan(value) else rounded(value, 4) for name, value in numbers.items()}

@@ -14,9 +14,10 @@ from scipy.optimize import minimize
 import naysay as ns
 from naysay.detectors import Posterior
 from naysay.detectors._posterior_alike import isotonic
-from naysay.detectors._posterior_fit import Prefixes
-from naysay.detectors._posterior_pool import pool_of, read_lists
-from naysay.detectors._posterior_splines import RIDGE, Cells, design_of, fit_logistic, knots_of
+from naysay.detectors._posterior_fit import cross_fitted
+from naysay.detectors._posterior_groups import Prefixes
+from naysay.detectors._posterior_pool import candidate_features, pool_of, read_lists
+from naysay.detectors._posterior_splines import RIDGE, additive, design_of, fit_logistic, knots_of
 from naysay.errors import NaysayError
 
 # ---- parts ----------------------------------------------------------------------------------------------------------
@@ -54,6 +55,37 @@ def test_the_pool_is_that_of_plain_loops(seed, depth, width):
         assert np.allclose(found[1], [math.log(1 + slot[1]) for slot in wanted])
         assert np.allclose(found[2], [slot[2] for slot in wanted])
         assert pool.labelled[row, pool.filled[row]].tolist() == [slot[3] for slot in wanted]
+        assert np.allclose(found[3], [slot[0] - plain_background(scores[row], depth) for slot in wanted])
+        assert np.allclose(found[4], plain_richness(scores[row], own[row], depth))
+
+
+def plain_background(scores, depth):
+    listed = [s for s in scores.tolist() if not math.isnan(s)][:depth]
+    last = listed[int(0.6 * len(listed)) :]
+    return sum(last) / len(last) if last else 0.0
+
+
+def plain_richness(scores, own, depth):
+    near = [s for s in scores.tolist() if not math.isnan(s)][:depth][:10]
+    near = sorted([*near, *([] if math.isnan(own) else [float(own)])], reverse=True)[:10]
+    return (sum(near) / len(near) if near else 0.0) - plain_background(scores, depth)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
+def test_candidates_have_the_features_of_their_slots(seed, width):
+    rng = np.random.default_rng(seed)
+    scores = -np.sort(-rng.normal(size=(6, width)).round(1), axis=1)
+    scores[np.arange(width) >= rng.integers(0, width + 1, 6)[:, None]] = np.nan
+    lists, _ = read_lists(scores, np.where(rng.random(6) < 0.3, np.nan, rng.normal(size=6).round(1)))
+    pool = pool_of(lists, 3, width)
+    features, behind = candidate_features(lists, 3, width)
+    assert not behind[:, : width - 1].any()
+    for row in range(6):
+        slots = pool.filled[row] & ~pool.labelled[row]
+        filled = lists.filled[row]
+        assert slots.sum() == filled.sum()
+        for wanted, found in zip(pool.features[:, row, slots], features, strict=True):
+            assert np.array_equal(np.broadcast_to(found[row], width)[filled], wanted)
 
 
 def test_a_positive_among_equal_scores_has_a_random_place():
@@ -63,14 +95,17 @@ def test_a_positive_among_equal_scores_has_a_random_place():
     assert (places < 0).sum() > 850
 
 
+def dense_of(design):
+    return design.blocks.reshape(-1, design.width)[: design.n]
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_the_splines_are_those_of_scipy(seed):
     x = np.random.default_rng(seed).normal(size=(2, 40))
     knots = knots_of(x)
-    design = design_of(x, knots)
-    dense = np.zeros((40, design.width))
-    for columns, values in zip(design.columns, design.values, strict=True):
-        dense[np.arange(40), columns] += values
+    dense = dense_of(design_of(x, knots))
+    weights = np.random.default_rng(seed + 1).normal(size=13)
+    assert additive(x, knots, weights) == pytest.approx(dense @ weights)
     for place in range(2):
         t = knots[place]
         first, last = t[1] - t[0], t[-1] - t[-2]
@@ -84,19 +119,46 @@ def test_the_logistic_regression_is_that_of_plain_optimisation():
     x = rng.normal(size=(2, 300))
     labels = rng.random(300) < 1 / (1 + np.exp(-x[0] + x[1] ** 2))
     design = design_of(x, knots_of(x))
-    dense = np.zeros((300, design.width))
-    for columns, values in zip(design.columns, design.values, strict=True):
-        dense[np.arange(300), columns] += values
+    dense = dense_of(design)
 
     def price(weights):
         odds = dense @ weights
         return np.logaddexp(0, np.where(labels, -odds, odds)).sum() + RIDGE / 2 * (weights[1:] ** 2).sum()
 
-    cells = Cells.of(design)
-    mine = fit_logistic(cells, labels[cells.order])
+    mine = fit_logistic(design, labels)
+    start = mine + np.random.default_rng(1).normal(size=design.width)
+    assert np.abs(fit_logistic(design, labels, start) - mine).max() < 1e-3
     theirs = minimize(price, np.zeros(design.width), method="BFGS", options={"gtol": 1e-8}).x
     assert np.abs(mine - theirs).max() < 1e-4
     assert price(mine) <= price(theirs) + 1e-9
+
+
+def test_the_sums_of_a_design_are_those_of_plain_matrices():
+    rng = np.random.default_rng(0)
+    x, factors = rng.normal(size=(2, 700)), rng.random(700)
+    design = design_of(x, knots_of(x))
+    dense = dense_of(design)
+    assert design.sums(factors) == pytest.approx(factors @ dense)
+    factors[:300] = 0
+    assert design.squares(factors) == pytest.approx(dense.T @ (factors[:, None] * dense))
+    starts = np.array([0, 5, 6, 300])
+    wanted = [(factors[a:b, None] * dense[a:b]).sum(axis=0) for a, b in ((0, 5), (5, 6), (6, 300), (300, 700))]
+    assert design.sums_by(factors, starts) == pytest.approx(np.array(wanted))
+    some, rows = design.thinned(2)
+    assert np.array_equal(dense_of(some), dense[rows])
+
+
+def test_held_out_log_odds_are_close_to_those_of_fits_to_the_other_folds():
+    rng = np.random.default_rng(0)
+    x, folds = rng.normal(size=(2, 2000)), np.arange(2000) * 4 // 2000
+    labels = rng.random(2000) < 1 / (1 + np.exp(-x[0] + x[1] ** 2))
+    knots = knots_of(x)
+    found, weights, _ = cross_fitted(design_of(x, knots), labels, folds)
+    for fold in range(4):
+        other = folds != fold
+        plain = additive(x, knots, fit_logistic(design_of(x[:, other], knots), labels[other]))
+        assert np.abs(found - plain)[~other].mean() < 0.02
+    assert np.abs(weights - fit_logistic(design_of(x, knots), labels)).max() < 0.25
 
 
 def plain_c(values, labels):
@@ -118,7 +180,7 @@ def test_c_is_that_of_plain_loops(seed, digits):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=150).round(digits + 1)
     labels = rng.random(150) < 1 / (1 + np.exp(-2 * values))
-    found = Prefixes.of(values, labels)
+    found = Prefixes.of(values, labels, np.argsort(-values, kind="stable"))
     wanted = plain_c(values.tolist(), labels.tolist())
     assert wanted == 0 if found is None else found.lower_limit(found.labelled, found.slots) == pytest.approx(wanted)
 
@@ -149,20 +211,13 @@ def fitted(world):
     return Posterior(positive_scores=own).fit(scores, own), Posterior(k=5).fit(scores, own, alike=alike)
 
 
-@given(st.floats(-1e300, 1e300), st.integers(1, 10**9), st.floats(0, 1e300), st.floats(-1, 1))
-def test_a_posterior_is_a_probability_for_any_slot(fitted, score, rank, gap, alike):
+@given(st.floats(-1e300, 1e300), st.floats(0, 1e300), st.integers(1, 80), st.floats(-1, 1))
+def test_a_posterior_is_a_probability_for_any_list(fitted, score, gap, width, alike):
+    scores = np.clip(score - gap * np.arange(width), -1e300, None)[None]
     for detector in fitted:
-        found = detector.at(score, rank, gap, positive_scores=score / 2, alike=alike)
-        assert 0 <= found < 1
-        assert found == np.float32(found)
-
-
-def test_slots_and_lists_agree(fitted, world):
-    scores, own, _, _ = world
-    detector = fitted[0]
-    found = detector.posterior(scores, np.full_like(own, np.nan))
-    gaps = scores[:, :-1] - scores[:, 1:]
-    assert np.array_equal(found[:, :-1], detector.at(scores[:, :-1], np.arange(1, 60), gaps))
+        found = detector.posterior(scores, [score / 2], alike=np.full((1, width), alike))
+        assert ((found >= 0) & (found < 1)).all()
+        assert np.array_equal(found, found.astype(np.float32))
 
 
 def test_the_order_of_anchors_and_of_slots_does_not_matter(world):

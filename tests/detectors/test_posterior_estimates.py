@@ -122,6 +122,24 @@ def test_the_posterior_is_calibrated():
         assert abs(t[inside].mean() - p[inside].mean()) < error
 
 
+@pytest.mark.parametrize(("most", "shift"), [(5, 4.5), (5, 3.0), (8, 3.0)])
+def test_half_of_the_anchors_with_all_of_the_false_negatives_do_not_hide_them(most, shift):
+    """An anchor whose only positive is labelled says nothing about the others."""
+    scores, own, truth, alike = planted(3, anchors=600, hidden=np.where(np.arange(600) % 2, 0, most), shift=shift)
+    for similar in (None, alike):
+        detector = Posterior().fit(scores, own, alike=similar)
+        before, share = detector.summary.before, truth[:, :10].mean()
+        assert before.low < share < before.high
+        assert before.estimate > 0.6 * share
+        assert len(detector.state()["shares"]) > 1
+        assert truth[kept_by(detector, scores, own, similar)].mean() < 0.5 * share
+
+
+def test_alike_anchors_are_one_group():
+    groups = [len(Posterior().fit(*planted(seed, anchors=600)[:2]).state()["shares"]) for seed in range(5)]
+    assert groups.count(1) >= 4
+
+
 def test_where_little_is_false_nothing_is_dropped():
     scores, own, truth, _ = planted(0, hidden=np.arange(300) % 10 == 0)
     detector = Posterior().fit(scores, own)
@@ -139,7 +157,7 @@ def test_the_share_of_any_set_and_of_what_is_behind_the_lists():
     assert share.low < truth[mask].mean() < share.high
     n = int(mask.sum())
     wider = detector.share(scores, own, mask, behind=n)
-    assert wider.estimate == pytest.approx((share.estimate + detector.at(-9.0, 10**6, 0.0)) / 2, abs=1e-7)
+    assert wider.estimate == pytest.approx((share.estimate + detector.state()["beyond"]) / 2, abs=1e-7)
     assert detector.share(scores, own, np.zeros_like(mask)).high == 1
 
 
@@ -170,6 +188,15 @@ def test_item_vectors_find_and_mend_labels_that_are_the_easiest_positives():
     assert abs(check.by_vectors - share) < 0.5 * share
     assert abs(mended.summary.before.estimate - share) < 0.5 * share
     assert truth[kept_by(mended, scores, own, alike)].mean() < truth[kept_by(plain, scores, own)].mean()
+
+
+def test_without_item_vectors_the_interval_reaches_up_to_what_scores_alone_allow():
+    scores, own, truth, _ = biased()
+    summary = Posterior().fit(scores, own).summary
+    share = truth[:, :10].mean()
+    assert summary.before.estimate < 0.4 * share
+    assert summary.by_scores > 1.5 * summary.before.estimate
+    assert summary.before.high > summary.by_scores
 
 
 def test_a_check_says_what_it_found():
@@ -236,6 +263,17 @@ def test_a_weak_encoder_is_said_to_give_upper_bounds():
     detector = Posterior().fit(scores, own)
     assert detector.summary.before.estimate > truth[:, :10].mean()
     assert detector.reason
+
+
+def test_an_encoder_whose_highest_scores_are_mixed_has_no_lower_end():
+    scores, own, truth, _ = planted(0, anchors=1200, shift=2.0, hidden=np.arange(1200) % 10 == 0)
+    before = Posterior().fit(scores, own).summary.before
+    assert before.estimate > 3 * truth[:, :10].mean()
+    assert before.low == 0
+    assert "far lower" in before.notes[0]
+    clear = Posterior().fit(*planted(0, anchors=600)[:2]).summary.before
+    assert clear.low > 0
+    assert clear.notes == ()
 
 
 def test_an_update_that_cannot_tell_keeps_the_last_model():

@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay.detectors._posterior_alike import fit_evidence
-from naysay.detectors._posterior_model import WIDTH, Model
+from naysay.detectors._posterior_groups import Groups, Prefixes
+from naysay.detectors._posterior_model import WIDTH, Model, beyond_of
 from naysay.detectors._posterior_pool import Lists, folds_of, pool_of
-from naysay.detectors._posterior_splines import Cells, Design, curvature, design_of, fit_logistic, knots_of
+from naysay.detectors._posterior_splines import KNOTS, Design, additive, design_of, fit_logistic, knots_of, ridge_of
 from naysay.detectors.posterior_summary import MIN_LABELLED
 from naysay.rng import rng_for
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Whole = NDArray[np.intp]
 FOLDS, DRAWS = 4, 100
-_LEAST, _MOST, _PREFIXES, _ERROR = 0.2, 0.9, 200, 0.05
 _CLEAR = 2.0  # standard errors of the gain
-_LAST = 10  # ranks whose mean holds behind the list
+_ALONE = [0, 3]  # features that do not depend on the other slots of a list
+_FEW = 50  # blocks to start a fit from
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,16 +32,18 @@ class Fit:
         code: 0, or why there is no model: 1 too few labelled positives, 2 scores do not tell.
         labelled: How many labelled positives are in the lists.
         gain: The mean over anchors of the held-out log-likelihood above that of a constant, in standard errors.
+        alone: The weights of score and score above the background alone, and the c that goes with them.
     """
 
     model: Model | None
     code: int
     labelled: int
     gain: float
+    alone: tuple[Floats, float] | None = None
 
 
 def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fit:
-    """Fit a model to lists.
+    """Fit a model to the scores of lists.
 
     Args:
         lists: The candidates of each anchor and its labelled positive.
@@ -48,6 +51,9 @@ def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fi
         seed: Of folds, places among equal scores, and samples.
         c: P(labelled | positive), where it is known. None: estimated.
     """
+    folds = folds_of(lists, seed, depth, FOLDS)
+    order = np.argsort(folds, kind="stable")  # the slots of a fold follow each other
+    lists, folds = lists.take(order), folds[order]
     pool = pool_of(lists, seed, depth)
     labelled = int((pool.places >= 0).sum())
     if labelled < MIN_LABELLED:
@@ -56,34 +62,70 @@ def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fi
     features, labels = pool.features[:, pool.filled], pool.labelled[pool.filled]
     if labels.all():  # there are no candidates
         return Fit(None, 2, labelled, 0.0)
-    knots = knots_of(features)
-    design = design_of(features, knots)
-    folds = folds_of(lists, pool.places >= 0, FOLDS, seed)[rows]
-    log_odds, found = np.empty(len(labels)), np.zeros((FOLDS, WIDTH))
-    for fold in range(FOLDS):
-        other = folds != fold
-        cells = Cells.of(design.take(other))
-        found[fold] = fit_logistic(cells, labels[other][cells.order], found[fold - 1] if fold else None)
-        log_odds[~other] = design.take(~other).times(found[fold])
+    knots = knots_of(list(features))
+    del pool
+    design = design_of(list(features), knots)
+    log_odds, weights, curvature = cross_fitted(design, labels, folds[rows])
     gain = _gain(log_odds, labels, rows, len(lists.scores))
-    prefixes = Prefixes.of(log_odds, labels)
-    if gain < _CLEAR or prefixes is None:
+    order = np.argsort(-log_odds, kind="stable")
+    whole = Prefixes.of(log_odds, labels, order)
+    if gain < _CLEAR or whole is None:
         return Fit(None, 2, labelled, gain)
-    weights = np.asarray(found.mean(axis=0))
-    share = prefixes.lower_limit(prefixes.labelled, prefixes.slots) if c is None else c
-    none = np.zeros(0)
-    unit, no_draws = np.array([0.0, 1, 0, 1]), none.reshape(0, WIDTH + 1)
-    model = Model(knots, weights, share, 0.0, depth, unit, none, none, none, 0.0, no_draws)
-    draws = _draws(model, design, labels, rows, prefixes, seed, fixed=c is not None)
-    model = replace(model, draws=draws)
-    alike = None if lists.alike is None else lists.alike[:, : depth + 1]
-    part = Lists(lists.scores[:, : depth + 1], lists.positives, alike)  # one more, for the gap behind the last
-    if part.alike is not None:
-        model = fit_evidence(model, part, depth, seed)
-    last = part.nearest(depth) & ~part.nearest(depth - _LAST)
-    posterior = model.of_lists(part, seed)
-    beyond = float(posterior[last].mean()) if last.any() else float(posterior[part.filled].min(initial=1.0))
-    return Fit(replace(model, beyond=beyond), 0, labelled, gain)
+    groups = Groups.of(log_odds, labels, order, rows, lists.levels(depth)[1], whole)
+    draws, none = _draws(weights, curvature, design, labels, rows, groups, seed), np.zeros(0)
+    numbers = {"c": groups.c, "beyond": 0.0, "shift": 0.0, "doubt": 1.0, "rising": groups.rising}
+    parts = {"limits": groups.limits, "shares": groups.shares, "scale": np.array([0.0, 1, 0, 1]), "draws": draws}
+    model = Model(knots=knots, weights=weights, depth=depth, similar=none, edges=none, ratios=none, **numbers, **parts)
+    if c is not None:
+        model = model.raised(c)
+        model.draws[:, WIDTH:] = model.shares  # what is known does not vary
+    alone = _alone(features[_ALONE], labels)
+    return Fit(replace(model, beyond=beyond_of(model, lists, model.priors(lists, seed))), 0, labelled, gain, alone)
+
+
+def cross_fitted(design: Design, labels: Mask, folds: Whole) -> tuple[Floats, Floats, Floats]:
+    """(n,) log-odds of each fold by a fit to the others, the mean of their weights, and the curvature of all rows.
+
+    Those fits are one Newton step from the fit to all, which is close to them.
+    """
+    step, start = max(1, len(design.blocks) // _FEW), None
+    if step > 1:
+        some, rows = design.thinned(step)
+        start = fit_logistic(some, labels[rows])
+    whole, ridge = fit_logistic(design, labels, start), ridge_of(design)
+    chance = 0.5 + 0.5 * np.tanh(0.5 * design.times(whole))
+    masks = [folds == fold for fold in range(FOLDS)]
+    squares = [design.squares(mask * chance * (1 - chance)) for mask in masks]
+    slopes = [design.sums(mask * (labels - chance)) for mask in masks]
+    total, slope = sum(squares) + np.diag(ridge), sum(slopes) - ridge * whole
+    log_odds, found = np.empty(len(labels)), np.empty((FOLDS, design.width))
+    for fold, mask in enumerate(masks):
+        found[fold] = whole + np.linalg.solve(total - squares[fold], slope - slopes[fold])
+        log_odds[mask] = design.times(found[fold])[mask]
+    return log_odds, np.asarray(found.mean(axis=0)), np.asarray(total)
+
+
+def _alone(features: Floats, labels: Mask) -> tuple[Floats, float] | None:
+    """(knots and weights as one array, c) of a fit to features that do not depend on the other slots of a list."""
+    knots = knots_of(list(features))
+    design = design_of(list(features), knots)
+    weights = fit_logistic(design, labels)
+    odds = design.times(weights)
+    prefixes = Prefixes.of(odds, labels, np.argsort(-odds, kind="stable"))
+    if prefixes is None:
+        return None
+    return np.concatenate([knots.ravel(), weights]), prefixes.lower_limit(prefixes.labelled, prefixes.slots)
+
+
+def alone_share(alone: tuple[Floats, float] | None, lists: Lists, depth: int, k: int) -> float:
+    """The false share of the nearest k by score and score above the background alone; NaN if unknown."""
+    if alone is None:
+        return np.nan
+    split, near = KNOTS * len(_ALONE), lists.nearest(k)
+    background = np.broadcast_to(lists.levels(depth)[0][:, None], near.shape)
+    features = lists.scores[near], (lists.scores - background)[near]
+    odds = additive(features, alone[0][:split].reshape(-1, KNOTS), alone[0][split:])
+    return float(np.exp(np.minimum(odds + np.log1p(-alone[1]) - np.log(alone[1]), 0.0)).mean())
 
 
 def _gain(log_odds: Floats, labels: Mask, rows: NDArray[np.intp], n: int) -> float:
@@ -95,74 +137,25 @@ def _gain(log_odds: Floats, labels: Mask, rows: NDArray[np.intp], n: int) -> flo
     return float(apart.mean() / spread) if spread > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prefixes:
-    """The slots of highest g that hold 20 to 90 % of the labelled, at least 15 of them; equal slots stay together.
-
-    Args:
-        limits: (P,) descending: a prefix holds the slots with at least this log-odds.
-        labelled: (P,) labelled slots in each.
-        slots: (P,) slots in each.
-        places: (n,) the first prefix that a slot is in, P if none.
-    """
-
-    limits: Floats
-    labelled: Floats
-    slots: Floats
-    places: NDArray[np.intp]
-
-    @staticmethod
-    def of(log_odds: Floats, labels: Mask) -> Prefixes | None:
-        """At most 200 prefixes, evenly spread; None if there is none."""
-        order = np.argsort(-log_odds, kind="stable")
-        values, hits = log_odds[order], np.cumsum(labels[order])
-        total = hits[-1]
-        ends = np.append(values[1:] != values[:-1], True) & _with_labels(values, labels[order])
-        good = ends & (hits >= np.maximum(MIN_LABELLED, _LEAST * total)) & (hits <= _MOST * total)
-        chosen = np.flatnonzero(good)
-        if not len(chosen):
-            return None
-        if len(chosen) > _PREFIXES:
-            chosen = chosen[np.linspace(0, len(chosen) - 1, _PREFIXES).round().astype(np.intp)]
-        limits = values[chosen]
-        places = np.searchsorted(-limits, -log_odds, side="left")
-        return Prefixes(limits, hits[chosen].astype(np.float64), (chosen + 1).astype(np.float64), places)
-
-    def lower_limit(self, labelled: Floats, slots: Floats) -> float:
-        """The largest lower limit of Clopper and Pearson (95 %) of the labelled share."""
-        from scipy.special import betaincinv
-
-        return float(betaincinv(labelled, slots - labelled + 1, _ERROR).max())
-
-
-def _with_labels(values: Floats, labels: Mask) -> Mask:
-    """(n,) whether the slots of this value contain a labelled one: other ends only lower the share."""
-    groups = np.cumsum(np.append(True, values[1:] != values[:-1])) - 1
-    return np.asarray(np.bincount(groups, labels)[groups] > 0)
-
-
 def _draws(
-    model: Model, design: Design, labels: Mask, rows: NDArray[np.intp], prefixes: Prefixes, seed: int, *, fixed: bool
+    weights: Floats, curvature: Floats, design: Design, labels: Mask, rows: Whole, groups: Groups, seed: int
 ) -> Floats:
-    """(B, 20) weights and c under Poisson resamples of the anchors, by one Newton step each.
+    """(B, 31 + s) weights and shares under Poisson resamples of the anchors, by one Newton step each.
 
-    c of a sample is compared with the mean of all samples, because the largest of several limits is biased upwards.
+    The share of a sample is compared with the mean of all samples, because the largest of several limits is biased
+    upwards.
     """
-    n = int(rows.max()) + 1
-    chance = 0.5 + 0.5 * np.tanh(0.5 * design.times(model.weights))
-    slopes = design.sums(labels - chance, rows, n)
-    counts = rng_for(seed, 1).poisson(1.0, (DRAWS, n)).astype(np.float64)
-    moved = np.stack([((count - 1)[:, None] * slopes).sum(axis=0) for count in counts])
-    cells = Cells.of(design)
-    weights = model.weights + np.linalg.solve(curvature(cells, chance[cells.order]), moved.T).T
-    size = len(prefixes.limits) + 1
-    shares = np.full(DRAWS, model.c)
-    if not fixed:
-        keys = rows * size + prefixes.places
-        tables = [np.bincount(keys, part, n * size).reshape(n, size) for part in (labels, np.ones(len(labels)))]
-        sampled = [np.cumsum(counts @ table, axis=1)[:, :-1] for table in tables]
-        limits = [prefixes.lower_limit(*pair) for pair in zip(sampled[0], sampled[1], strict=True)]
-        odds = np.log(limits) - np.log1p(-np.array(limits))
-        centred = odds - odds.mean() + np.log(model.c) - np.log1p(-model.c)
-        shares = 1 / (1 + np.exp(-centred))
-    return np.concatenate([weights, shares[:, None]], axis=1)
+    chance = 0.5 + 0.5 * np.tanh(0.5 * design.times(weights))
+    present, starts = np.unique(rows, return_index=True)
+    slopes = design.sums_by(labels - chance, starts)
+    counts = rng_for(seed, 1).poisson(1.0, (DRAWS, int(rows[-1]) + 1)).astype(np.float64)
+    moved = np.stack([((count[present] - 1)[:, None] * slopes).sum(axis=0) for count in counts])
+    moved = weights + np.linalg.solve(curvature, moved.T).T
+    drawn = np.empty((DRAWS, len(groups.shares)))
+    for place, (share, prefixes) in enumerate(zip(groups.shares.tolist(), groups.prefixes, strict=True)):
+        sampled = prefixes.resampled(counts, labels, rows)
+        limits = np.array([prefixes.lower_limit(*pair) for pair in zip(*sampled, strict=True)])
+        limits = np.clip(np.nan_to_num(limits), 1e-6, 1 - 1e-6)
+        odds = np.log(limits) - np.log1p(-limits)
+        drawn[:, place] = 1 / (1 + np.exp(-(odds - odds.mean() + np.log(share) - np.log1p(-share))))
+    return np.concatenate([moved, drawn], axis=1)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.checks import check_all, raise_invalid
-from naysay.detectors._posterior_pool import FEATURES, Lists, pool_of
-from naysay.detectors._posterior_splines import COLUMNS, KNOTS, design_of
+from naysay.detectors._posterior_pool import FEATURES, Lists, candidate_features
+from naysay.detectors._posterior_splines import COLUMNS, KNOTS, additive
 from naysay.detectors._states import Entry, read_state
 from naysay.detectors.cut import mean_of
-from naysay.detectors.posterior_summary import ASSUMPTIONS
+from naysay.detectors.posterior_summary import posterior_share
 from naysay.detectors.rate import CONFIDENCE, most_share
 from naysay.detectors.share import Share
 
@@ -22,12 +22,14 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 WIDTH = 1 + COLUMNS * FEATURES
 TERMS = 6  # of the regression of similarities
-_BLOCK = 1 << 16  # slots at a time
+_BLOCK = 1 << 15  # slots at a time
+_LEAST = 0.02  # posterior of the most similar candidate at which similarities count
+_LAST = 10  # ranks whose mean holds behind the list
 _FAR = 1e3  # deviations
 _CLOSEST = 1e-150  # of the knots' span: its square is not 0
 _MOST = 600.0  # added to log-odds: its exponential is finite
 _MODEL_ERROR = 0.15  # of the log-share, where assumptions hold about: benchmarks/results/posterior.json
-_DRAWN_SLOTS = 20_000  # at most, to see how other weights change the estimate
+_DRAWN_SLOTS = 5_000  # at most, to see how other weights change the estimate
 LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
 
 
@@ -35,14 +37,18 @@ LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-od
 class Model:
     """A fitted posterior.
 
-        g = sigmoid(weights . splines(score, log(1 + rank), gap))        P(slot is the labelled one)
-        p = min(1, (1 - c) / c g / (1 - g))                              P(an unlabelled candidate is positive)
-        logit q = logit p + log ratio(v) + shift                         with the evidence v of item vectors
+        g = sigmoid(weights . splines(features))               P(slot is the labelled one)
+        p = min(1, (1 - c) / c g / (1 - g))                    P(an unlabelled candidate is positive)
+        logit q = logit p + log ratio(v) + shift               with the evidence v of item vectors
+
+    c is a share of each group of anchors of similar richness.
 
     Args:
-        knots: (3, 5) of the splines, NaN after the last.
-        weights: (19,) of the constant and the splines.
-        c: P(labelled | positive).
+        knots: (5, 5) of the splines, NaN after the last.
+        weights: (31,) of the constant and the splines.
+        c: P(labelled | positive), over all groups.
+        limits: (s - 1,) the richness at which the next group of anchors begins, ascending.
+        shares: (s,) P(labelled | positive) in each group.
         beyond: The posterior of candidates behind the lists that were fitted.
         depth: The last rank, from 0, that is not behind them.
         scale: (4,) mean and deviation of scores, mean and deviation of positives' scores.
@@ -50,12 +56,16 @@ class Model:
         edges: (b - 1,) of the bins of v; empty without item vectors.
         ratios: (b,) the log-ratio of densities in each bin, ascending.
         shift: What a check of the labels, or labels of candidates, add to the log-odds.
-        draws: (B, 20) other weights and c that samples of the anchors would have given.
+        doubt: How many times as many false negatives other evidence allows, at least 1.
+        rising: How much the labelled share rises towards the highest scores: about 1 if those are positives.
+        draws: (B, 31 + s) other weights and shares that samples of the anchors would have given.
     """
 
     knots: Floats
     weights: Floats
     c: float
+    limits: Floats
+    shares: Floats
     beyond: float
     depth: int
     scale: Floats
@@ -63,49 +73,73 @@ class Model:
     edges: Floats
     ratios: Floats
     shift: float
+    doubt: float
+    rising: float
     draws: Floats
 
-    def prior(self, log_odds: Floats, c: float | None = None) -> Floats:
-        """(n,) p from logit g, with another c if given."""
-        share = self.c if c is None else c
-        return np.asarray(np.exp(np.minimum(log_odds + np.log1p(-share) - np.log(share), 0.0)))
+    def priors(self, lists: Lists, seed: int) -> Floats:
+        """(A, W) p of the first depth + 1 candidates at most; NaN behind the ranks that were fitted."""
+        part = lists.cut(self.depth + 2)
+        found = np.empty((len(part.scores), min(self.depth + 1, part.scores.shape[1])))
+        step = max(1, _BLOCK // max(1, part.scores.shape[1]))
+        for start in range(0, len(found), step):
+            features, behind = candidate_features(part.take(slice(start, start + step)), seed, self.depth)
+            odds = additive(features, self.knots, self.weights) + self.offsets(features[-1], self.shares)
+            prior = np.exp(np.minimum(odds, 0.0))
+            found[start : start + step] = np.where(behind, np.nan, prior)[:, : found.shape[1]]
+        return found
 
-    def evidence(self, scores: Floats, positives: Floats, alike: Floats | None) -> Floats:
-        """The log-ratio of densities of each slot, 0 where there is no evidence. Shapes broadcast to that of scores."""
-        if alike is None or not len(self.similar):
-            return np.zeros(scores.shape)
-        known = ~np.isnan(alike) & ~np.isnan(positives + scores)
-        v = alike - predicted(self.similar, self.scale, scores, positives)
-        return np.where(known, self.ratios[np.searchsorted(self.edges, np.where(known, v, 0.0), side="right")], 0.0)
+    def offsets(self, richness: Floats, shares: Floats) -> Floats:
+        """log((1 - c) / c) of the group of each anchor."""
+        return np.asarray((np.log1p(-shares) - np.log(shares))[np.searchsorted(self.limits, richness, side="right")])
 
-    def final(self, prior: Floats, evidence: Floats) -> Floats:
+    def counts(self, priors: Floats) -> Mask:
+        """(A, W): where similarities count: elsewhere not even the most similar candidate is likely to be positive."""
+        if not len(self.ratios):
+            return np.zeros(priors.shape, bool)
+        largest = add_to_log_odds(np.float64(_LEAST), -min(self.ratios[-1] + self.shift, _MOST))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(priors >= largest)
+
+    def evidence(self, priors: Floats, lists: Lists) -> Floats:
+        """(A, W) the log-ratio of densities of each slot, 0 where there is no evidence, or where it does not count."""
+        found = np.zeros(priors.shape)
+        if lists.alike is None or not len(self.similar):
+            return found
+        part, alike = lists.cut(priors.shape[1]), lists.alike[:, : priors.shape[1]]
+        known = self.counts(priors) & ~np.isnan(alike + part.positives[:, None] + part.scores)
+        rows, columns = np.nonzero(known)
+        values = part.scores[rows, columns], part.positives[rows]
+        v = alike[rows, columns] - predicted(self.similar, self.scale, *values)
+        found[rows, columns] = self.ratios[np.searchsorted(self.edges, v, side="right")]
+        return found
+
+    def final(self, prior: Floats, evidence: Floats | float) -> Floats:
         """The posterior from p, the log-ratio and the shift, rounded to 32 bits: thresholds mean the same in both."""
         moved = np.clip(evidence + self.shift, -_MOST, _MOST)
         posterior = np.where((moved == 0) | (prior == 0), prior, add_to_log_odds(prior, moved))
         return np.minimum(posterior, LARGEST).astype(np.float32).astype(np.float64)
 
-    def at(self, scores: Floats, ranks: Floats, gaps: Floats, positives: Floats, alike: Floats | None) -> Floats:
-        """The posterior of slots, arrays of one shape; ranks count from 0, the labelled positive included."""
-        features = np.stack([scores.ravel(), np.log1p(ranks.ravel()), gaps.ravel()])
-        prior = self.prior(design_of(features, self.knots).times(self.weights)).reshape(scores.shape)
-        posterior = self.final(prior, self.evidence(scores, positives, alike))
-        return np.where(ranks > self.depth, np.float64(np.float32(min(self.beyond, LARGEST))), posterior)
+    def of_priors(self, priors: Floats, lists: Lists) -> Floats:
+        """(A, M) the posterior of all candidates from what `priors` returned, 0 where a list has ended."""
+        found = np.full(lists.scores.shape, np.float64(np.float32(min(self.beyond, LARGEST))))
+        width = priors.shape[1]
+        step = max(1, _BLOCK // max(1, width))
+        for start in range(0, len(found), step):
+            rows = slice(start, start + step)
+            posterior = self.final(priors[rows], self.evidence(priors[rows], lists.take(rows)))
+            found[rows, :width] = np.where(np.isnan(priors[rows]), found[rows, :width], posterior)
+        found[np.isnan(lists.scores)] = 0.0
+        return found
 
     def of_lists(self, lists: Lists, seed: int) -> Floats:
         """(A, M) the posterior of all candidates, 0 where a list has ended."""
-        found = np.zeros(lists.scores.shape)
-        step = max(1, _BLOCK // max(1, lists.scores.shape[1]))
-        for start in range(0, len(found), step):
-            part = lists.take(slice(start, start + step))
-            scores, ranks, gaps = listed_features(part, seed)
-            posterior = self.at(scores, ranks, gaps, part.positives[:, None], part.alike)
-            found[start : start + step] = np.where(part.filled, posterior, 0.0)
-        return found
+        return self.of_priors(self.priors(lists, seed), lists)
 
     def raised(self, c: float) -> Model:
-        """The same with another c."""
+        """The same with another c, its odds in each group changed alike."""
         factor = (1 - c) / c * self.c / (1 - self.c)
-        return replace(self, c=c, beyond=min(1.0, self.beyond * factor))
+        return replace(self, c=c, shares=scaled(self.shares, factor), beyond=min(1.0, self.beyond * factor))
 
     def shifted(self, by: float) -> Model:
         """The same with more added to the log-odds."""
@@ -117,10 +151,17 @@ class Model:
         return {name: part.copy() if isinstance(part, np.ndarray) else part for name, part in found.items()}
 
 
+def scaled(shares: Floats, factor: float) -> Floats:
+    """Labelled shares with `factor` times as many positives that are not labelled."""
+    return np.asarray(shares / (shares + factor * (1 - shares)))
+
+
 _STATE = {
     "knots": Entry((FEATURES, KNOTS), missing=True),
     "weights": Entry((WIDTH,), at_least=-1e100, at_most=1e100),
     "c": Entry(above=0, below=1),
+    "limits": Entry(("s - 1",)),
+    "shares": Entry(("s",), above=0, below=1),
     "beyond": Entry(at_least=0, at_most=1),
     "depth": Entry(whole=True, at_least=1),
     "scale": Entry((4,)),
@@ -128,7 +169,9 @@ _STATE = {
     "edges": Entry(("b - 1",)),
     "ratios": Entry(("b",)),
     "shift": Entry(),
-    "draws": Entry(("B", WIDTH + 1), at_least=-1e100, at_most=1e100),
+    "doubt": Entry(at_least=1),
+    "rising": Entry(at_least=0),
+    "draws": Entry(("B", "31 + s"), at_least=-1e100, at_most=1e100),
 }
 MODEL_KEYS = tuple(_STATE)
 
@@ -137,17 +180,22 @@ def model_of_state(state: Mapping[str, Any], others: Iterable[str]) -> Model:
     """The model from its state, which may have other keys. Raises if the state does not fit."""
     parts = read_state(state, _STATE, others)
     knots, scale, bins = parts["knots"], parts["scale"], len(parts["ratios"])
-    for name, size in {"edges": max(0, bins - 1), "similar": TERMS if bins else 0}.items():
+    groups = len(parts["shares"])
+    sizes = {"edges": max(0, bins - 1), "similar": TERMS if bins else 0, "limits": max(0, groups - 1)}
+    for name, size in sizes.items():
         if len(parts[name]) != size:
-            raise_invalid(name, f"numbers of shape ({size},), as there are {bins} ratios", f"shape {parts[name].shape}")
+            rule = f"numbers of shape ({size},), as there are {bins} ratios and {groups} shares"
+            raise_invalid(name, rule, f"shape {parts[name].shape}")
+    if not groups or parts["draws"].shape[1] != WIDTH + groups:
+        raise_invalid("draws", f"numbers of shape (B, {WIDTH + groups})", f"shape {parts['draws'].shape}")
     if not all(map(_ascending, knots)):
         raise_invalid("knots", "clearly ascending, then NaN", "another order")
-    for name in ("edges", "ratios"):
+    for name in ("edges", "ratios", "limits"):
         if (np.diff(parts[name]) < 0).any():
             raise_invalid(name, "ascending", "another order")
     check_all("scale", scale[1::2], scale[1::2] > 0, "deviations above 0")
-    drawn = parts["draws"][:, -1]
-    check_all("draws", drawn, (drawn > 0) & (drawn < 1), "weights and a c above 0 and below 1")
+    drawn = parts["draws"][:, WIDTH:]
+    check_all("draws", drawn, (drawn > 0) & (drawn < 1), "weights and shares above 0 and below 1")
     plain: dict[str, Any] = {name: part if part.ndim else part.item() for name, part in parts.items()}
     return Model(**plain)
 
@@ -167,14 +215,6 @@ def add_to_log_odds(posterior: Floats | float, by: Floats | float) -> Floats:
     return np.asarray(odds / (1 + odds))
 
 
-def listed_features(lists: Lists, seed: int) -> tuple[Floats, Floats, Floats]:
-    """(A, M) score, rank from 0 and gap of the candidates, with the labelled positive in its place."""
-    pool = pool_of(lists, seed)
-    scores, _, gaps = pool.of_candidates(pool.features)
-    ranks = np.broadcast_to(np.arange(pool.filled.shape[1], dtype=np.float64), pool.filled.shape)
-    return scores, pool.of_candidates(ranks), gaps
-
-
 def terms(scale: Floats, scores: Floats, positives: Floats) -> list[Floats]:
     """1, s, pos, s pos, s^2, pos^2, of standardised scores and positives' scores."""
     parts = (scores - scale[0]) / scale[1], (positives - scale[2]) / scale[3]
@@ -188,44 +228,59 @@ def predicted(weights: Floats, scale: Floats, scores: Floats, positives: Floats)
     return np.asarray(sum(parts[1:], parts[0]))
 
 
+def beyond_of(model: Model, lists: Lists, priors: Floats) -> float:
+    """The mean posterior of the last ten ranks that are fitted."""
+    last = lists.nearest(model.depth) & ~lists.nearest(model.depth - _LAST)
+    posterior = model.of_priors(priors, lists.cut(priors.shape[1]))
+    last = last[:, : priors.shape[1]]
+    return float(posterior[last].mean()) if last.any() else float(posterior[~np.isnan(priors)].min(initial=1.0))
+
+
 def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask, seed: int) -> Share:
     """The mean posterior of some slots, with a 95 % interval for their share of false negatives.
 
     Log-normal: the deviation of the log-mean over the model's draws, and that of the outcomes, which counts the
     variance of each slot and that between anchors. To them comes the error of the model itself, which no sample shows.
+    Where other evidence allows more false negatives, the interval reaches up to that. Where the labelled share still
+    rises towards the highest scores, those may not be positives alone, and no lower end is claimed.
     """
     from scipy.special import ndtri
 
+    def share(estimate: float, low: float, high: float, n: int) -> Share:
+        return posterior_share(estimate, low, high, n, model.rising)
+
     n, anchors = int(np.count_nonzero(mask)), int(mask.any(axis=1).sum())
-    what = "false negatives"
     if n == 0:
-        return Share(what, 0.0, 0.0, 1.0, CONFIDENCE, 0, ASSUMPTIONS)
+        return share(0.0, 0.0, 1.0, 0)
     estimate = mean_of(posterior, mask)
     if estimate == 0:
-        return Share(what, 0.0, 0.0, most_share(0, anchors, 1 - CONFIDENCE), CONFIDENCE, anchors, ASSUMPTIONS)
+        return share(0.0, 0.0, most_share(0, anchors, 1 - CONFIDENCE), anchors)
     sums, slots = np.where(mask, posterior, 0.0).sum(axis=1), mask.sum(axis=1)
     variance = float((np.where(mask, posterior * (1 - posterior), 0.0)).sum() + ((sums - estimate * slots) ** 2).sum())
     spread = np.sqrt(_drawn_variance(model, lists, mask, seed) + variance / (n * estimate) ** 2 + _MODEL_ERROR**2)
     factor = float(np.exp(ndtri((1 + CONFIDENCE) / 2) * spread))
-    return Share(what, estimate, estimate / factor, min(1.0, estimate * factor), CONFIDENCE, anchors, ASSUMPTIONS)
+    return share(estimate, estimate / factor, min(1.0, estimate * factor * model.doubt), anchors)
 
 
 def _drawn_variance(model: Model, lists: Lists, mask: Mask, seed: int) -> float:
-    """The variance of the log of the mean posterior over the model's draws, by at most 20,000 of the slots."""
+    """The variance of the log of the mean posterior over the model's draws, by at most 5,000 of the slots."""
     if not len(model.draws):
         return 0.0
     rows = np.flatnonzero(mask.any(axis=1))
-    step = max(1, -(-int(np.count_nonzero(mask)) // _DRAWN_SLOTS))
-    rows = rows[::step]
-    part, chosen = lists.take(rows), mask[rows]
-    scores, ranks, gaps = (values[chosen] for values in listed_features(part, seed))
-    evidence = model.evidence(part.scores, part.positives[:, None], part.alike)[chosen]
-    beyond = ranks > model.depth
-    design = design_of(np.stack([scores, np.log1p(ranks), gaps]), model.knots)
-    means = []
+    rows = rows[:: max(1, -(-int(np.count_nonzero(mask)) // _DRAWN_SLOTS))]
+    part = lists.take(rows).cut(model.depth + 2)
+    chosen, behind = mask[rows][:, : model.depth + 2], int(mask[rows][:, model.depth + 2 :].sum())
+    features, last = candidate_features(part, seed, model.depth)
+    richness = np.broadcast_to(features[-1], chosen.shape)[chosen]
+    drawn = [np.broadcast_to(feature, chosen.shape)[chosen] for feature in features]
+    priors = model.priors(part, seed)
+    evidence = np.zeros(chosen.shape)
+    evidence[:, : priors.shape[1]] = model.evidence(priors, part)
+    evidence, beyond, means = evidence[chosen], last[chosen], []
     for draw in model.draws:
-        weights, c = draw[:WIDTH], float(draw[WIDTH])
-        posterior = model.final(model.prior(design.times(weights), c), evidence)
-        factor = (1 - c) / c * model.c / (1 - model.c)
-        means.append(np.where(beyond, min(LARGEST, model.beyond * factor), posterior).mean())
+        weights, shares = draw[:WIDTH], draw[WIDTH:]
+        odds = additive(drawn, model.knots, weights) + model.offsets(richness, shares)
+        posterior = model.final(np.exp(np.minimum(odds, 0.0)), evidence)
+        least = min(LARGEST, model.beyond * float(np.mean((1 - shares) / shares) / np.mean(1 / model.shares - 1)))
+        means.append((np.where(beyond, least, posterior).sum() + behind * least) / (len(odds) + behind))
     return float(np.log(np.maximum(means, 1e-12)).var())

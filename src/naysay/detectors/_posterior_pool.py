@@ -14,7 +14,9 @@ from naysay.checks import as_array, first_bad, raise_invalid
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-FEATURES = 3  # score, log(1 + rank), gap to the next score
+FEATURES = 5  # score, log(1 + rank), gap to the next score, score above the background, richness
+RICH = 10  # nearest slots whose mean score above the background is the richness of an anchor
+_BACKGROUND = 0.6  # of the list is nearer than its background
 _HASHED = 8  # nearest scores of an anchor that tell it from others
 
 
@@ -45,13 +47,32 @@ class Lists:
         """(A, M): the k nearest candidates of each anchor."""
         return self.filled & (np.arange(self.scores.shape[1]) < k)
 
+    def cut(self, width: int) -> Lists:
+        """The first candidates of each anchor."""
+        return Lists(self.scores[:, :width], self.positives, None if self.alike is None else self.alike[:, :width])
+
+    def levels(self, depth: int) -> tuple[Floats, Floats]:
+        """(A,) the background of each anchor and its richness, which do not depend on which positive is labelled.
+
+        The background is the mean score of the last 40 % of the first `depth` candidates. The richness is the mean
+        score of the ten nearest, labelled positive included, above that: large for an anchor with many positives.
+        """
+        scores = self.scores[:, :depth]
+        filled = ~np.isnan(scores)
+        first = (_BACKGROUND * filled.sum(axis=1)).astype(np.int64)
+        background = _mean(scores, filled & (np.arange(scores.shape[1]) >= first[:, None]))
+        near = np.concatenate([scores[:, :RICH], self.positives[:, None]], axis=1)
+        near = -np.sort(-near, axis=1)[:, :RICH]  # NaN comes last
+        with np.errstate(invalid="ignore"):
+            return background, _mean(near, ~np.isnan(near)) - background
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
     """The lists with their labelled positives in place.
 
     Args:
-        features: (3, A, M + 1) score, log(1 + rank), gap.
+        features: (5, A, M + 1) score, log(1 + rank), gap, score above the background, richness.
         filled: (A, M + 1): slots that hold a candidate or a labelled positive.
         places: (A,) where the labelled positive is, -1 where it is outside of the list or there is none.
     """
@@ -65,15 +86,15 @@ class Pool:
         """(A, M + 1): the slot of the labelled positive."""
         return np.asarray(np.arange(self.filled.shape[1]) == self.places[:, None])
 
-    def of_candidates(self, values: NDArray[Any]) -> NDArray[Any]:
-        """(..., A, M) of (..., A, M + 1): without the labelled positives."""
-        width = values.shape[-1] - 1
-        slots = np.arange(width) + ((self.places[:, None] >= 0) & (np.arange(width) >= self.places[:, None]))
-        return np.take_along_axis(values, np.broadcast_to(slots, (*values.shape[:-1], width)), axis=-1)
+
+def _mean(values: Floats, mask: Mask) -> Floats:
+    """(A,) the mean over a mask of each row, 0 where it is empty."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.where(mask, values, 0.0).sum(axis=1) / np.maximum(mask.sum(axis=1), 1))
 
 
-def read_lists(scores: Any, positive_scores: Any, alike: Any = None) -> tuple[Lists, Whole]:
-    """Check lists, and sort each by score; also return (A, M) the column that each slot came from.
+def read_lists(scores: Any, positive_scores: Any, alike: Any = None) -> tuple[Lists, Whole | None]:
+    """Check lists, and sort each by score; also return the order, for `sorted_by` and `in_place`.
 
     -inf and NaN mark slots without a candidate. Equal scores keep their order.
     """
@@ -86,14 +107,34 @@ def read_lists(scores: Any, positive_scores: Any, alike: Any = None) -> tuple[Li
     if positives.shape != (rows,):
         raise_invalid("positive_scores", f"of {rows} anchors, like `scores`", f"{len(positives)}")
     positives = np.where(np.isfinite(positives), positives, np.nan)
-    order = np.argsort(-values, axis=1, kind="stable")  # NaN comes last
-    similar = None
+    similar, order = None, _order(values)
     if alike is not None:
         similar = _numbers("alike", alike, 2)
         if similar.shape != values.shape:
             raise_invalid("alike", f"of shape {values.shape}, like `scores`", f"shape {similar.shape}")
-        similar = np.take_along_axis(np.where(np.isfinite(similar), similar, np.nan), order, axis=1)
-    return Lists(np.take_along_axis(values, order, axis=1), positives, similar), order
+        similar = sorted_by(np.where(np.isfinite(similar), similar, np.nan), order)
+    return Lists(sorted_by(values, order), positives, similar), order
+
+
+def _order(values: Floats) -> Whole | None:
+    """(A, M) the order of descending scores, NaN last; None if they are in order already."""
+    with np.errstate(invalid="ignore"):
+        behind = (values[:, 1:] <= values[:, :-1]) | np.isnan(values[:, 1:])
+    return None if behind.all() else np.argsort(-values, axis=1, kind="stable")
+
+
+def sorted_by(values: NDArray[Any], order: Whole | None) -> NDArray[Any]:
+    """(A, M) values in the order that `read_lists` found."""
+    return values if order is None else np.take_along_axis(values, order, axis=1)
+
+
+def in_place(values: NDArray[Any], order: Whole | None) -> NDArray[Any]:
+    """(A, M) the inverse of `sorted_by`."""
+    if order is None:
+        return values
+    found = np.empty_like(values)
+    np.put_along_axis(found, order, values, axis=1)
+    return found
 
 
 def _numbers(parameter: str, values: Any, dimensions: int) -> Floats:
@@ -104,49 +145,68 @@ def _numbers(parameter: str, values: Any, dimensions: int) -> Floats:
     return array.astype(np.float64) + 0.0  # -0.0 becomes 0.0
 
 
-def pool_of(lists: Lists, seed: int, depth: int | None = None) -> Pool:
-    """Insert the labelled positives by score; among equal scores at random.
+def _places(lists: Lists, seed: int, width: int) -> Whole:
+    """(A,) where the labelled positive stands among the first candidates, at random among equal scores.
 
-    Args:
-        lists: The candidates.
-        seed: Of the random places among equal scores.
-        depth: Use so many candidates of each list. A positive behind them is outside, and not inserted. None: all.
+    -1 without one, and where it is behind candidates that are not listed.
     """
-    width = lists.scores.shape[1] if depth is None else min(depth, lists.scores.shape[1])
     listed, positives = lists.scores[:, :width], lists.positives[:, None]
     with np.errstate(invalid="ignore"):
         above, equal = (listed > positives).sum(axis=1), (listed == positives).sum(axis=1)
     places = above + (_chances(lists, seed) * (equal + 1)).astype(np.int64)
-    whole = np.isnan(listed).any(axis=1) if width else np.ones(len(listed), bool)  # nothing is behind its end
-    inside = ~np.isnan(lists.positives) & ((places < width) | whole)
-    places = np.where(inside, places, -1)
+    whole = np.isnan(listed[:, -1]) if width else np.ones(len(listed), bool)  # nothing is behind its end
+    return np.where(~np.isnan(lists.positives) & ((places < width) | whole), places, -1)
+
+
+def pool_of(lists: Lists, seed: int, depth: int) -> Pool:
+    """Insert the labelled positives by score, among the first `depth` candidates; one behind them is outside."""
+    width = min(depth, lists.scores.shape[1])
+    places = _places(lists, seed, width)
     # One column more than is used, for the gap behind the last slot.
     padded = np.pad(lists.scores[:, : width + 2], [(0, 0), (0, max(0, width + 2 - lists.scores.shape[1]))])
     padded[:, lists.scores.shape[1] :] = np.nan
     slots, at = np.arange(width + 2), places[:, None]
     merged = np.take_along_axis(padded, slots - ((at >= 0) & (slots > at)), axis=1)
-    merged = np.where(slots == at, positives, merged)
-    filled = ~np.isnan(merged[:, :-1])
-    filled[:, width] &= inside
-    return Pool(_features(merged), filled, places)
-
-
-def _features(merged: Floats) -> Floats:
-    """(3, A, M) of merged scores (A, M + 1). A slot without a next one has the gap of the slot before it."""
-    scores = merged[:, :-1]
+    merged = np.where(slots == at, lists.positives[:, None], merged)
+    scores, filled = merged[:, :-1], ~np.isnan(merged[:, :-1])
+    filled[:, width] &= places >= 0
     with np.errstate(over="ignore"):
         gaps = scores - merged[:, 1:]
-    before = np.concatenate([np.zeros((len(gaps), 1)), gaps[:, :-1]], axis=1)[:, : gaps.shape[1]]
-    gaps = np.where(np.isnan(gaps), before, gaps)
+    before = np.concatenate([np.zeros((len(gaps), 1)), gaps[:, :-1]], axis=1)
+    gaps = np.where(np.isnan(gaps), before, gaps)  # a slot without a next one has the gap of the slot before it
+    background, richness = lists.levels(depth)
     ranks = np.broadcast_to(np.log1p(np.arange(scores.shape[1])), scores.shape)
-    return np.stack([np.where(np.isnan(part), 0.0, part) for part in (scores, ranks, gaps)])
+    rich = np.broadcast_to(richness[:, None], scores.shape)
+    with np.errstate(invalid="ignore"):
+        parts = (scores, ranks, gaps, scores - background[:, None], rich)
+    known = [np.where(filled & ~np.isnan(part), part, 0.0) for part in parts]
+    return Pool(np.stack(known), filled, places)
 
 
-def folds_of(lists: Lists, inside: Mask, n_folds: int, seed: int) -> Whole:
+def candidate_features(lists: Lists, seed: int, depth: int) -> tuple[list[Floats], Mask]:
+    """The features of candidates as `pool_of` gives them, each (A, M) or (A, 1), and (A, M): those behind `depth`."""
+    scores, positives, columns = lists.scores, lists.positives[:, None], np.arange(lists.scores.shape[1])
+    at = _places(lists, seed, len(columns))[:, None]
+    with np.errstate(invalid="ignore", over="ignore"):
+        gaps = np.full(scores.shape, np.nan)
+        gaps[:, :-1] = scores[:, :-1] - scores[:, 1:]
+        gaps = np.where(at == columns + 1, scores - positives, gaps)
+        before = np.concatenate([np.zeros((len(scores), 1)), scores[:, :-1] - scores[:, 1:]], axis=1)[:, : len(columns)]
+        before = np.where(at == columns, positives - scores, before)
+        gaps = np.where(np.isnan(gaps), before, gaps)
+        background, richness = lists.levels(depth)
+        above = scores - background[:, None]
+    ranks = columns + ((at >= 0) & (at <= columns))
+    logs = np.log1p(np.arange(len(columns) + 1))[ranks]
+    return [scores, logs, gaps, above, richness[:, None]], np.asarray(ranks > depth)
+
+
+def folds_of(lists: Lists, seed: int, depth: int, n_folds: int) -> Whole:
     """(A,) the fold of each anchor, by its scores and the seed, not by its place.
 
     Anchors whose positive is listed, and the others, are spread evenly.
     """
+    inside = _places(lists, seed, min(depth, lists.scores.shape[1])) >= 0
     folds = np.empty(len(inside), np.int64)
     chances = _chances(lists, seed + 1)
     for part in (np.flatnonzero(inside), np.flatnonzero(~inside)):

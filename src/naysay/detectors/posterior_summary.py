@@ -18,10 +18,13 @@ from naysay.detectors.share import Share
 FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK = range(5)
 MIN_LABELLED = 15  # positives among the first slots, to estimate the labelled share
 _HALF = 0.5  # an estimate above it says more about the encoder than about the candidates
-_NUMBERS, _SHARE, _CHECK = 9, 4, 5  # in the state
-_GIVEN = (0, 1, 2, 4, 7, 8)  # of the numbers that no fit leaves out
+_NUMBERS, _SHARE, _CHECK = 11, 4, 5  # in the state
+_GIVEN = (0, 1, 2, 4, 7, 8, 10)  # of the numbers that no fit leaves out
 _STATE = {"summary": Entry((_NUMBERS + 2 * _SHARE + _CHECK,), missing=True)}
 _WHAT = "false negatives"
+_RISING = 1.3
+_ERRORS = 2.0  # of the excess of unusually similar candidates
+_IMPURE = "even the highest scores may not be positives alone, so the share may be far lower"
 ASSUMPTIONS = (
     "labelled positives were labelled at random among the positives of their anchor, whatever their score",
     "some candidates of the highest scores are positives almost surely",
@@ -83,6 +86,11 @@ class PosteriorSummary:
         before: The estimated share of false negatives among the k nearest, or None.
         after: That among the k nearest that are kept, or None.
         check: The check of the labels by item vectors, or None.
+        by_scores: The share before the cut by scores that are compared between anchors, whatever rank they have. It
+            does not fall where a few anchors have most of the positives, or where labels are the easiest positives, and
+            is too high where scores of one anchor mean something else than those of another. NaN if unknown.
+        rising: How much the labelled share rises towards the highest scores. Above 1.3 these may not be positives
+            alone, and no lower end of the shares is claimed.
 
     Examples:
         >>> PosteriorSummary(code=1, labelled=3).reason
@@ -101,6 +109,17 @@ class PosteriorSummary:
     before: Share | None = None
     after: Share | None = None
     check: LabelCheck | None = None
+    by_scores: float = np.nan
+    rising: float = 1.0
+
+    def doubt(self, estimate: float) -> float:
+        """How many times an estimate other evidence allows, at least 1: scores, unless item vectors allow less."""
+        other, check = float(np.nan_to_num(self.by_scores)), self.check
+        if check is not None and not np.isnan(check.by_vectors):
+            most = check.by_vectors + _ERRORS * (check.excess - check.low)
+            agrees = check.by_vectors <= check.by_labels and self.rising <= _RISING
+            other = min(other, most) if agrees else max(other, check.by_vectors)
+        return max(1.0, other / estimate) if estimate > 0 else 1.0
 
     @property
     def reason(self) -> str:
@@ -134,7 +153,7 @@ class PosteriorSummary:
     def state(self) -> NDArray[np.float64]:
         """All of it as numbers, NaN for what is None."""
         first = [self.code, self.labelled, self.gain, self.c, self.tau, self.hardness_before, self.hardness_after]
-        first += [self.dropped, self.short]
+        first += [self.dropped, self.short, self.by_scores, self.rising]
         for share in (self.before, self.after):
             first += [np.nan] * _SHARE if share is None else [share.estimate, share.low, share.high, share.n]
         return np.array(first + ([np.nan] * _CHECK if self.check is None else list(astuple(self.check))), np.float64)
@@ -150,22 +169,26 @@ def summary_of_state(state: Mapping[str, Any], others: Iterable[str]) -> Posteri
         good &= bool(((count >= 0) & (count < 2**53) & (count == np.floor(count))).all())
     if not (good and ((known[:, :3] >= 0) & (known[:, :3] <= 1)).all()):
         raise_invalid("summary", "what `state` returned", "numbers that no fit gives")
-    code, labelled, gain, c, tau, before, after, dropped, short = numbers[:_NUMBERS].tolist()
-    shares = [_share(part.tolist()) for part in shares_of]
+    code, labelled, gain, c, tau, before, after, dropped, short, by_scores, rising = numbers[:_NUMBERS].tolist()
+    shares = [
+        None if np.isnan(estimate) else posterior_share(estimate, low, high, int(n), rising)
+        for estimate, low, high, n in shares_of.tolist()
+    ]
     last = numbers[-_CHECK:].tolist()
     return PosteriorSummary(
         *(int(code), int(labelled), gain, c, tau, before, after, int(dropped), int(short)),
         before=shares[0],
         after=shares[1],
         check=None if np.isnan(last[0]) else LabelCheck(*last),
+        by_scores=by_scores,
+        rising=rising,
     )
 
 
-def _share(numbers: list[float]) -> Share | None:
-    if np.isnan(numbers[0]):
-        return None
-    estimate, low, high, n = numbers
-    return Share(_WHAT, estimate, low, high, CONFIDENCE, int(n), ASSUMPTIONS)
+def posterior_share(estimate: float, low: float, high: float, n: int, rising: float) -> Share:
+    """A share by the posterior, with no lower end if the labelled share rises towards the highest scores."""
+    least, notes = (0.0, (_IMPURE,)) if rising > _RISING else (low, ())
+    return Share(_WHAT, estimate, least, high, CONFIDENCE, n, ASSUMPTIONS, notes)
 
 
 def summary_of(summary: PosteriorSummary, c: float, found: Cut, before: Share, after: Share) -> PosteriorSummary:
@@ -179,4 +202,6 @@ def summary_of(summary: PosteriorSummary, c: float, found: Cut, before: Share, a
         before=before,
         after=after,
         check=summary.check,
+        by_scores=summary.by_scores,
+        rising=summary.rising,
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.detectors.cut import cut_at, nearest_below
-from naysay.detectors.posterior import DEPTH, Posterior
+from naysay.detectors.posterior import DEPTH, MIN_DEPTH, Posterior
 from naysay.detectors.posterior_summary import OUT_OF_REACH, PosteriorSummary, summary_of
 from naysay.detectors.share import Share
 from naysay.mining._task import FITTED, Task
@@ -22,7 +22,7 @@ Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LIST = DEPTH + 2  # candidates of an anchor that a fit needs: one behind the last, and a duplicate may go
-MOST, ESTIMATED = 4000, 2000  # anchors of a fit: to judge, and only to estimate
+MOST, ESTIMATED = 2000, 2000  # anchors of a fit: to judge, and only to estimate
 _LEAST, _SLOTS = 500, 1 << 20  # fewer anchors where their lists are very long
 _FIT, _LISTED = 700, 80  # bytes of a slot that is fitted, and of one that is listed
 _SHORT = 0.02  # of the anchors may be short by the cut
@@ -70,8 +70,8 @@ def one_positive(task: Task, scores: NDArray[np.float32]) -> NDArray[np.float32]
 def unfitted(task: Task, known_scores: NDArray[np.float32]) -> Posterior:
     """The posterior of a task, to be fitted or restored."""
     options, own = task.options, one_positive(task, known_scores)
-    width = max(1, task.width)
-    return Posterior(width, options.false_share, positive_scores=own, alike=Alike(task), seed=options.seed)
+    width, depth = max(1, task.width), min(DEPTH, max(MIN_DEPTH, task.depth))  # lists of a fit and of all others alike
+    return Posterior(width, options.false_share, depth=depth, positive_scores=own, alike=Alike(task), seed=options.seed)
 
 
 @final
@@ -182,6 +182,7 @@ def recut(task: Task, detector: Posterior, lists: FitLists, false_share: float) 
     other = Posterior(
         detector.k,
         false_share,
+        depth=detector.depth,
         positive_scores=detector.positive_scores,
         alike=detector.alike,
         seed=detector.seed,
