@@ -27,13 +27,14 @@ from naysay.search.vectors import Vectors, floats
 Ids = NDArray[np.int64]
 METRICS: Mapping[str, int] = MappingProxyType({"dot": DOT, "cosine": COSINE, "l2": L2})
 FETCHED = 2048  # rows of a file that are scored at a time
-_NUMBERS = 1 << 22  # numbers of vectors that are held at a time, on either side
+_NUMBERS = 1 << 20  # numbers of vectors that are held at a time, on either side
 _SURVEYED = 1 << 21  # numbers that are checked at a time
 _SMALLEST_NORM, _LARGEST_NORM = 1e-140, 1e140  # norms whose squares float64 holds with all its digits
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _BUDGET = 1 << 30
 _COLUMNS, _STRIP, _SMALLEST = 4096, 128, 32  # corpus rows of a block, queries of a strip, and the smallest of both
 _PAIR = 12  # bytes of an unresolved pair: id, upper and lower bound
+_BLOCK = 20 << 20  # bytes of a block of queries, where nothing is said about memory
 _LIBRARIES = 8 << 20  # bytes that the libraries take for themselves
 
 
@@ -263,5 +264,7 @@ def plan(queries: Vectors, corpus: Vectors, depth: int, engine: Any, threads: in
         advice = f"Pass a `budget` of {needed} or more."
         raise_invalid("budget", f"at least {needed} bytes for this search", total, advice)
     rows = min(rows, max(1, queries.n))
+    if budget is None and corpus.whole is not None:  # to read it again costs next to nothing
+        rows = min(rows, max(threads * strip, _BLOCK // per_row))
     at_once = max(1, (left - rows * per_row) // threads // max(1, fetched + 32 * capacity))
     return Plan(rows, min(strip, rows), columns, capacity, min(at_once, strip))
