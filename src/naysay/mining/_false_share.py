@@ -91,7 +91,7 @@ class Alike:
         """(p,) of pairs."""
         counts = np.minimum(np.diff(self.starts)[anchors], _POSITIVES)
         found = np.full(len(ids), np.nan)
-        step = _PAIRS // _POSITIVES
+        step = _PAIRS // max(1, counts.max(initial=0))
         for start in range(0, len(ids), step):
             part = slice(start, start + step)
             each = counts[part]
