@@ -74,8 +74,13 @@ OPTIONS = [{}, {"min_score": 0.3}, {"on_short": "drop"}, {"metric": "dot"}, {"me
 
 @pytest.mark.parametrize("judge", JUDGES)
 @settings(max_examples=12)
-@given(st.integers(0, 1000), st.sampled_from([1, 3, 12, "each", "auto"]), st.sampled_from(OPTIONS))
-def test_the_same_negatives_as_with_all_candidates(judge, seed, k, options):
+@given(
+    st.integers(0, 1000),
+    st.sampled_from([1, 3, 12, "each", "auto"]),
+    st.sampled_from(OPTIONS),
+    st.sampled_from([200, 1 << 19]),
+)
+def test_the_same_negatives_as_with_all_candidates(judge, seed, k, options, slots):
     queries, corpus, positives = world(seed)
     scores = search(queries, corpus, 100).scores
     if k == "each":
@@ -84,5 +89,6 @@ def test_the_same_negatives_as_with_all_candidates(judge, seed, k, options):
         return
     given = {"judge": JUDGES[judge](scores), "seed": seed, **options}
     with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("naysay.mining._pipeline.SLOTS", slots)
         early, whole = both(monkeypatch, queries, corpus, positives, k, **given)
     same(early, whole)

@@ -1,7 +1,7 @@
 """A search that stops where more candidates would not change the negatives, and the rows that need more.
 
 Without a judge the nearest k are enough; with a judge by score the nearest k below its threshold, found in one pass;
-with a `Posterior` a few more than k, and all of `depth` for the anchors that lose too many to its cut.
+with a `Posterior` the lists that it reads, and all of `depth` for the anchors that lose too many to its cut.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from naysay.detectors.margin import Margin, ShareOfPositive
 from naysay.detectors.posterior import Posterior
 from naysay.mining._rules import Threshold
 from naysay.mining._task import Task
-from naysay.mining.candidates import Candidates, Mask, listed
+from naysay.mining.candidates import Candidates, listed
 from naysay.types import Query, anchor_ids
 
 Ids = NDArray[np.int64]
+SLOTS = 1 << 19  # candidates that are judged at a time
 LISTED = 1 << 26  # pairs of queries and corpus rows up to which all candidates are listed: that takes no time
 _BY_SCORE = (Absolute, Bands, Calibrated, Margin, ShareOfPositive)  # what they suspect of a row are the row's first
 _SPARE = 2  # candidates beyond k, for duplicates
-_FACTOR, _MORE = 2, 8  # with a cut: twice k, and some
-_HASHED = 8  # nearest candidates that a posterior tells anchors apart by
 _EMPTY = {"ids": -1, "scores": -np.inf, "rank": 0, "source": -1, "suspicion": 0, "why": 0, "kept_by": -1}
 
 
@@ -56,8 +55,7 @@ def first_depth(task: Task, threshold: Threshold) -> int:
     """How deep to search first."""
     depth, judge = max(1, task.width), threshold.detector
     if isinstance(judge, Posterior):
-        depth = max(depth, _HASHED) + 1  # the posterior of a candidate needs the next one
-        depth = _FACTOR * depth + _MORE if judge.summary.tau < 1 else depth
+        depth = max(depth, judge.depth) + 1  # it reads a list as a whole, and of each candidate the next one
     return min(task.depth, depth + (_SPARE if judge is not None else 0))
 
 
@@ -76,39 +74,56 @@ def open_rows(query: Query, wanted: Ids, threshold: Threshold, candidates: Candi
     if low is not None:
         enough |= end < np.float32(low)
     if isinstance(judge, Posterior):
-        enough &= np.count_nonzero(inside, axis=1) > _HASHED
+        enough &= np.count_nonzero(inside, axis=1) > judge.depth
         if judge.positive_scores is not None:
             enough &= end != judge.positive_scores[anchor_ids(query)]
     return np.flatnonzero(more & ~enough)
 
 
-def stitched(candidates: Candidates, rows: Ids, deep: Candidates, wanted: Ids) -> Candidates:
-    """The candidates with some rows replaced by those of a deeper search, without what these need not list.
-
-    `wanted` is (rows,) how many negatives each may have.
-    """
-    reasons = tuple(dict.fromkeys((*candidates.reasons, *deep.reasons)))
-    codes = np.array([0, *(reasons.index(reason) + 1 for reason in deep.reasons)], np.int8)
-    width = max(candidates.ids.shape[1], _used(deep, wanted))
+def stitched(candidates: Candidates, rows: Ids, deep: Candidates) -> Candidates:
+    """The candidates with some rows replaced by those of a deeper search."""
+    width = max(candidates.ids.shape[1], deep.ids.shape[1])
+    one, other = _alike([candidates, deep], width)
     parts: dict[str, Any] = {}
-    for name, empty in _EMPTY.items():
-        values, others = getattr(candidates, name), getattr(deep, name)[:, :width]
-        wide = np.full((len(candidates), width), empty, values.dtype)
-        wide[:, : values.shape[1]] = values
-        wide[rows] = empty
-        wide[rows, : others.shape[1]] = codes[others] if name == "why" else others
-        parts[name] = wide
-    outside = {}
-    for reason in dict.fromkeys((*candidates.outside, *deep.outside)):
-        counts = candidates.outside.get(reason, np.zeros(len(candidates), np.int64)).copy()
-        counts[rows] = deep.outside.get(reason, np.zeros(len(rows), np.int64))
-        outside[reason] = counts
-    return replace(candidates, **parts, reasons=reasons, outside=outside)
+    for name in (*_EMPTY, "positive_scores"):
+        parts[name] = getattr(one, name).copy()
+        parts[name][rows] = getattr(other, name)
+    outside = {reason: counts.copy() for reason, counts in one.outside.items()}
+    for reason, counts in outside.items():
+        counts[rows] = other.outside[reason]
+    return replace(one, **parts, outside=outside)
 
 
-def _used(deep: Candidates, wanted: Ids) -> int:
-    """How many slots hold the wanted negatives of all rows, and the one after them."""
-    kept: Mask = deep.kept
-    enough = np.cumsum(kept, axis=1) >= wanted[:, None]
-    needed = np.where(enough.any(axis=1), np.argmax(enough, axis=1) + 2, kept.shape[1])
-    return min(int(needed.max(initial=0)), kept.shape[1])
+def stacked(parts: list[Candidates]) -> Candidates:
+    """The candidates of several anchors, one part after another."""
+    alike = _alike(parts, max(part.ids.shape[1] for part in parts))
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in alike]) for name in (*_EMPTY, "positive_scores")
+    }
+    outside = {reason: np.concatenate([part.outside[reason] for part in alike]) for reason in alike[0].outside}
+    return replace(alike[0], **arrays, outside=outside)
+
+
+def trimmed(candidates: Candidates, wanted: Ids) -> Candidates:
+    """The candidates without the slots behind the negatives of all rows; `wanted` is (n,) how many each may have."""
+    enough = np.cumsum(candidates.kept, axis=1) >= wanted[:, None]
+    needed = np.where(enough.any(axis=1), np.argmax(enough, axis=1) + 2, enough.shape[1])
+    return _alike([candidates], min(int(needed.max(initial=1)), enough.shape[1]))[0]
+
+
+def _alike(parts: list[Candidates], width: int) -> list[Candidates]:
+    """The same with one width, the same numbers for reasons, and counts of the same reasons outside."""
+    reasons = tuple(dict.fromkeys(reason for part in parts for reason in part.reasons))
+    outside = dict.fromkeys(reason for part in parts for reason in part.outside)
+    found = []
+    for part in parts:
+        codes = np.array([0, *(reasons.index(reason) + 1 for reason in part.reasons)], np.int8)
+        arrays: dict[str, Any] = {}
+        for name, empty in _EMPTY.items():
+            values = getattr(part, name)[:, :width]
+            arrays[name] = np.full((len(part), width), empty, values.dtype)
+            arrays[name][:, : values.shape[1]] = codes[values] if name == "why" else values
+        none = np.zeros(len(part), np.int64)
+        counts = {reason: part.outside.get(reason, none) for reason in outside}
+        found.append(replace(part, **arrays, reasons=reasons, outside=counts))
+    return found

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.detectors.posterior import Posterior
-from naysay.mining._early_stop import first_depth, open_rows, stitched, stops_early
+from naysay.mining._early_stop import SLOTS, first_depth, open_rows, stacked, stitched, stops_early, trimmed
 from naysay.mining._rules import Threshold, decide, judge_of, without_positive
 from naysay.mining._search import (
     found_of,
@@ -107,15 +107,19 @@ def _as_deep_as_needed(task: Task, rows: Rows, threshold: Threshold) -> Candidat
             return candidates
         return judge(candidates, detector, threshold=threshold.drop_at, query=some.query)
 
-    depth, wanted = first_depth(task, threshold), wanted_of(task, rows)
-    candidates = judged(task, rows, depth, caps)
-    left = open_rows(rows.query, wanted, threshold, candidates) if depth < task.depth else wanted[:0]
-    silent = replace(task, on_progress=None)
-    for some in in_parts(left, slots_of_memory(task) // task.depth):
-        again = task.some(anchor_ids(rows.query)[some], rows.all_known_scores)
-        deep = judged(silent, again, task.depth, None if caps is None else caps[some])
-        candidates = stitched(candidates, some, deep, wanted[some])
-    return candidates
+    depth, silent, everyone = first_depth(task, threshold), replace(task, on_progress=None), np.arange(rows.queries.n)
+    anchors, wanted, parts = anchor_ids(rows.query), wanted_of(task, rows), []
+    blocks = list(in_parts(everyone, slots_of_memory(task, SLOTS) // depth)) or [everyone]
+    for block in blocks:
+        own = rows if len(blocks) == 1 else task.some(anchors[block], rows.all_known_scores)
+        candidates = judged(task, own, depth, None if caps is None else caps[block])
+        left = open_rows(own.query, wanted[block], threshold, candidates) if depth < task.depth else block[:0]
+        for some in in_parts(left, slots_of_memory(task, SLOTS) // task.depth):
+            again = task.some(anchors[block[some]], rows.all_known_scores)
+            deep = judged(silent, again, task.depth, None if caps is None else caps[block[some]])
+            candidates = stitched(candidates, some, deep)
+        parts.append(trimmed(candidates, wanted[block]))
+    return parts[0] if len(parts) == 1 else stacked(parts)
 
 
 def narrowed(task: Task, candidates: Candidates, min_score: float | None) -> Candidates:

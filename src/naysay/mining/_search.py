@@ -90,9 +90,9 @@ def wanted_of(task: Task, rows: Rows) -> Ids:
     return np.full(rows.queries.n, task.options.max_k) if rows.counts is None else rows.counts
 
 
-def slots_of_memory(task: Task) -> int:
-    """How many candidates of a deeper search fit in memory."""
-    return _SLOTS if task.slots is None else task.slots
+def slots_of_memory(task: Task, most: int) -> int:
+    """How many candidates to hold at a time, of a task that may say fewer."""
+    return most if task.slots is None else min(most, task.slots)
 
 
 def found_of(task: Task, rows: Rows, threshold: Threshold, first: Found | None = None) -> tuple[Found, Ids | None]:

@@ -51,7 +51,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
     anchor, with same_ids) are dropped as duplicates; with texts (`duplicates`) more of them are found.
 
     The search is as deep as the negatives need: k without a judge; k below the threshold, in one pass, with a judge by
-    scores, whose suspected candidates are counted; with "auto" a few more than k, and further for the anchors that
+    scores, whose suspected candidates are counted; with "auto" the 50 that it reads, and further for the anchors that
     lose too many. So `mined.candidates` may hold little more than the negatives. With `depth`, and where queries times
     corpus rows are at most 2^26, all candidates to that depth are listed. With `rank_range`, `rescore`, `sources`,
     another `select` or another judge there is one search at one depth. An anchor that is short afterwards is counted,
