@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, final
 
@@ -38,7 +38,7 @@ Judged = tuple[Any, str, float]  # the detector, what it does, and the suspicion
 
 @final
 @public
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Mined(MinedArrays):
     """What `mine` returns. Frozen; `rethreshold` returns another.
 
@@ -74,13 +74,13 @@ class Mined(MinedArrays):
         ([[1, 2]], [0], 'Nothing is suspected: the nearest are taken.')
     """
 
-    query: Query = field(repr=False)
-    _auto_k: bool = field(repr=False)
-    _judged: Candidates = field(repr=False)
-    _finish: Finish = field(repr=False)
-    _mine: Callable[..., Any] | None = field(repr=False, default=None)  # mines again where not all is listed
-    _recut: Recut | None = field(repr=False, default=None)
-    _background: Callable[[], Background] | None = field(repr=False, default=None)
+    query: Query
+    _auto_k: bool
+    _judged: Candidates
+    _finish: Finish
+    _mine: Callable[..., Any] | None = None  # mines again where not all is listed
+    _recut: Recut | None = None
+    _background: Callable[[], Background] | None = None
 
     def negatives(self) -> Negatives:
         """Return the same as `Negatives`, for losses, policies and reports; row i is anchor i."""
@@ -173,15 +173,16 @@ class Mined(MinedArrays):
         return other
 
     def _detector(self, given: Any) -> Any:
-        """A detector, as given or from text."""
+        """A detector, as given or from text; None for "none"."""
         if isinstance(given, str):
             check_judge_text("judge", given)
-            given = judge_of(given, self.positive_scores)
-        if given is None or is_fitted_here(given):
+        detector = judge_of(given, self.positive_scores)
+        if is_fitted_here(detector):
             advice = "Pass alpha, or mine again."
             raise_invalid("judge", "one that is not fitted to the data, such as 'share:0.95'", shown(given), advice)
-        combined(given, "judge")
-        return given
+        if detector is not None:
+            combined(detector, "judge")
+        return detector
 
     def _again(self, judge: Judged, thresholds: NDArray[np.float64], *, asked: bool) -> Mined:
         """The result with another judge; `asked`: whether the stored suspicion is this judge's."""
@@ -211,7 +212,7 @@ class Mined(MinedArrays):
         """What was found, judged by another detector."""
         restored = self._judged.restored(was_suspicious(self._judged))
         unjudged = replace(restored, suspicion=np.zeros_like(restored.suspicion))
-        return judge_candidates(unjudged, detector, query=self.query)
+        return unjudged if detector is None else judge_candidates(unjudged, detector, query=self.query)
 
     def write(self, path: str | Path, format: str = "triplet", **options: Any) -> Written:
         """Write the negatives in a format that a trainer reads.
@@ -248,10 +249,16 @@ class Mined(MinedArrays):
         )
         raise TypeError(message)
 
+    def __repr__(self) -> str:
+        return f"Mined({self._said()}, k={self.ids.shape[1]}, metric={self.metric!r}, judge={self.judge!r})"
+
+    def _said(self) -> str:
+        filled = int(np.count_nonzero(self.mask))
+        return f"{filled:,} of {int(self.counts.sum()):,} negatives for {len(self.ids):,} anchors"
+
     def __str__(self) -> str:
         """How many, by which rule, and what was left out."""
-        filled = int(np.count_nonzero(self.mask))
-        lines = [f"{filled:,} of {int(self.counts.sum()):,} negatives for {len(self.ids):,} anchors", self.rule]
+        lines = [self._said(), self.rule]
         lines += [f"{name:<24} {int(counts.sum()):>12,}" for name, counts in self.dropped.items()]
         return "\n".join([*lines, *self.notes])
 
