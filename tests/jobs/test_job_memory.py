@@ -52,9 +52,9 @@ def write_world(folder, name, anchors, documents):
 def test_a_fit_stays_within_the_budget(tmp_path):
     write_world(tmp_path, "small", 200, 2000)
     write_world(tmp_path, "large", ANCHORS, DOCUMENTS)
-    command = [sys.executable, "-c", CHILD, "170MB"]
+    command = [sys.executable, "-c", CHILD, "180MB"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["rule"].startswith("Estimated false negatives among the 10 nearest")
-    assert found["bytes"] < 170_000_000
+    assert found["bytes"] < 180_000_000

@@ -35,7 +35,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         search -> join -> exclude -> window, drop_below -> rescore -> judge -> select -> backfill
 
     judge="auto" returns the hardest k whose estimated share of false negatives is at most `false_share`. A `Posterior`
-    is fitted to the nearest candidates and one known positive of each anchor, of at most 4,000 anchors, and to the
+    is fitted to the nearest candidates and one known positive of each anchor, of at most 2,000 anchors, and to the
     cosines of candidates to their anchor's positives; candidates above its cut are dropped. If the nearest k are within
     the target, nothing is. `mined.rule` says the estimate before and after, what the cut cost, and what it rests on.
 
@@ -97,7 +97,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
             found = nearest_of(task, rows)
             before = found, collect(task, rows, found, None)
             candidates = before[1] if task.depth >= fit_depth(task) else None
-        posterior, lists = fit_posterior(task, known_scores, sample, most=MOST, candidates=candidates)
+        posterior, lists = fit_posterior(task, known_scores, sample, candidates=candidates)
         threshold = threshold_of(task, known_scores, sample, posterior)
     mined = mine_rows(task, rows, threshold, before)
     auto_k, rescored = task.counts is None, options.rescore is not None
