@@ -12,7 +12,7 @@ import torch
 import naysay as ns
 from benchmarks.docs import mining as mining_tables
 from benchmarks.docs import pages
-from benchmarks.mining import contenders, index, mine
+from benchmarks.mining import against_faiss, contenders, index, mine
 from benchmarks.training import retrieval
 from naysay.errors import NaysayError
 from naysay.kernels.threads import set_threads, threads
@@ -90,12 +90,24 @@ def test_a_peer_that_is_absent_is_said_to_be(tmp_path):
     assert "equal" not in run
     shown = "\n".join(mining_tables.mining(tiny_result(run), pages.table))
     assert f"| 50 | 1 | sentence-transformers, torch | {message} |" in shown
+    assert "| 40 | spread out | mine, auto |" in shown
+    assert "| nothing | " in shown
+
+
+def test_a_result_counts_each_array_once():
+    data = contenders.spread_out(20, 40)
+    mined = ns.mine(data.queries, data.documents, data.positives, 3, judge=None)
+    slots = mined.candidates.ids.size * (8 + 4 + 4 + 1 + 4 + 1 + 1 + 1 + 1)  # why and kept_by were replaced once
+    own = mined.ids.size * (8 + 4 + 4 + 4 + 1 + 1)
+    assert against_faiss.result_bytes(mined) == slots + own + 20 * (4 + 8 + 8 + 4)
 
 
 def tiny_result(run):
     return {
         "end_to_end": [run],
         "by_hand": [mine.by_hand(40, 1, 1)],
+        "against": [against_faiss.against_faiss("spread out", 40, 1, 1, mine.taken_in_turn)],
+        "first": [against_faiss.first_call(60, 30, "nothing")],
         "growth": [mine.growth(30, 60, 1)],
         "index": [index.index_part(way, 1600, 20, 1) for way in index.WAYS],
     }

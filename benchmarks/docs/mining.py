@@ -27,8 +27,14 @@ another order cannot separate them.
 HAND = """\
 Vectors in, ids out, in one process: the same margin rule written by hand with faiss and NumPy, and FlagEmbedding's
 rule, {taken} at random from ranks {first} to {last}, with faiss and Python lists. FlagEmbedding's miner is a script
-outside its package, so the rule is written from its description. `mine` also keeps all candidates, to explain them
-and to change the threshold later.
+outside its package, so the rule is written from its description.
+"""
+AGAINST = """\
+`mine` against the margin rule by hand with faiss, as many documents as queries, k = 10, one thread. "Memory beyond the
+result" is the peak of the call without the arrays that it returns.
+"""
+FIRST = """\
+The first call of a process against the second, {queries:,} queries in {documents:,} documents, compiled loops on disk:
 """
 GROWTH = """\
 `mine` with its default judge over float16 files, d = {width}, k = 10, 2 threads:
@@ -131,9 +137,38 @@ def mining(result: dict[str, Any], table: Table) -> list[str]:
         )
         for row in result["growth"]
     ]
+    parts += _against(result.get("against", []), table) + _first(result.get("first", []), table)
     parts += ["### Growth", GROWTH.format(width=runs[0]["width"])]
     parts += [table(("queries", "documents", "file", "time", "memory", "slots filled"), grown)]
     return parts + _index(result["index"], table)
+
+
+def _against(runs: list[dict[str, Any]], table: Table) -> list[str]:
+    """`mine` with several judges against faiss by hand, at several sizes."""
+    rows = []
+    for run in runs:
+        for name, row in run["contenders"].items():
+            part = row.get("of_by_hand", {})
+            beyond = part.get("memory_beyond_result")
+            shares = (f"{part['cpu_seconds']:.2f}" if part else "", "" if beyond is None else f"{beyond:.2f}")
+            cells = f"{row['cpu_seconds']:.1f} s", _bytes(row["peak_extra_bytes"])
+            rows.append((f"{run['size']:,}", run["world"], name, *cells, *shares))
+    headings = (
+        "queries",
+        "documents",
+        "method",
+        "processor time",
+        "memory",
+        "time / faiss",
+        "memory beyond the result / faiss",
+    )
+    return ["### Against faiss by hand", AGAINST, table(headings, rows)] if runs else []
+
+
+def _first(runs: list[dict[str, Any]], table: Table) -> list[str]:
+    """The first call of a process."""
+    rows = [(run["loaded"], *(f"{seconds:.2f} s" for seconds in run["cpu_seconds"][:2])) for run in runs]
+    return [FIRST.format(**runs[0]), table(("loaded before", "first", "second"), rows)] if runs else []
 
 
 _END = (

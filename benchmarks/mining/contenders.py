@@ -43,6 +43,17 @@ def world(n_queries: int, n_documents: int, seed: int = 0) -> World:
     return World(queries / np.linalg.norm(queries, axis=1, keepdims=True), documents, positives)
 
 
+def spread_out(n_queries: int, n_documents: int, seed: int = 0) -> World:
+    """Documents in no clusters: all directions alike; a query is its document with more or less noise."""
+    rng = np.random.default_rng(seed)
+    documents = rng.standard_normal((n_documents, WIDTH), np.float32)
+    documents /= np.linalg.norm(documents, axis=1, keepdims=True)
+    positives = rng.permutation(n_documents)[:n_queries].astype(np.int64)
+    noise = rng.standard_normal((n_queries, WIDTH), np.float32) / np.float32(np.sqrt(WIDTH))
+    queries = documents[positives] + rng.uniform(0.4, 1.0, (n_queries, 1)).astype(np.float32) * noise
+    return World(queries / np.linalg.norm(queries, axis=1, keepdims=True), documents, positives)
+
+
 def margin_by_faiss(data: World, k: int, margin: float) -> NDArray[np.int64]:
     """(n, k) the margin rule by hand: faiss's exact search, top 10 k + 1, and NumPy; -1 where short."""
     index = faiss.IndexFlatIP(WIDTH)
@@ -56,9 +67,7 @@ def margin_by_faiss(data: World, k: int, margin: float) -> NDArray[np.int64]:
 
 def margin_by_ours(data: World, k: int, margin: float) -> NDArray[np.int64]:
     """(n, k) the same rule by `mine`."""
-    own = np.einsum("nd,nd->n", data.queries, data.documents[data.positives])
-    judge = ShareOfPositive(own, 1 - margin)
-    return mine(data.queries, data.documents, data.positives, k, judge=judge, depth=10 * k).ids
+    return mine(data.queries, data.documents, data.positives, k, judge=ShareOfPositive(share=1 - margin)).ids
 
 
 def window_by_lists(data: World) -> Rows:

@@ -11,6 +11,9 @@ end to end   pairs of texts and a stand-in model of fixed vectors in, a Dataset 
              the same environment, each in its own process. Repetitions alternate, the best is kept. Memory is the peak
              resident memory of the call above the level before it. Rows are compared slot by slot.
 by hand      vectors in, ids out, in one process: the margin rule with faiss and NumPy, and FlagEmbedding's rank window
+against      vectors in, `Mined` out: no judge, "95 % of the positive" and "auto" against the margin rule by hand with
+             faiss, 20,000 to 100,000 queries and documents, in clusters and spread out
+first        the first call of a process against the second, with torch loaded before and not
 growth       `mine` with its default judge over float16 files, each size in its own process
 index        the approximate search by setting, on vectors with and without clusters
 """
@@ -35,6 +38,7 @@ import numpy as np
 import torch
 
 from benchmarks.harness import RESULTS, ROOT, Peer, write
+from benchmarks.mining.against_faiss import WORLDS, against_faiss, first_call
 from benchmarks.mining.contenders import (
     TAKEN,
     WIDTH,
@@ -52,7 +56,7 @@ from benchmarks.peers.memory import peak_extra_bytes
 from naysay.kernels.threads import set_threads
 
 K, MARGIN = 10, 0.05
-PARTS = ("end_to_end", "by_hand", "growth", "index")
+PARTS = ("end_to_end", "by_hand", "against", "first", "growth", "index")
 PEER, CASES = "sentence_transformers_mining", ("torch", "faiss", "ours")
 GROWTH = """
 import json, sys, time
@@ -227,6 +231,11 @@ def _steps(name: str, peers: Path, part: int) -> list[Callable[[], dict[str, Any
         return [partial(end_to_end, peers, n // part, *rest) for n, *rest in plan]
     if name == "by_hand":
         return [partial(by_hand, 20_000 // part, threads, 2) for threads in (2, 1)]
+    if name == "against":
+        sized = [(kind, size, times) for size, times in ((20_000, 3), (50_000, 2), (100_000, 1)) for kind in WORLDS]
+        return [partial(against_faiss, kind, size // part, 1, times, taken_in_turn) for kind, size, times in sized]
+    if name == "first":
+        return [partial(first_call, 20_000 // part, 4000 // part, loaded) for loaded in ("torch", "nothing")]
     if name == "growth":
         sizes = ((10_000, 10_000), (10_000, 100_000), (10_000, 1_000_000), (1000, 100_000), (100_000, 100_000))
         return [partial(growth, queries // part, documents // part, 2) for queries, documents in sizes]

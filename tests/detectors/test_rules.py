@@ -377,7 +377,7 @@ TABLE = "`positive_scores` must be a function of the query, or a score for each 
         (lambda: Absolute(math.inf), "Absolute: `high` must be a finite number, got inf."),
         (lambda: Margin(math.inf, OWN), "Margin: `margin` must be a finite number, got inf."),
         (lambda: Margin("a", OWN), "Margin: `margin` must be a finite number, got 'a'."),
-        (lambda: Margin(0.1, None), f"Margin: {TABLE}, got object of shape ()."),
+        (lambda: Margin(0.1, object()), f"Margin: {TABLE}, got object of shape ()."),
         (lambda: Margin(0.1, OWN[None]), f"Margin: {TABLE}, got float64 of shape (1, 3)."),
         (
             lambda: Margin(0.1, [0.1, math.inf]),

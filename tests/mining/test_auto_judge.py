@@ -1,6 +1,5 @@
 """judge="auto": the hardest k whose estimated share of false negatives is at most a target."""
 
-import importlib
 import json
 import re
 
@@ -216,7 +215,7 @@ def test_a_posterior_that_was_fitted_elsewhere_drops_at_its_own_cut():
 
 
 def test_a_sample_of_the_anchors(monkeypatch):
-    monkeypatch.setattr(importlib.import_module("naysay.mining.mine"), "MOST", 200)
+    monkeypatch.setattr("naysay.mining._false_share.MOST", 200)
     found = WORLD.mine()
     assert "rests on 200 labelled positives" in found.rule
     assert 0.02 < WORLD.share(found) < 0.08

@@ -177,7 +177,7 @@ JUDGED = mine(QUERIES, CORPUS, ONE, 2, judge=Absolute(0.5))
         ),
         (
             lambda: JUDGED.rethreshold(1.5),
-            r"^rejudged: `threshold` must be a number at least 0 and at most 1, got 1\.5\.$",
+            r"^Mined\.rethreshold: `threshold` must be a number at least 0 and at most 1, got 1\.5\.$",
         ),
         (
             lambda: JUDGED.rethreshold(alpha=0.1),

@@ -206,14 +206,22 @@ def test_the_highest_score_that_is_not_suspected(seed):
     queries, corpus, _ = world_of(seed, 6, 80, 60)
     found, query = search(queries, corpus, 3), Query(np.arange(6))
     for detector in detectors(ns.rng_for(seed), found.scores, 6):
-        highest = deepen._highest(found, detector, query)
+        highest = deepen.highest_scores(detector, query)
         for scores, over in ((highest, False), (np.nextafter(highest, np.float32(np.inf)), True)):
             near = Candidates.of(Found(found.ids[:, :1], scores[:, None]))  # which would refuse a score that is none
             assert ((ask(near, detector, query)[:, 0] >= 0.5) == over).all()
 
 
-@pytest.mark.parametrize("line", [np.inf, -np.inf, 1e300])
-def test_a_line_that_no_score_reaches(line):
+@pytest.mark.parametrize(("threshold", "highest"), [(np.inf, np.inf), (-np.inf, -np.inf), (1e300, np.inf)])
+def test_a_threshold_that_no_score_reaches(threshold, highest):
+    detector, query = Bands(-np.inf, threshold), Query(np.arange(6))
+    assert (deepen.highest_scores(detector, query) == highest).all()
+    caps = deepen.highest_scores(detector, query)
     queries, corpus, _ = world_of(5, 6, 80, 60)
-    found = search(queries, corpus, 3)
-    assert np.isnan(deepen._highest(found, Bands(-np.inf, line), Query(np.arange(6)))).all()
+    found, above = search_below(queries, corpus, 3, caps)
+    assert (above == (0 if highest > 0 else 80)).all()
+    assert (found.ids == (search(queries, corpus, 3).ids if highest > 0 else -1)).all()
+
+
+def test_a_detector_without_a_threshold_has_no_highest_score():
+    assert np.isnan(deepen.highest_scores(NoLine(), Query(np.arange(6)))).all()

@@ -33,7 +33,10 @@ def test_a_pair_scores_what_the_contract_says(metric, kind, monkeypatch):
     assert (found == expected).all()
     monkeypatch.setattr("naysay.search._scores._NUMBERS", 50)
     set_threads(2)
-    assert (pair_scores(*opened(queries, corpus), anchors, items, metric) == expected).all()
+    for few, run in ((8, 64), (8, 2), (1e-3, 64)):  # in runs of one query, shorter ones, and copied pair by pair
+        monkeypatch.setattr("naysay.search._scores._FEW", few)
+        monkeypatch.setattr("naysay.search._scores._RUN", run)
+        assert (pair_scores(*opened(queries, corpus), anchors, items, metric) == expected).all()
     assert len(pair_scores(*opened(queries, corpus), anchors[:0], items[:0], metric)) == 0
 
 

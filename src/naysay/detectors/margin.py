@@ -35,7 +35,7 @@ class Margin:
             margin it may score higher by that much: -0.1 is the mask of Qwen3's batches.
         positive_scores: The scores s+: a function of the query -> (B,), e.g. lambda query: score(query.anchors,
             query.positives); or (n_anchors,) the lowest score of each anchor's positives by id, as `lowest_scores`
-            returns it.
+            returns it. None: `mine` fills them in; elsewhere that is an error.
 
     Examples:
         >>> import naysay as ns
@@ -45,9 +45,9 @@ class Margin:
         ([0.75], [[False, True, False]])
     """
 
-    def __init__(self, margin: float, positive_scores: Any) -> None:
+    def __init__(self, margin: float, positive_scores: Any = None) -> None:
         self.margin = check_number("margin", margin, finite=True)
-        self.positive_scores = read_positive_scores(positive_scores)
+        self.positive_scores = None if positive_scores is None else read_positive_scores(positive_scores)
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""
@@ -80,7 +80,7 @@ class ShareOfPositive:
 
     Args:
         positive_scores: The scores s+: a function of the query -> (B,), or (n_anchors,) the lowest score of each
-            anchor's positives.
+            anchor's positives. None: `mine` fills them in; elsewhere that is an error.
         share: 0.95 is the default or the advice of every miner that has this rule. 1 is the positive's own score.
 
     Examples:
@@ -89,9 +89,9 @@ class ShareOfPositive:
         [0.76, -0.21]
     """
 
-    def __init__(self, positive_scores: Any, share: float = 0.95) -> None:
+    def __init__(self, positive_scores: Any = None, share: float = 0.95) -> None:
         self.share = check_number("share", share, above=0, at_most=1)
-        self.positive_scores = read_positive_scores(positive_scores)
+        self.positive_scores = None if positive_scores is None else read_positive_scores(positive_scores)
 
     def threshold(self, query: Query) -> Floats:
         """(B,) the highest score that a negative of each row may have."""

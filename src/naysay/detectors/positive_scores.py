@@ -70,9 +70,11 @@ def read_positive_scores(given: Any) -> PositiveScores:
     return table.astype(np.float64)
 
 
-def scores_of_positives(given: PositiveScores, query: Query) -> Floats:
+def scores_of_positives(given: PositiveScores | None, query: Query) -> Floats:
     """(B,) the score of each row's positive. A row without one is an error."""
     check_query(query)
+    if given is None:
+        raise_invalid("positive_scores", "given outside of `mine`", None, "Pass lowest_scores(anchors, scores).")
     if len(query) == 0:
         return np.zeros(0)
     if not callable(given):

@@ -73,10 +73,16 @@ def mine_parts(folder: JobFolder, ready: Ready, on_progress: Callable[[float], N
 def _part(ready: Ready, start: int, stop: int, sampled: Ids) -> Part:
     """Mine the anchors from start to stop, and keep the candidates of those that are sampled."""
     task = ready.task
-    mined = mine_rows(task, task.rows(start, stop, ready.known_scores), ready.threshold)
+    rows, everyone = task.rows(start, stop, ready.known_scores), len(sampled) == stop - start
+    mined = mine_rows(task, rows, ready.threshold, list_all=everyone)
+    shown, places = mined.candidates, sampled
+    if not mined.listed_all and len(sampled):
+        some = task.some(start + sampled, ready.known_scores)
+        shown = mine_rows(replace(task, on_progress=None), some, ready.threshold, list_all=True).candidates
+        places = np.arange(len(sampled))
     slots = slots_of(mined.candidates, task.width if task.counts is not None else int(mined.counts.max(initial=0)))
     arrays = {"ids": slots["ids"], "scores": slots["scores"], "counts": mined.counts}
-    arrays |= {f"sample {name}": values for name, values in packed(task, mined.candidates, sampled).items()}
+    arrays |= {f"sample {name}": values for name, values in packed(task, shown, places).items()}
     totals = {
         "tally": tally_of(mined.candidates, mined.counts, task.depth),
         "dropped": {reason: int(counts.sum()) for reason, counts in mined.candidates.dropped.items()},

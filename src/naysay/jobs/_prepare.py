@@ -21,7 +21,7 @@ from naysay.jobs._guards import disk_errors, raise_damaged
 from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
 from naysay.jobs.options import JobOptions
 from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
-from naysay.mining._false_share import ESTIMATED, MOST, as_record, fit_bytes, is_auto, restored, unfitted
+from naysay.mining._false_share import as_record, fit_bytes, is_auto, restored, unfitted
 from naysay.mining._rules import Background, Threshold
 from naysay.mining._search import surveyed, with_index
 from naysay.mining._task import LEAST_DEPTH, Task, known_of, task_of
@@ -87,8 +87,7 @@ def prepare(
 def _posterior(folder: JobFolder, task: Task, scores: NDArray[np.float32], sample: Background, size: int) -> Posterior:
     """The posterior of the job: fitted once, then restored from the record, so that all parts have the same."""
     if "posterior" not in folder.done:
-        most = MOST if is_auto(task) else ESTIMATED
-        found, _ = fit_posterior(task, scores, lambda: sample, most=most, size=size)
+        found, _ = fit_posterior(task, scores, lambda: sample, size=size)
         folder.finish("posterior", as_record(found))
     return restored(unfitted(task, scores), folder.done["posterior"])
 

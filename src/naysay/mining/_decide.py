@@ -94,7 +94,6 @@ def fit_posterior(
     known_scores: Floats32,
     sample: Callable[[], Background],
     *,
-    most: int,
     size: int | None = None,
     candidates: Candidates | None = None,
 ) -> tuple[Posterior, FitLists]:
@@ -104,11 +103,10 @@ def fit_posterior(
         task: What is mined.
         known_scores: Of all known pairs.
         sample: Returns the scores of random pairs.
-        most: How many anchors to fit to.
         size: How many anchors to search for at a time.
         candidates: Those of all anchors, as `collect` returned them, if they were searched deep enough.
     """
-    detector, anchors = unfitted(task, known_scores), sampled_anchors(task, most)
+    detector, anchors = unfitted(task, known_scores), sampled_anchors(task)
     low = lowest_of_negatives(task, task.options.judge, sample)
     deep, parts = replace(task, depth=fit_depth(task), on_progress=None), []
     step = len(anchors) if size is None else size

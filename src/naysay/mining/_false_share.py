@@ -22,7 +22,7 @@ Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LIST = DEPTH + 2  # candidates of an anchor that a fit needs: one behind the last, and a duplicate may go
-MOST, ESTIMATED = 2000, 2000  # anchors of a fit: to judge, and only to estimate
+MOST = 2000  # anchors of a fit: more cost time and memory, and hardly change it
 _LEAST, _SLOTS = 500, 1 << 20  # fewer anchors where their lists are very long
 _FIT, _LISTED = 700, 80  # bytes of a slot that is fitted, and of one that is listed
 _SHORT = 0.02  # of the anchors may be short by the cut
@@ -35,21 +35,21 @@ def is_auto(task: Task) -> bool:
     return isinstance(task.options.judge, str) and task.options.judge == "auto" and task.options.rescore is None
 
 
-def sampled_anchors(task: Task, most: int) -> Ids:
-    """Anchors with a labelled positive, in order; a random sample by the seed if there are more than `most`."""
-    anchors, count = np.sort(task.known.pairs()[0][task.held_out()]), _at_most(task, most)
+def sampled_anchors(task: Task) -> Ids:
+    """Anchors with a labelled positive, in order; a random sample of 2,000 by the seed if there are more."""
+    anchors, count = np.sort(task.known.pairs()[0][task.held_out()]), _at_most(task)
     if len(anchors) <= count:
         return anchors
     return np.sort(rng_for(task.options.seed, FITTED).choice(anchors, count, replace=False))
 
 
-def _at_most(task: Task, most: int) -> int:
-    return min(most, max(_LEAST, _SLOTS // fit_depth(task)))
+def _at_most(task: Task) -> int:
+    return min(MOST, max(_LEAST, _SLOTS // fit_depth(task)))
 
 
 def fit_bytes(task: Task) -> int:
     """The memory that a fit may need."""
-    anchors = min(task.queries.n, _at_most(task, MOST if is_auto(task) else ESTIMATED))
+    anchors = min(task.queries.n, _at_most(task))
     slots = fit_depth(task) + sum(ids.shape[1] for ids in task.lists.values())
     return int(anchors * (slots * _LISTED + LIST * _FIT))
 
@@ -91,7 +91,7 @@ class Alike:
         """(p,) of pairs."""
         counts = np.minimum(np.diff(self.starts)[anchors], _POSITIVES)
         found = np.full(len(ids), np.nan)
-        step = _PAIRS // _POSITIVES
+        step = _PAIRS // max(1, counts.max(initial=0))
         for start in range(0, len(ids), step):
             part = slice(start, start + step)
             each = counts[part]

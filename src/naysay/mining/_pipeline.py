@@ -14,8 +14,18 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay.detectors.posterior import Posterior
+from naysay.mining._early_stop import SLOTS, first_depth, open_rows, stacked, stitched, stops_early, trimmed
 from naysay.mining._rules import Threshold, decide, judge_of, without_positive
-from naysay.mining._search import found_of
+from naysay.mining._search import (
+    found_of,
+    highest_scores,
+    in_parts,
+    nearest_below,
+    nearest_of,
+    slots_of_memory,
+    wanted_of,
+)
 from naysay.mining._task import FILLED, SELECTED, Rows, Task
 from naysay.mining.backfill import backfill
 from naysay.mining.candidates import Candidates, Mask, canonical_order, join
@@ -43,21 +53,73 @@ class MinedRows:
     candidates: Candidates  # the same with the negatives marked
     counts: Ids  # (n,) k of each anchor
     threshold: Threshold  # the judge, which rescored pairs may have decided
+    listed_all: bool  # whether these are all candidates to the depth of the task, or only those that were needed
 
 
 def mine_rows(
-    task: Task, rows: Rows, threshold: Threshold, before: tuple[Found, Candidates] | None = None
+    task: Task,
+    rows: Rows,
+    threshold: Threshold,
+    before: tuple[Found, Candidates] | None = None,
+    *,
+    list_all: bool = False,
 ) -> MinedRows:
-    """Mine negatives for some anchors. `before`: what was found and collected for them, if that was done before."""
-    found, skipped = found_of(task, rows, threshold, None if before is None else before[0])
-    collected = before[1] if before is not None and skipped is None else None
-    candidates = collect(task, rows, found, skipped) if collected is None else collected
-    candidates = narrowed(task, candidates, threshold.min_score)
-    if task.options.rescore is not None:
-        candidates, threshold = _rescored(task, candidates, threshold, task.options.rescore)
-    if threshold.detector is not None:
-        candidates = judge(candidates, threshold.detector, threshold=threshold.drop_at, query=rows.query)
-    return MinedRows(candidates, *finish(candidates, threshold.detector, threshold.drop_at, task, rows), threshold)
+    """Mine negatives for some anchors.
+
+    Args:
+        task: What all anchors share.
+        rows: The anchors.
+        threshold: What is suspected.
+        before: What was found and collected for them, if that was done before.
+        list_all: List all candidates, also those that cannot change the negatives.
+    """
+    early = None
+    if before is None and not list_all and stops_early(task, threshold):
+        early = _as_deep_as_needed(task, rows, threshold)
+    candidates = early
+    if candidates is None:
+        found, skipped = found_of(task, rows, threshold, None if before is None else before[0])
+        collected = before[1] if before is not None and skipped is None else collect(task, rows, found, skipped)
+        candidates = narrowed(task, collected, threshold.min_score)
+        if task.options.rescore is not None:
+            candidates, threshold = _rescored(task, candidates, threshold, task.options.rescore)
+        if threshold.detector is not None:
+            candidates = judge(candidates, threshold.detector, threshold=threshold.drop_at, query=rows.query)
+    negatives = finish(candidates, threshold.detector, threshold.drop_at, task, rows)
+    return MinedRows(candidates, *negatives, threshold, listed_all=early is None)
+
+
+def _as_deep_as_needed(task: Task, rows: Rows, threshold: Threshold) -> Candidates | None:
+    """The candidates that the negatives are taken from, judged; None if it cannot be told how deep to search."""
+    detector, caps = threshold.detector, None
+    if detector is not None and not isinstance(detector, Posterior):
+        caps = highest_scores(detector, rows.query)
+        if np.isnan(caps).any():
+            return None
+
+    def judged(task: Task, some: Rows, depth: int, caps: Floats32 | None) -> Candidates:
+        if caps is None:
+            found, skipped = nearest_of(task, some, depth), None
+        else:
+            found, skipped = nearest_below(task, some, depth, caps)
+        candidates = narrowed(task, collect(task, some, found, skipped), threshold.min_score)
+        if detector is None:
+            return candidates
+        return judge(candidates, detector, threshold=threshold.drop_at, query=some.query)
+
+    depth, silent, everyone = first_depth(task, threshold), replace(task, on_progress=None), np.arange(rows.queries.n)
+    anchors, wanted, parts = anchor_ids(rows.query), wanted_of(task, rows), []
+    blocks = list(in_parts(everyone, slots_of_memory(task, SLOTS) // depth)) or [everyone]
+    for block in blocks:
+        own = rows if len(blocks) == 1 else task.some(anchors[block], rows.all_known_scores)
+        candidates = judged(task, own, depth, None if caps is None else caps[block])
+        left = open_rows(own.query, wanted[block], threshold, candidates) if depth < task.depth else block[:0]
+        for some in in_parts(left, slots_of_memory(task, SLOTS) // task.depth):
+            again = task.some(anchors[block[some]], rows.all_known_scores)
+            deep = judged(silent, again, task.depth, None if caps is None else caps[block[some]])
+            candidates = stitched(candidates, some, deep)
+        parts.append(trimmed(candidates, wanted[block]))
+    return parts[0] if len(parts) == 1 else stacked(parts)
 
 
 def narrowed(task: Task, candidates: Candidates, min_score: float | None) -> Candidates:

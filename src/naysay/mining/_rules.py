@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -14,6 +14,7 @@ from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.detectors.absolute import Absolute
 from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import Calibrated, least_positives
+from naysay.detectors.combined import Combined
 from naysay.detectors.margin import Margin, ShareOfPositive
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.errors import NaysayError
@@ -90,18 +91,35 @@ def _parsed(text: str) -> tuple[str, list[float] | None]:
 def judge_of(judge: Any, lowest: Floats32) -> Any:
     """Return a judge that is given as text as a detector; "auto", None and detectors as they are.
 
-    `lowest` is (n,) the lowest score of each anchor's known positives, NaN without one: nothing is suspected then.
+    `Margin` and `ShareOfPositive` without scores get `lowest`, (n,) the lowest score of each anchor's known positives,
+    NaN without one: nothing is suspected then.
     """
-    if not isinstance(judge, str):
+    known = np.where(np.isnan(lowest), np.float32(_NONE), lowest)
+    if isinstance(judge, str):
+        name, numbers = _parsed(judge)
+        return _JUDGES[name][1](numbers or [], known)
+    if not _needs_scores(judge):
         return judge
-    name, numbers = _parsed(judge)
-    return _JUDGES[name][1](numbers or [], np.where(np.isnan(lowest), np.float32(_NONE), lowest))
+    if isinstance(judge, Combined):
+        return Combined(judge_of(judge.detectors, lowest), judge.rule)
+    if isinstance(judge, Mapping):
+        return {name: judge_of(part, lowest) if _needs_scores(part) else part for name, part in judge.items()}
+    return Margin(judge.margin, known) if isinstance(judge, Margin) else ShareOfPositive(known, judge.share)
+
+
+def _needs_scores(judge: Any) -> bool:
+    """Whether this is a rule by the positives' scores that has none, or has such a part."""
+    if isinstance(judge, Mapping | Combined):
+        parts = judge.detectors if isinstance(judge, Combined) else judge
+        return any(_needs_scores(part) for part in parts.values())
+    return isinstance(judge, Margin | ShareOfPositive) and judge.positive_scores is None
 
 
 def without_positive(judge: Any, lowest: Floats32) -> str:
     """What a rule by the anchor's own positive does about anchors that have none, in a sentence; else nothing."""
     count = int(np.isnan(lowest).sum())
-    if not count or not isinstance(judge, str) or _parsed(judge)[0] not in _BY_POSITIVE:
+    by_positive = _parsed(judge)[0] in _BY_POSITIVE if isinstance(judge, str) else _needs_scores(judge)
+    if not count or not by_positive:
         return ""
     return f" {count:,} anchors have no positive, and nothing of them is suspected."
 
@@ -155,9 +173,7 @@ def decide(judge: Any, scores: Floats32, sample: Callable[[], Background] | None
     `scores` are those of one known positive of each anchor that has some. `sample` scores random pairs; it is called
     only if the threshold is set by shares of all pairs, and None if that is not possible.
     """
-    if judge is None:
-        return None, "Nothing is suspected: the nearest are taken."
-    if not is_fitted_here(judge):
+    if judge is None or not is_fitted_here(judge):
         return judge, rule_of(judge)
     alpha = judge.alpha if isinstance(judge, Calibrated) else ALPHA
     fitted = calibrated(alpha, scores)
@@ -180,7 +196,9 @@ def lowest_score(
 
 
 def rule_of(judge: Any) -> str:
-    """What a detector does, in a sentence."""
+    """What a detector does, in a sentence; None suspects nothing."""
+    if judge is None:
+        return "Nothing is suspected: the nearest are taken."
     describe = getattr(judge, "describe", None)
     return str(describe()) if callable(describe) else f"Suspected by {judge!r}."
 

@@ -25,13 +25,14 @@ from naysay.types import Query
 
 FACTOR, DEEPEST = 8, 1 << 14
 _SLOTS = 1 << 24  # candidates in memory at a time
+_LARGEST = np.finfo(np.float32).max
 _MEASURED = 500  # queries on which the recall of an index is measured
 _TUNED_RECALL = 0.95  # the recall that an index is tuned for, on other queries
 
 Ids = NDArray[np.int64]
 Search = Callable[[Any, int, Positives], Found]
 # below(queries, depth, highest scores, exclude) -> (Found, how many score higher)
-Below = Callable[[Any, int, NDArray[np.float32], Positives], tuple[Found, Ids]]
+Below = Callable[..., tuple[Found, Ids]]
 
 
 def surveyed(task: Task) -> Task:
@@ -74,9 +75,24 @@ def with_index(task: Task, path: Path | None = None) -> tuple[Task, tuple[str, .
     return replace(task, index=index, recall=recall.value), (note,)
 
 
-def nearest_of(task: Task, rows: Rows) -> Found:
-    """Search for some anchors, known pairs left out."""
-    return _searches(task)[0](rows.queries, task.depth, _plain(rows.known), task.on_progress)
+def nearest_of(task: Task, rows: Rows, depth: int | None = None) -> Found:
+    """Search for some anchors, known pairs left out; as deep as the task says unless a depth is given."""
+    return _searches(task)[0](rows.queries, depth or task.depth, _plain(rows.known), task.on_progress)
+
+
+def nearest_below(task: Task, rows: Rows, depth: int, highest: NDArray[np.float32]) -> tuple[Found, Ids]:
+    """Search for what scores at most `highest`, (n,), and count what scores more; known pairs left out."""
+    return _searches(task)[1](rows.queries, depth, highest, _plain(rows.known), task.on_progress)
+
+
+def wanted_of(task: Task, rows: Rows) -> Ids:
+    """(n,) how many negatives each anchor may have."""
+    return np.full(rows.queries.n, task.options.max_k) if rows.counts is None else rows.counts
+
+
+def slots_of_memory(task: Task, most: int) -> int:
+    """How many candidates to hold at a time, of a task that may say fewer."""
+    return most if task.slots is None else min(most, task.slots)
 
 
 def found_of(task: Task, rows: Rows, threshold: Threshold, first: Found | None = None) -> tuple[Found, Ids | None]:
@@ -90,8 +106,7 @@ def found_of(task: Task, rows: Rows, threshold: Threshold, first: Found | None =
     if np.isnan(score_thresholds(threshold.detector, rows.query)).any():
         return found, None
     nearest, below = _searches(task)
-    wanted = np.full(len(found), task.options.max_k) if rows.counts is None else rows.counts
-    demand = Demand(threshold.detector, rows.query, wanted, threshold.min_score)
+    demand = Demand(threshold.detector, rows.query, wanted_of(task, rows), threshold.min_score)
     by_score = below if task.index is None else None
     return deepened(found, nearest, rows.queries, _plain(rows.known), demand, task.slots, by_score)
 
@@ -113,8 +128,8 @@ def _searches(task: Task) -> tuple[Callable[..., Found], Below]:
             return found
         return replace(exact, exclude=exclude, on_progress=tell).run(queries, task.corpus, depth)[0]
 
-    def below(queries: Any, depth: int, highest: Any, exclude: Positives) -> tuple[Found, Any]:
-        return replace(exact, exclude=exclude).run(queries, task.corpus, depth, highest)
+    def below(queries: Any, depth: int, highest: Any, exclude: Positives, tell: Any = None) -> tuple[Found, Any]:
+        return replace(exact, exclude=exclude, on_progress=tell).run(queries, task.corpus, depth, highest)
 
     return nearest, below
 
@@ -170,9 +185,9 @@ def deepened(
     short, depths = demand.short(Candidates.of(found)), _depths(width, known.n_items)
     begins = np.full(len(short), depths[0] if depths else 0)  # how deep each is searched first, 0 if it need not be
     if below is not None and depths and len(short):
-        highest, low = _highest(found, demand.detector, demand.query)[short], demand.low
+        highest, low = highest_scores(demand.detector, demand.query)[short], demand.low
         known_highest = np.flatnonzero(~np.isnan(highest) & (low is None or highest >= np.float32(low)))
-        for some in _parts(known_highest, at_once // depths[0]):
+        for some in in_parts(known_highest, at_once // depths[0]):
             rows, needed = short[some], demand.take(short[some])
             left_out = rows_of(known, rows)
             after, above = below(queries.take(rows), width, highest[some], left_out)
@@ -185,7 +200,7 @@ def deepened(
     left = short[:0]
     for depth in depths:
         waiting, left = np.concatenate([left, short[begins == depth]]), short[:0]
-        for rows in _parts(waiting, at_once // depth):
+        for rows in in_parts(waiting, at_once // depth):
             deep, needed = search(queries.take(rows), depth, rows_of(known, rows)), demand.take(rows)
             candidates = Candidates.of(deep)
             passed = np.count_nonzero(needed.suspected(candidates), axis=1)
@@ -204,29 +219,34 @@ def _depths(width: int, n_items: int) -> list[int]:
     return depths[1:]
 
 
-def _parts(rows: Ids, size: int) -> Iterator[Ids]:
+def in_parts(rows: Ids, size: int) -> Iterator[Ids]:
     """Some of the rows at a time."""
     for start in range(0, len(rows), max(1, size)):
         yield rows[start : start + max(1, size)]
 
 
-def _highest(found: Found, detector: Any, query: Query) -> NDArray[np.float32]:
-    """(n,) the highest score that is not suspected: of the three next to the threshold, by asking; NaN if none is."""
+def highest_scores(detector: Any, query: Query) -> NDArray[np.float32]:
+    """(n,) the highest score that is not suspected: of the three next to the threshold, by asking; NaN if none is.
+
+    Infinity if no score is suspected, minus infinity if all are.
+    """
     with np.errstate(over="ignore"):  # no score is next to a threshold beyond all scores
         thresholds = score_thresholds(detector, query).astype(np.float32)
-    highest = np.full(len(thresholds), np.float32(np.nan))
-    low, high = (np.nextafter(thresholds, np.float32(side)) for side in (-np.inf, np.inf))
-    near = np.stack([low, thresholds, high], axis=1)
-    finite = np.isfinite(near).all(axis=1) & (found.ids[:, 0] >= 0)
-    slot = np.where(finite, found.ids[:, 0], -1)[:, None]
+        sides = [np.nextafter(thresholds, np.float32(side)) for side in (-np.inf, np.inf)]
+    near = [np.clip(side, -_LARGEST, _LARGEST) for side in (sides[0], thresholds, sides[1])]
+    known, slot = ~np.isnan(thresholds), np.zeros((len(thresholds), 1), np.int64)
     over = [
-        ask(Candidates.of(Found(slot, np.where(finite, score, 0)[:, None])), detector, query)[:, 0]
+        ask(Candidates.of(Found(slot, np.where(known, score, 0)[:, None])), detector, query)[:, 0]
         >= SUSPICION_THRESHOLD
-        for score in near.T
+        for score in near
     ]
+    highest = np.full(len(thresholds), np.float32(np.nan))
     for place in (0, 1):
-        highest = np.where(finite & ~over[0] & ~over[place] & over[place + 1] & over[2], near[:, place], highest)
-    return highest
+        highest = np.where(~over[0] & ~over[place] & over[place + 1] & over[2], near[place], highest)
+    none, every = ~(over[0] | over[1] | over[2]), over[0] & over[1] & over[2]
+    highest = np.where(none & (near[2] == _LARGEST), np.float32(np.inf), highest)
+    highest = np.where(every & (near[0] == -_LARGEST), np.float32(-np.inf), highest)
+    return np.where(known, highest, np.float32(np.nan))
 
 
 def _ends(after: Found, above: Ids, there: Ids, demand: Demand, depths: list[int]) -> Ids:

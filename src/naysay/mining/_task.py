@@ -92,6 +92,7 @@ class Task:
             counts=None if self.counts is None else self.counts[start:stop],
             lists={name: np.asarray(ids[start:stop], np.int64) for name, ids in self.lists.items()},
             query=self.query(np.arange(start, stop), queries),
+            all_known_scores=known_scores,
         )
 
     def some(self, anchors: Ids, known_scores: NDArray[np.float32]) -> Rows:
@@ -107,6 +108,7 @@ class Task:
             counts=None if self.counts is None else self.counts[anchors],
             lists={name: np.asarray(ids[anchors], np.int64) for name, ids in self.lists.items()},
             query=self.query(anchors, queries),
+            all_known_scores=known_scores,
         )
 
     def known_some(self, anchors: Ids) -> tuple[Positives, Ids]:
@@ -132,6 +134,7 @@ class Rows:
     counts: Ids | None
     lists: Lists
     query: Query  # what a judge is given; its anchors have their numbers among all
+    all_known_scores: NDArray[np.float32]  # of all anchors, to look at some of these again
 
 
 def task_of(queries: Vectors, corpus: Vectors, known: Positives, k: Any, lists: Lists, options: MiningOptions) -> Task:

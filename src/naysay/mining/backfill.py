@@ -204,7 +204,10 @@ def tally_of(candidates: Candidates, counts: NDArray[np.int64], depth: int) -> d
     skipped = candidates.outside.get(SUSPICIOUS, np.zeros(len(counts), np.int64))
     searched = 0
     if (missing > 0).any():
-        searched = (depth + skipped)[(missing > 0) & (candidates.ids[:, depth - 1] >= 0)].max(initial=0)
+        full = (
+            candidates.ids[:, depth - 1] >= 0 if candidates.ids.shape[1] >= depth else np.zeros(len(counts), np.bool_)
+        )
+        searched = (depth + skipped)[(missing > 0) & full].max(initial=0)
     return {
         "anchors": len(counts),
         "negatives": int(negatives.sum()),

@@ -135,14 +135,14 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explained(mined: MinedArrays, row: int) -> Explanation:
-    """Every candidate of an anchor, and why it became a negative or did not."""
-    found = mined.candidates
-    dropped = np.flatnonzero((found.ids[row] >= 0) & (found.why[row] != 0))
-    order = dropped[np.lexsort((found.ids[row, dropped], -found.scores[row, dropped]))].tolist()
+def explained(mined: MinedArrays, row: int, candidates: Candidates | None = None) -> Explanation:
+    """Every candidate of an anchor, and why it became a negative or did not; `candidates` are those of this anchor."""
+    found, own = (mined.candidates, row) if candidates is None else (candidates, 0)
+    dropped = np.flatnonzero((found.ids[own] >= 0) & (found.why[own] != 0))
+    order = dropped[np.lexsort((found.ids[own, dropped], -found.scores[own, dropped]))].tolist()
 
     def outcome(arrays: MinedArrays | Candidates, slot: int, by: str, *, kept: bool) -> Outcome:
-        place = row, slot
+        place = own if arrays is found else row, slot
         name = mined.source_names[arrays.source[place]]
         numbers = float(arrays.scores[place]), float(arrays.suspicion[place])
         return Outcome(int(arrays.ids[place]), int(arrays.rank[place]), *numbers, name, kept, by)
@@ -151,10 +151,10 @@ def explained(mined: MinedArrays, row: int) -> Explanation:
     return Explanation(
         anchor=row,
         negatives=tuple(outcome(mined, slot, mined.kept_names[by], kept=True) for slot, by in kept_by if by >= 0),
-        candidates=tuple(outcome(found, slot, found.reasons[found.why[row, slot] - 1], kept=False) for slot in order),
+        candidates=tuple(outcome(found, slot, found.reasons[found.why[own, slot] - 1], kept=False) for slot in order),
         positive_score=float(mined.positive_scores[row]),
         threshold=float(mined.thresholds[row]),
-        dropped={reason: int(counts[row]) for reason, counts in mined.dropped.items() if counts[row]},
+        dropped={reason: int(counts[own]) for reason, counts in found.dropped.items() if counts[own]},
         wanted=int(mined.counts[row]),
         rule=mined.rule,
     )

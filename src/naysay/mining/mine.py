@@ -5,18 +5,24 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from naysay._options import takes_options
 from naysay.checks import public
 from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
+from naysay.mining._early_stop import stops_early
 from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto
-from naysay.mining._pipeline import collect, finish, mine_rows
-from naysay.mining._rules import limits_of
+from naysay.mining._pipeline import MinedRows, collect, finish, mine_rows
+from naysay.mining._rules import Threshold, limits_of
 from naysay.mining._search import nearest_of, surveyed, with_index
-from naysay.mining._task import known_of, read_sources, task_of
+from naysay.mining._task import Task, known_of, read_sources, task_of
 from naysay.mining.backfill import notes_of, tally_of
-from naysay.mining.mined import Mined, slots_of
+from naysay.mining.mined import Judged, Mined, slots_of
 from naysay.mining.options import MiningOptions
 from naysay.search.vectors import as_vectors
+
+_FITTED_TO = MOST  # anchors, of which nearly all are searched for a fit anyway
 
 
 @public
@@ -29,7 +35,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         search -> join -> exclude -> window, drop_below -> rescore -> judge -> select -> backfill
 
     judge="auto" returns the hardest k whose estimated share of false negatives is at most `false_share`. A `Posterior`
-    is fitted to the nearest candidates and one known positive of each anchor, of at most 4,000 anchors, and to the
+    is fitted to the nearest candidates and one known positive of each anchor, of at most 2,000 anchors, and to the
     cosines of candidates to their anchor's positives; candidates above its cut are dropped. If the nearest k are within
     the target, nothing is. `mined.rule` says the estimate before and after, what the cut cost, and what it rests on.
 
@@ -44,10 +50,12 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
     anchor itself are left out all the same. With a judge, candidates whose vector equals that of a positive (or of the
     anchor, with same_ids) are dropped as duplicates; with texts (`duplicates`) more of them are found.
 
-    A judge by scores, such as `Calibrated` and `Bands`, may suspect all candidates of an anchor. Then this anchor alone
-    is searched further, up to 16,384 deep: its candidates are those after the suspected ones, which are counted. With
-    `depth`, `rank_range`, `rescore` or another judge there is one search at one depth. An anchor that is short
-    afterwards is counted, and a note says how deep to search.
+    The search is as deep as the negatives need: k without a judge; k below the threshold, in one pass, with a judge by
+    scores, whose suspected candidates are counted; with "auto" the 50 that it reads, and further for the anchors that
+    lose too many. So `mined.candidates` may hold little more than the negatives. With `depth`, and where queries times
+    corpus rows are at most 2^26, all candidates to that depth are listed. With `rank_range`, `rescore`, `sources`,
+    another `select` or another judge there is one search at one depth. An anchor that is short afterwards is counted,
+    and a note says how deep to search.
 
     The same arguments give the same bytes, whatever the engine, the budget and the threads.
 
@@ -84,11 +92,12 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
     threshold = None if is_auto(task) else threshold_of(task, known_scores, sample)  # raises before the search
     task, notes = with_index(task)
     if threshold is None:
-        found = nearest_of(task, rows)
-        before = found, collect(task, rows, found, None)
-        deep_enough = task.depth >= fit_depth(task)
-        candidates = before[1] if deep_enough else None
-        posterior, lists = fit_posterior(task, known_scores, sample, most=MOST, candidates=candidates)
+        candidates = None
+        if given.n <= _FITTED_TO or not stops_early(task):  # the fit, or the selection, needs all candidates anyway
+            found = nearest_of(task, rows)
+            before = found, collect(task, rows, found, None)
+            candidates = before[1] if task.depth >= fit_depth(task) else None
+        posterior, lists = fit_posterior(task, known_scores, sample, candidates=candidates)
         threshold = threshold_of(task, known_scores, sample, posterior)
     mined = mine_rows(task, rows, threshold, before)
     auto_k, rescored = task.counts is None, options.rescore is not None
@@ -110,7 +119,23 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         query=rows.query,
         _auto_k=auto_k,
         _judged=mined.judged,
+        _mine=None if mined.listed_all else partial(_mine_again, task, known_scores, mined.threshold.min_score),
         _finish=partial(finish, task=task, rows=rows),
         _recut=None if posterior is None or lists is None else partial(cut_again, task, posterior, lists),
         _background=None if rescored else sample,  # scores of the same kind
     )
+
+
+def _mine_again(
+    task: Task,
+    known_scores: NDArray[np.float32],
+    min_score: float | None,
+    judge: Judged,
+    anchors: NDArray[np.int64] | None = None,
+    *,
+    list_all: bool = False,
+) -> MinedRows:
+    """Mine some anchors, or all, with another judge, or with all candidates listed."""
+    rows = task.rows(0, task.queries.n, known_scores) if anchors is None else task.some(anchors, known_scores)
+    detector, rule, drop_at = judge
+    return mine_rows(task, rows, Threshold(detector, rule, min_score, drop_at), list_all=list_all)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, final
 
@@ -33,11 +33,12 @@ from naysay.types import Negatives, Query
 # finish(candidates as judged, detector or None, threshold) -> (candidates with the negatives marked, k of each anchor)
 Finish = Callable[[Candidates, Any, float], tuple[Candidates, NDArray[np.int64]]]
 Recut = Callable[[float], tuple[Posterior, str]]  # of a false share: the judge, and what it does
+Judged = tuple[Any, str, float]  # the detector, what it does, and the suspicion at which it drops
 
 
 @final
 @public
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Mined(MinedArrays):
     """What `mine` returns. Frozen; `rethreshold` returns another.
 
@@ -56,7 +57,8 @@ class Mined(MinedArrays):
         rule: The judge, in a sentence.
         judge: The detector, or None.
         suspicion_threshold: Candidates with this suspicion or more were dropped.
-        candidates: All that was found, with its outcome.
+        candidates: What the negatives were taken from, with its outcome: all that was found with `depth`, and where
+            queries times corpus rows are at most 2^26; else no more than was needed.
         known: What could never be a negative: positives, ignored pairs, the anchors themselves.
         known_scores: (pairs,) float32, their scores in the order of known.pairs(); None if they were not scored.
         depth: How many candidates were searched.
@@ -72,12 +74,13 @@ class Mined(MinedArrays):
         ([[1, 2]], [0], 'Nothing is suspected: the nearest are taken.')
     """
 
-    query: Query = field(repr=False)
-    _auto_k: bool = field(repr=False)
-    _judged: Candidates = field(repr=False)
-    _finish: Finish = field(repr=False)
-    _recut: Recut | None = field(repr=False, default=None)
-    _background: Callable[[], Background] | None = field(repr=False, default=None)
+    query: Query
+    _auto_k: bool
+    _judged: Candidates
+    _finish: Finish
+    _mine: Callable[..., Any] | None = None  # mines again where not all is listed
+    _recut: Recut | None = None
+    _background: Callable[[], Background] | None = None
 
     def negatives(self) -> Negatives:
         """Return the same as `Negatives`, for losses, policies and reports; row i is anchor i."""
@@ -99,7 +102,16 @@ class Mined(MinedArrays):
         row = check_whole("anchor", anchor, 0)
         if row >= len(self.ids):
             raise_invalid("anchor", f"below {len(self.ids)}, the number of queries", row)
-        return explained(self, row)
+        return explained(self, row, self._listed(row) if self._mine is not None else None)
+
+    def _listed(self, anchor: int | None = None) -> Candidates:
+        """All candidates of an anchor, or of all, which are searched for here if they are not listed."""
+        if self._mine is None:
+            return self.candidates
+        anchors = None if anchor is None else np.array([anchor])
+        judge = self.judge, self.rule, self.suspicion_threshold
+        found: Candidates = self._mine(judge, anchors, list_all=True).candidates
+        return found
 
     def rethreshold(
         self,
@@ -109,11 +121,12 @@ class Mined(MinedArrays):
         judge: Any = None,
         false_share: float | None = None,
     ) -> Mined:
-        """Judge again, without a new search, and without scoring again.
+        """Judge again, without scoring known pairs or fitting again.
 
         Give one of them. Selection and backfill run as before, with the same seed: the same threshold gives the same
-        bytes. Only candidates that were found can come in: not those beyond the depth, and not suspected ones that a
-        deeper search skipped. A note counts the anchors that have such.
+        bytes. Where all candidates are listed (see `candidates`) there is no new search, and only those can come in:
+        not those beyond the depth, and not suspected ones that a deeper search skipped. A note counts the anchors that
+        have such. Else the anchors are searched again, and the result is that of `mine` with the other judge.
 
         Args:
             threshold: Drop candidates with this suspicion or more, in place of `suspicion_threshold`.
@@ -130,22 +143,18 @@ class Mined(MinedArrays):
         if threshold is not None:
             if self.judge is None:
                 raise_invalid("threshold", "left out where nothing was judged", threshold, "Pass judge.")
-            judged = rejudged(self._judged, threshold)
+            check_number("threshold", threshold, at_least=0, at_most=1)
             rule = f"{self.rule} Dropped at a suspicion of {threshold:g} or more."
             moved = threshold != self.suspicion_threshold
             scores = np.full(len(self.ids), np.nan) if moved else self.thresholds
-            return self._again(judged, self.judge, threshold, rule, scores)
+            return self._again((self.judge, rule, threshold), scores, asked=True)
         if false_share is not None:
             posterior, rule = self._at_false_share(false_share)
-            judged = rejudged(self._judged, posterior.threshold)
-            return self._again(judged, posterior, posterior.threshold, rule, self.thresholds)
+            return self._again((posterior, rule, posterior.threshold), self.thresholds, asked=True)
         detector = self._at_alpha(alpha) if alpha is not None else self._detector(judge)
-        restored = self._judged.restored(was_suspicious(self._judged))
-        unjudged = replace(restored, suspicion=np.zeros_like(restored.suspicion))
-        judged = judge_candidates(unjudged, detector, query=self.query)
         scores = limits_of(detector, self.query, self.positive_scores)
         rule = f"{rule_of(detector)}{without_positive(judge, self.positive_scores)}"
-        return self._again(judged, detector, drop_at(detector), rule, scores)
+        return self._again((detector, rule, drop_at(detector)), scores, asked=False)
 
     def _at_false_share(self, false_share: float) -> tuple[Posterior, str]:
         """The same posterior with another cut, and what it does."""
@@ -164,21 +173,28 @@ class Mined(MinedArrays):
         return other
 
     def _detector(self, given: Any) -> Any:
-        """A detector, as given or from text."""
+        """A detector, as given or from text; None for "none"."""
         if isinstance(given, str):
             check_judge_text("judge", given)
-            given = judge_of(given, self.positive_scores)
-        if given is None or is_fitted_here(given):
+        detector = judge_of(given, self.positive_scores)
+        if is_fitted_here(detector):
             advice = "Pass alpha, or mine again."
             raise_invalid("judge", "one that is not fitted to the data, such as 'share:0.95'", shown(given), advice)
-        combined(given, "judge")
-        return given
+        if detector is not None:
+            combined(detector, "judge")
+        return detector
 
-    def _again(
-        self, judged: Candidates, detector: Any, threshold: float, rule: str, thresholds: NDArray[np.float64]
-    ) -> Mined:
-        candidates, counts = self._finish(judged, detector, threshold)
+    def _again(self, judge: Judged, thresholds: NDArray[np.float64], *, asked: bool) -> Mined:
+        """The result with another judge; `asked`: whether the stored suspicion is this judge's."""
+        detector, rule, threshold = judge
+        if self._mine is not None:
+            mined = self._mine(judge)
+            judged, candidates, counts = mined.judged, mined.candidates, mined.counts
+        else:
+            judged = rejudged(self._judged, threshold) if asked else self._judged_by(detector)
+            candidates, counts = self._finish(judged, detector, threshold)
         width = int(counts.max(initial=0)) if self._auto_k else self.ids.shape[1]
+        again = self._mine is None
         return replace(
             self,
             **slots_of(candidates, width),
@@ -186,11 +202,17 @@ class Mined(MinedArrays):
             judge=detector,
             suspicion_threshold=threshold,
             thresholds=thresholds,
-            notes=notes_of(tally_of(candidates, counts, self.depth), self.known.n_items, again=True),
+            notes=notes_of(tally_of(candidates, counts, self.depth), self.known.n_items, again=again),
             candidates=candidates,
             counts=counts,
             _judged=judged,
         )
+
+    def _judged_by(self, detector: Any) -> Candidates:
+        """What was found, judged by another detector."""
+        restored = self._judged.restored(was_suspicious(self._judged))
+        unjudged = replace(restored, suspicion=np.zeros_like(restored.suspicion))
+        return unjudged if detector is None else judge_candidates(unjudged, detector, query=self.query)
 
     def write(self, path: str | Path, format: str = "triplet", **options: Any) -> Written:
         """Write the negatives in a format that a trainer reads.
@@ -205,7 +227,7 @@ class Mined(MinedArrays):
         return write_negatives(path, format, positive_scores=self.known_scores, **options)
 
     def report(self, path: str | Path, *, background: Any = None, **options: Any) -> Path:
-        """Write one HTML file that shows what was mined and why.
+        """Write one HTML file that shows what was mined and why. Candidates that are not listed are searched for.
 
         Args:
             path: The file, which ends in .html.
@@ -217,7 +239,8 @@ class Mined(MinedArrays):
 
         if background is None and self._background is not None:
             background = self._background()
-        return report_mined(self, path, background=background, **options)
+        shown = self if self._mine is None else replace(self, candidates=self._listed(), _mine=None)
+        return report_mined(shown, path, background=background, **options)
 
     def __reduce__(self) -> NoReturn:
         """Raise: what judges again holds open files, models and functions."""
@@ -226,10 +249,16 @@ class Mined(MinedArrays):
         )
         raise TypeError(message)
 
+    def __repr__(self) -> str:
+        return f"Mined({self._said()}, k={self.ids.shape[1]}, metric={self.metric!r}, judge={self.judge!r})"
+
+    def _said(self) -> str:
+        filled = int(np.count_nonzero(self.mask))
+        return f"{filled:,} of {int(self.counts.sum()):,} negatives for {len(self.ids):,} anchors"
+
     def __str__(self) -> str:
         """How many, by which rule, and what was left out."""
-        filled = int(np.count_nonzero(self.mask))
-        lines = [f"{filled:,} of {int(self.counts.sum()):,} negatives for {len(self.ids):,} anchors", self.rule]
+        lines = [self._said(), self.rule]
         lines += [f"{name:<24} {int(counts.sum()):>12,}" for name, counts in self.dropped.items()]
         return "\n".join([*lines, *self.notes])
 

@@ -27,13 +27,15 @@ from naysay.search.vectors import Vectors, floats
 Ids = NDArray[np.int64]
 METRICS: Mapping[str, int] = MappingProxyType({"dot": DOT, "cosine": COSINE, "l2": L2})
 FETCHED = 2048  # rows of a file that are scored at a time
-_NUMBERS = 1 << 22  # numbers of vectors that are held at a time, on either side
+_NUMBERS = 1 << 20  # numbers of vectors that are held at a time, on either side
+_RUN, _FEW = 64, 8  # pairs that one query vector is read for; fewer pairs than that part of the corpus are copied
 _SURVEYED = 1 << 21  # numbers that are checked at a time
 _SMALLEST_NORM, _LARGEST_NORM = 1e-140, 1e140  # norms whose squares float64 holds with all its digits
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _BUDGET = 1 << 30
 _COLUMNS, _STRIP, _SMALLEST = 4096, 128, 32  # corpus rows of a block, queries of a strip, and the smallest of both
 _PAIR = 12  # bytes of an unresolved pair: id, upper and lower bound
+_BLOCK = 20 << 20  # bytes of a block of queries, where nothing is said about memory
 _LIBRARIES = 8 << 20  # bytes that the libraries take for themselves
 
 
@@ -77,25 +79,53 @@ class ExactScores:
 def pair_scores(queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: str) -> NDArray[np.float32]:
     """(p,) the score of each pair (query row, corpus row), as a search gives it.
 
-    Pairs are scored in the order of their items, so that a corpus on disk is read once. O(p d).
+    Pairs of a corpus on disk are scored in the order of their items, so that it is read once. O(p d).
     """
+    if corpus.whole is not None and len(items) >= corpus.n // _FEW:
+        return _whole_pair_scores(queries, corpus, anchors, items, METRICS[metric])
     scores = np.empty(len(items), np.float32)
     order = np.argsort(items, kind="stable")
     step = max(1, _NUMBERS // max(1, corpus.width))
     for start in range(0, len(order), step):
         part = order[start : start + step]
         sides = [frozen(taken(side, ids[part])) for side, ids in ((queries, anchors), (corpus, items))]
-        lengths = []
-        for side in sides:
-            length = np.empty(len(part))
-            in_rows(dots.norms, len(part), side.size, side, length)
-            lengths.append(frozen(length))
+        lengths = [_lengths(side) for side in sides]
         out = np.empty((len(part), 1), np.float32)
         own, one = frozen(np.arange(len(part))[:, None]), frozen(np.ones(len(part), np.int64))
         arguments = (METRICS[metric], sides[0], lengths[0], sides[1], lengths[1], 0, one, own, out)
         in_rows(dots.listed_scores, len(part), sides[0].size, *arguments)
         scores[part] = out[:, 0]
     return scores
+
+
+def _whole_pair_scores(queries: Vectors, corpus: Vectors, anchors: Ids, items: Ids, metric: int) -> NDArray[np.float32]:
+    """The same for a corpus in memory, which is not copied: runs of pairs with one query, at most 64, at a time."""
+    whole = frozen(floats(corpus.rows(0, corpus.n)))
+    norms, scores = _lengths(whole), np.empty(len(items), np.float32)
+    order = np.lexsort((items, anchors))
+    ordered = anchors[order]
+    first = np.flatnonzero(np.diff(ordered, prepend=-1))
+    place = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
+    starts = np.append(np.flatnonzero(place % _RUN == 0), len(order))  # of runs
+    step = max(1, _NUMBERS // (2 * max(_RUN, corpus.width)))
+    for at in range(0, len(starts) - 1, step):
+        edges = starts[at : at + step + 1]
+        counts, part = np.diff(edges), order[edges[0] : edges[-1]]
+        used = np.arange(counts.max()) < counts[:, None]
+        ids, out = np.zeros(used.shape, np.int64), np.empty(used.shape, np.float32)
+        ids[used] = items[part]
+        rows = frozen(taken(queries, ordered[edges[:-1]]))
+        arguments = (metric, rows, _lengths(rows), whole, norms, 0, frozen(counts), frozen(ids), out)
+        in_rows(dots.listed_scores, len(rows), len(part) * corpus.width, *arguments)
+        scores[part] = out[used]
+    return scores
+
+
+def _lengths(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """The norms of rows, by several threads."""
+    found = np.empty(len(rows))
+    in_rows(dots.norms, len(rows), rows.size, rows, found)
+    return frozen(found)
 
 
 def taken(vectors: Vectors, ids: Ids) -> NDArray[Any]:
@@ -263,5 +293,7 @@ def plan(queries: Vectors, corpus: Vectors, depth: int, engine: Any, threads: in
         advice = f"Pass a `budget` of {needed} or more."
         raise_invalid("budget", f"at least {needed} bytes for this search", total, advice)
     rows = min(rows, max(1, queries.n))
+    if budget is None and corpus.whole is not None:  # to read it again costs next to nothing
+        rows = min(rows, max(threads * strip, _BLOCK // per_row))
     at_once = max(1, (left - rows * per_row) // threads // max(1, fetched + 32 * capacity))
     return Plan(rows, min(strip, rows), columns, capacity, min(at_once, strip))

@@ -1,0 +1,90 @@
+"""`mine` against the same rule written by hand with faiss; and what the first call of a process costs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import faiss
+import numpy as np
+import torch
+
+from benchmarks.harness import ROOT
+from benchmarks.mining.contenders import World, margin_by_faiss, spread_out, world
+from naysay.kernels.threads import set_threads
+from naysay.mining import Mined, mine
+
+K, MARGIN = 10, 0.05
+WORLDS: dict[str, Callable[..., World]] = {"clustered": world, "spread out": spread_out}
+JUDGES = {"mine, no judge": "none", "mine, share 0.95": "share:0.95", "mine, auto": "auto"}
+BY_HAND = "faiss by hand"
+FIRST = """
+import json, sys, time
+import numpy as np
+import naysay as ns
+if sys.argv[3] == "torch":
+    import torch
+rng, seconds = np.random.default_rng(0), []
+ns.set_threads(1)
+documents = rng.standard_normal((int(sys.argv[1]), 384), np.float32)
+queries = documents[: int(sys.argv[2])] + rng.standard_normal((int(sys.argv[2]), 384), np.float32)
+for _ in range(3):
+    start = time.process_time()
+    ns.mine(queries, documents, np.arange(len(queries)), 10, judge="share:0.95")
+    seconds.append(time.process_time() - start)
+print(json.dumps(seconds))
+"""
+
+
+def result_bytes(mined: Mined) -> int:
+    """The bytes of all arrays that a result holds, each counted once."""
+    seen: dict[int, int] = {}
+    for part in (mined, mined.candidates, mined._judged):
+        for entry in fields(part):
+            value = getattr(part, entry.name)
+            if isinstance(value, np.ndarray):
+                seen[value.__array_interface__["data"][0]] = value.nbytes
+    return sum(seen.values())
+
+
+def against_faiss(kind: str, size: int, threads: int, repeats: int, taken_in_turn: Any) -> dict[str, Any]:
+    """All contenders on `size` queries and as many documents; `taken_in_turn(calls, repeats)` measures them."""
+    set_threads(threads)
+    faiss.omp_set_num_threads(threads)
+    torch.set_num_threads(threads)
+    data, small = WORLDS[kind](size, size), WORLDS[kind](1000, 1000, seed=1)
+
+    def by_mine(judge: str, given: World) -> Mined:
+        return mine(given.queries, given.documents, given.positives, K, judge=judge)
+
+    calls: dict[str, Callable[[World], Any]] = {BY_HAND: lambda given: margin_by_faiss(given, K, MARGIN)}
+    calls |= {name: lambda given, judge=judge: by_mine(judge, given) for name, judge in JUDGES.items()}
+    for call in calls.values():
+        call(small)
+    rows, answers = taken_in_turn({name: lambda call=call: call(data) for name, call in calls.items()}, repeats)
+    hand = rows[BY_HAND]
+    for name in JUDGES:
+        row, held, peak = rows[name], result_bytes(answers[name]), hand["peak_extra_bytes"]
+        beyond = max(0, row["peak_extra_bytes"] - held) / peak if peak else None
+        row["result_bytes"] = held
+        row["of_by_hand"] = {"cpu_seconds": row["cpu_seconds"] / hand["cpu_seconds"], "memory_beyond_result": beyond}
+    return {
+        "world": kind,
+        "size": size,
+        "threads": threads,
+        "repeats": repeats,
+        "contenders": rows,
+        "slots": size * K,
+        "slots_that_differ": int((answers["mine, share 0.95"].ids != answers[BY_HAND]).sum()),
+    }
+
+
+def first_call(documents: int, queries: int, loaded: str) -> dict[str, Any]:
+    """Processor seconds of three calls in a process of its own; compiled loops are on disk, where others ran them."""
+    command = [sys.executable, "-c", FIRST, str(documents), str(queries), loaded]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {"documents": documents, "queries": queries, "loaded": loaded, "cpu_seconds": json.loads(answer.stdout)}
