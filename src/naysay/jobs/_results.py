@@ -133,6 +133,7 @@ class MinedFile:
         dropped: {reason: number of candidates}.
         recall: The recall of the index, None if the search was exact.
         advice: What to do next, in a sentence.
+        own_text: How many anchors have their own text or vector in the corpus under another id, which is left out.
     """
 
     output: Path
@@ -148,6 +149,7 @@ class MinedFile:
     dropped: Mapping[str, int] = field(default_factory=dict)
     recall: float | None = None
     advice: str = ""
+    own_text: int = 0
 
     def __str__(self) -> str:
         """One line, and another if there is advice."""
@@ -158,7 +160,8 @@ class MinedFile:
         short = f"{self.short:,} anchors short by {self.missing:,}" if self.short else "no anchor short"
         recall = "" if self.recall is None else f", recall {self.recall:.3f}"
         counts = f"{self.anchors:,} anchors, {self.negatives:,} negatives, false negatives {rate}"
-        line = f"{self.output}: {counts}, {hardness}, {short}{recall}"
+        own = f", own text of {self.own_text:,} anchors left out" if self.own_text else ""
+        line = f"{self.output}: {counts}, {hardness}, {short}{own}{recall}"
         return f"{line}\n{self.advice}" if self.advice else line
 
 
@@ -186,6 +189,7 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: in
         notes=sample.notes,
         dropped=whole.dropped,
         recall=task.recall,
+        own_text=ready.own_text,
         advice=next_step(
             output,
             tally,

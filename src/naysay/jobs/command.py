@@ -102,10 +102,11 @@ def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress
         versions = {"naysay": version("naysay"), "numpy": np.__version__, "job format": FORMAT}
         record = versions | recorded(contents, job, mining)
         folder.begin(record, resume=job.resume)
-        known, queries, corpus = read_tables(folder, job, same_ids=mining.same_ids)
-        _check_output(job, queries, corpus)
+        tables = read_tables(folder, job, keep_own_text=mining.keep_own_text)
+        queries = tables.queries
+        _check_output(job, queries, tables.corpus)
         progress.update(step, description="encoding" if job.model is not None else "scoring known pairs")
-        ready = prepare(folder, job, mining, known, queries, corpus)
+        ready = prepare(folder, job, mining, tables)
         progress.update(step, description="mining", total=queries.n)
         mine_parts(folder, ready, partial(progress.advance, step))
         progress.reset(step, description="writing", total=queries.n)

@@ -80,6 +80,7 @@ class JobOptions:
     batch_size: int = option(32, "Texts that --model encodes at a time.")
     device: str | None = option(None, "Device of --model: cpu, cuda, ...")
     ignore: Path | None = option(None, "Pairs that are neither positive nor negative.")
+    same_ids: bool = option(False, "Anchors are documents, by id or, without ids, by row: none is its own negative.")
     source: list[str] | None = option(None, "Another source of candidates: bm25. Can be repeated.")
     report: Path | None = option(None, "Write an .html file that shows what was mined, and why.", record=False)
     budget: int = option(

@@ -134,9 +134,9 @@ def collect(task: Task, rows: Rows, found: Found, skipped: Ids | None) -> Candid
     searched = replace(searched, positive_scores=lowest_of(anchors[positive], scores[positive], len(searched)))
     parts = [searched, *(_listed(name, ids, task, rows) for name, ids in rows.lists.items())]
     candidates = join(*parts)
-    if task.options.same_ids:  # before `exclude` calls it ignored; in a part of the rows, row i is not item i
+    if task.own is not None and rows.lists:  # before `exclude` calls it ignored
         candidates = candidates.drop(rows.known.contains(np.arange(len(searched)), candidates.ids), "positive")
-        candidates = candidates.drop(candidates.ids == anchor_ids(rows.query)[:, None], "anchor")
+        candidates = candidates.drop(task.own.contains(anchor_ids(rows.query), candidates.ids), "anchor")
     candidates = exclude(candidates, rows.known)
     if task.options.judge is not None:
         like = positive | kinds["anchor"]

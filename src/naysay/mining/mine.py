@@ -9,10 +9,11 @@ from naysay._options import takes_options
 from naysay.checks import public
 from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
 from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto
+from naysay.mining._known import known_of, own_note, read_own
 from naysay.mining._pipeline import collect, finish, mine_rows
 from naysay.mining._rules import limits_of
 from naysay.mining._search import nearest_of, surveyed, with_index
-from naysay.mining._task import known_of, read_sources, task_of
+from naysay.mining._task import read_sources, task_of, without_own_vectors
 from naysay.mining.backfill import notes_of, tally_of
 from naysay.mining.mined import Mined, slots_of
 from naysay.mining.options import MiningOptions
@@ -76,9 +77,10 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         ([[1, 2]], [[2, 3]], [1])
     """
     given, others = as_vectors("queries", queries), as_vectors("corpus", corpus)
-    known = known_of(positives, options.ignore, given.n, others.n, same_ids=options.same_ids)
-    task = task_of(given, others, known, k, read_sources(options.sources, given.n, others.n), options)
-    task = surveyed(task)
+    own = read_own(options.same_ids, given.n, others.n)
+    known = known_of(positives, options.ignore, own, given.n, others.n)
+    task = task_of(given, others, known, k, read_sources(options.sources, given.n, others.n), options, own)
+    task, left_out = without_own_vectors(surveyed(task))
     known_scores, sample = score_known(task), cache(partial(sample_of, task))
     rows, before, posterior, lists = task.rows(0, given.n, known_scores), None, None, None
     threshold = None if is_auto(task) else threshold_of(task, known_scores, sample)  # raises before the search
@@ -102,11 +104,15 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         judge=mined.threshold.detector,
         suspicion_threshold=mined.threshold.drop_at,
         candidates=mined.candidates,
-        known=known,
+        known=task.known,
         known_scores=None if rescored else known_scores,
         depth=task.depth,
         metric=options.metric,
-        notes=(*notes, *notes_of(tally_of(mined.candidates, mined.counts, task.depth), others.n)),
+        notes=(
+            *notes,
+            *own_note(left_out[0]),
+            *notes_of(tally_of(mined.candidates, mined.counts, task.depth), others.n),
+        ),
         query=rows.query,
         _auto_k=auto_k,
         _judged=mined.judged,
