@@ -122,7 +122,7 @@ def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> T
     known = Positives(**arrays, n_items=state["corpus"]["n"], duplicates=state["duplicates"])
     sides = [open_side(folder, name, state[name]["n"], state[name]["broken"]) for name in ("query", "corpus")]
     own = folder.array("own.npy", mmap=False)
-    itself = Positives.from_pairs(*own, known.n_anchors, known.n_items) if own.size else None
+    itself = Positives.from_pairs(own[0], own[1], known.n_anchors, known.n_items) if own.size else None
     return Tables(known, itself, folder.array("own_text.npy", mmap=False), sides[0], sides[1])
 
 
@@ -155,14 +155,13 @@ def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[st
         state[name] = {"n": side.n, "broken": broken}
         sides.append(side)
     positives, *ignored = zip(*rows, strict=True)
-    itself = np.array(own_by_id(*sides) if job.same_ids else [(), ()], np.int64)
-    shape = sides[0].n, sides[1].n
-    own = Positives.from_pairs(*itself, *shape) if itself.size else None
-    known = known_of(positives, ignored[0] if ignored else None, own, *shape)
-    texts = np.array([(), ()] if keep_own_text else own_by_text(*sides), np.int64)
-    texts = texts[:, ~known.contains(*texts, relation="any")]
+    itself = np.array(own_by_id(sides[0], sides[1]) if job.same_ids else [(), ()], np.int64)
+    own = Positives.from_pairs(itself[0], itself[1], sides[0].n, sides[1].n) if itself.size else None
+    known = known_of(positives, ignored[0] if ignored else None, own, sides[0].n, sides[1].n)
+    texts = np.array([(), ()] if keep_own_text else own_by_text(sides[0], sides[1]), np.int64)
+    texts = texts[:, ~known.contains(texts[0], texts[1], relation="any")]
     if texts.size:
-        known = known.with_ignored(*texts)
+        known = known.with_ignored(texts[0], texts[1])
     folder.write_array("own.npy", np.concatenate([itself, texts], axis=1))
     folder.write_array("own_text.npy", np.unique(texts[0]))
     for name in _KNOWN:

@@ -81,7 +81,7 @@ def read_own(given: Any, n_anchors: int, n_items: int) -> Positives | None:
             raise_invalid("same_ids", rule, f"{n_anchors} queries", advice)
         rows = np.arange(n_anchors)
     elif isinstance(given, tuple | list) and len(given) == 2 and all(np.ndim(to_numpy(part)) == 1 for part in given):
-        rows = _rows_of_ids(*(_as_list(part) for part in given), n_anchors, n_items)
+        rows = _rows_of_ids(_as_list(given[0]), _as_list(given[1]), n_anchors, n_items)
     else:
         rows = as_array("same_ids", to_numpy(given))
         if rows.shape != (n_anchors,) or (rows.size and rows.dtype.kind not in "iu"):
@@ -97,9 +97,8 @@ def _as_list(part: Any) -> list[Any]:
     names = list(next((getattr(part, way)() for way in ("to_pylist", "tolist") if hasattr(part, way)), part))
     odd = [row for row, name in enumerate(names) if not isinstance(name, str | int)]
     if odd:
-        raise_invalid(
-            "same_ids", "ids that are strings or whole numbers", at_row(shown(names[odd[0]]), odd[0], len(odd))
-        )
+        got = at_row(shown(names[odd[0]]), odd[0], len(odd))
+        raise_invalid("same_ids", "ids that are strings or whole numbers", got)
     return names
 
 
@@ -170,8 +169,6 @@ def _vector_keys(vectors: Vectors, kind: np.dtype[Any]) -> Iterator[NDArray[np.u
     """Keys of rows, some at a time: a sum over the bits of their numbers, with random factors."""
     factors = rng_for(0).integers(0, 1 << 32, 2 * vectors.width, np.uint32) | np.uint32(1)
     for start in range(0, vectors.n, step := max(1, _NUMBERS // max(1, vectors.width))):
-        rows = floats(np.asarray(vectors.rows(start, min(start + step, vectors.n)))).astype(
-            kind, copy=False
-        ) + kind.type(0)
-        bits = np.ascontiguousarray(rows).view(np.uint32)
+        rows = floats(np.asarray(vectors.rows(start, min(start + step, vectors.n)))).astype(kind, copy=False)
+        bits = np.ascontiguousarray(rows + kind.type(0)).view(np.uint32)  # -0.0 becomes 0.0
         yield np.maximum(bits @ factors[: bits.shape[1]], np.uint32(1))
