@@ -20,9 +20,19 @@ from naysay.jobs._folder import INDEX, VECTORS, JobFolder
 from naysay.jobs._guards import disk_errors, raise_damaged
 from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
 from naysay.jobs._own import own_by_id, own_by_text
+from naysay.jobs._review import as_record as pairs_record
 from naysay.jobs.options import JobOptions
 from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
-from naysay.mining._false_share import ESTIMATED, MOST, as_record, fit_bytes, is_auto, restored, unfitted
+from naysay.mining._false_share import (
+    ESTIMATED,
+    MOST,
+    as_record,
+    fit_bytes,
+    is_auto,
+    pairs_to_review,
+    restored,
+    unfitted,
+)
 from naysay.mining._known import known_of, own_note
 from naysay.mining._rules import Background, Threshold
 from naysay.mining._search import surveyed, with_index
@@ -92,7 +102,7 @@ def prepare(folder: JobFolder, job: JobOptions, options: MiningOptions, tables: 
         task, notes = with_index(task, place)
     if options.approximate is not None:
         folder.keep(INDEX)
-    posterior = _posterior(folder, task, scores, sample, size)
+    posterior = _posterior(folder, task, scores, sample, size, job.review)
     if threshold is None:
         threshold = threshold_of(task, scores, lambda: sample, posterior)
     notes = (*own_note(own, "--keep-own-text", "text or vector"), *notes)
@@ -100,11 +110,18 @@ def prepare(folder: JobFolder, job: JobOptions, options: MiningOptions, tables: 
     return Ready(task, threshold, posterior, *parts)
 
 
-def _posterior(folder: JobFolder, task: Task, scores: NDArray[np.float32], sample: Background, size: int) -> Posterior:
-    """The posterior of the job: fitted once, then restored from the record, so that all parts have the same."""
+def _posterior(
+    folder: JobFolder, task: Task, scores: NDArray[np.float32], sample: Background, size: int, review: int | None
+) -> Posterior:
+    """The posterior of the job: fitted once, then restored from the record, so that all parts have the same.
+
+    `review` pairs are drawn for a person to label.
+    """
     if "posterior" not in folder.done:
         most = MOST if is_auto(task) else ESTIMATED
-        found, _ = fit_posterior(task, scores, lambda: sample, most=most, size=size)
+        found, lists = fit_posterior(task, scores, lambda: sample, most=most, size=size)
+        if review is not None:
+            folder.finish("review", pairs_record(pairs_to_review(task, found, lists, review)))
         folder.finish("posterior", as_record(found))
     return restored(unfitted(task, scores), folder.done["posterior"])
 

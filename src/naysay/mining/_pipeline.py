@@ -52,6 +52,8 @@ def mine_rows(
     found, skipped = found_of(task, rows, threshold, None if before is None else before[0])
     collected = before[1] if before is not None and skipped is None else None
     candidates = collect(task, rows, found, skipped) if collected is None else collected
+    if task.reviewed is not None:
+        candidates = candidates.drop(task.reviewed.known.contains(anchor_ids(rows.query), candidates.ids), "ignored")
     candidates = narrowed(task, candidates, threshold.min_score)
     if task.options.rescore is not None:
         candidates, threshold = _rescored(task, candidates, threshold, task.options.rescore)

@@ -16,6 +16,7 @@ from naysay.detectors._text_hash import read_texts
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.duplicates import Duplicates
 from naysay.mining._known import Pairs, equal_vectors
+from naysay.mining._review import Reviewed, read_reviewed
 from naysay.mining._rules import check_judge, is_detector, judge_of
 from naysay.mining.candidates import read_counts
 from naysay.mining.judge import check_detector
@@ -30,7 +31,7 @@ from naysay.types import Query
 Ids = NDArray[np.int64]
 Lists = Mapping[str, Ids]
 SEARCH, LEAST_DEPTH, DEPTH_FACTOR = "search", 100, 4
-# Steps of the job's seed, so that one random choice does not move another.
+# Steps of the job's seed, so that one random choice does not move another; 5 is that of `mining._review`.
 HELD_OUT, SAMPLED, SELECTED, FILLED, FITTED = range(5)
 
 
@@ -52,6 +53,7 @@ class Task:
     firsts: Ids | None  # (n,) a positive of each anchor, or None if an anchor has none
     own: Positives | None  # the anchors themselves in the corpus: they are ignored in `known`, too
     surveys: tuple[Survey, Survey] | None = None  # the norms of queries and corpus, once all vectors are checked
+    reviewed: Reviewed | None = None  # pairs that a person labelled
     index: Any = None  # replaces the exact search
     recall: float | None = None  # of the index, as measured
     slots: int | None = None  # how many candidates of a deeper search fit in memory
@@ -168,7 +170,9 @@ def task_of(
     depth = _depth(options, width, corpus.n)
     duplicates = _duplicates(options.duplicates, known, own, shared=options.same_ids is True)
     parts = kinds_of(known, own), one_each(known), own
-    return Task(queries, corpus, known, options, counts, width, depth, lists, duplicates, *parts)
+    reviewed = read_reviewed(options.reviewed, queries.n, corpus.n)
+    task = Task(queries, corpus, known, options, counts, width, depth, lists, duplicates, *parts)
+    return replace(task, reviewed=reviewed)
 
 
 def without_own_vectors(task: Task) -> tuple[Task, Pairs]:

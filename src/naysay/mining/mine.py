@@ -6,9 +6,9 @@ from functools import cache, partial
 from typing import Any
 
 from naysay._options import takes_options
-from naysay.checks import public
+from naysay.checks import public, raise_invalid, shown
 from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
-from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto
+from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto, pairs_to_review
 from naysay.mining._known import known_of, own_note, read_own
 from naysay.mining._pipeline import collect, finish, mine_rows
 from naysay.mining._rules import limits_of
@@ -80,6 +80,8 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
     own = read_own(options.same_ids, given.n, others.n)
     known = known_of(positives, options.ignore, own, given.n, others.n)
     task = task_of(given, others, known, k, read_sources(options.sources, given.n, others.n), options, own)
+    if task.reviewed is not None and not is_auto(task):
+        raise_invalid("reviewed", "left out unless the judge is 'auto', without `rescore`", shown(options.judge))
     task, left_out = without_own_vectors(surveyed(task))
     known_scores, sample = score_known(task), cache(partial(sample_of, task))
     rows, before, posterior, lists = task.rows(0, given.n, known_scores), None, None, None
@@ -118,5 +120,6 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         _judged=mined.judged,
         _finish=partial(finish, task=task, rows=rows),
         _recut=None if posterior is None or lists is None else partial(cut_again, task, posterior, lists),
+        _draw=None if posterior is None or lists is None else partial(pairs_to_review, task, posterior, lists),
         _background=None if rescored else sample,  # scores of the same kind
     )

@@ -14,6 +14,7 @@ from naysay.checks import check_number, check_whole, public, raise_invalid, show
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.posterior import Posterior
 from naysay.formats.write_negatives import Written, write_negatives
+from naysay.mining._review import ToReview
 from naysay.mining._rules import (
     Background,
     check_judge_text,
@@ -77,6 +78,7 @@ class Mined(MinedArrays):
     _judged: Candidates = field(repr=False)
     _finish: Finish = field(repr=False)
     _recut: Recut | None = field(repr=False, default=None)
+    _draw: Callable[[int], ToReview] | None = field(repr=False, default=None)
     _background: Callable[[], Background] | None = field(repr=False, default=None)
 
     def negatives(self) -> Negatives:
@@ -100,6 +102,22 @@ class Mined(MinedArrays):
         if row >= len(self.ids):
             raise_invalid("anchor", f"below {len(self.ids)}, the number of queries", row)
         return explained(self, row)
+
+    def pairs_to_review(self, count: int = 100) -> ToReview:
+        """Draw pairs for a person to label: mine(..., reviewed=(anchors, items, truth)) corrects its estimate by them.
+
+        They are drawn uniformly, by the seed, among the nearest k candidates that may be taken; in random order.
+
+        Args:
+            count: How many.
+
+        Returns:
+            Their `anchors`, `items`, `scores` and `posterior`, one array each.
+        """
+        check_whole("count", count, 1)
+        if self._draw is None:
+            raise_invalid("count", "asked for where the judge was 'auto'", count, "Mine with judge='auto'.")
+        return self._draw(count)
 
     def rethreshold(
         self,

@@ -61,6 +61,10 @@ class MiningOptions:
             {name: detector}, or a text as on the command line: "calibrated:0.02", "margin:0.05", "share:0.95",
             "absolute:0.8", "bands:0.3,0.7".
         false_share: The largest estimated share of false negatives among those returned, with judge="auto".
+        labelled_share: The share of all positives that are labelled, if it is known; with judge="auto".
+        reviewed: (anchors, items, truth): candidates that a person reviewed, best about 100 drawn by
+            `Mined.pairs_to_review`; truth is True for a false negative. They correct the estimate of judge="auto", and
+            the false ones are left out.
         seed: The seed of all random choices.
         ignore: Pairs that are neither positive nor negative, in the same forms as `positives`.
         same_ids: Which queries are in the corpus, so that none is its own negative: True if query i is corpus row i, as
@@ -105,6 +109,8 @@ class MiningOptions:
         written="auto",
     )
     false_share: float = option(0.05, "The largest estimated share of false negatives, with --judge auto.")
+    labelled_share: float | None = option(None, "The share of all positives that are labelled, if it is known.")
+    reviewed: Any = option(None)
     seed: int = option(0, "Seed of all random choices.")
     ignore: Any = option(None)
     same_ids: Any = option(False)
@@ -142,6 +148,8 @@ class MiningOptions:
         check_whole("seed", self.seed, 0)
         check_number("false_share", self.false_share, above=0, below=1)
         check_bool("keep_own_text", self.keep_own_text)
+        if self.labelled_share is not None:
+            check_number("labelled_share", self.labelled_share, above=0, below=1)
         if isinstance(self.judge, str):
             check_judge_text("judge", self.judge)
             if self.judge == "none":
