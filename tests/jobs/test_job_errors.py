@@ -65,8 +65,8 @@ def world(tmp_path_factory):
         ({"output": "nowhere/out.jsonl"}, "`--output` must be in an existing folder, got '"),
         (
             {"same_ids": True},
-            "`--same-ids` must be left out unless queries are the 60 corpus rows, got 24 queries. Pass some of "
-            "the pairs by `--ignore`.",
+            "`--same-ids` must be left out unless anchors and documents share ids, or anchors are the 60 documents by "
+            "row, got 24 anchors without the id of a document. Pass --queries and --corpus with ids.",
         ),
         ({"query_vectors": "narrow.npy"}, "`--query-vectors` must be of width WIDTH, like `--corpus-vectors`, got 3."),
         ({"query_vectors": "huge.npy", "metric": "l2"}, "`--query-vectors` must be of norms whose scores float32 "),

@@ -10,7 +10,8 @@ from plain_search import candidates_from, check_counts, kept_ids
 import naysay as ns
 from naysay.detectors import Duplicates, RankWindow
 from naysay.errors import NaysayError
-from naysay.mining._task import kinds_of, known_of, one_each, read_known
+from naysay.mining._known import known_of, read_known, read_own
+from naysay.mining._task import kinds_of, one_each
 from naysay.mining.backfill import rows_of
 from naysay.mining.exclude import exclude
 
@@ -108,16 +109,17 @@ def test_two_queries_with_a_positive_each_are_not_pairs():
 
 
 def test_kinds_have_one_reason_each():
-    known = known_of(([0, 1], [0, 3]), ([0, 2, 3], [5, 2, 3]), ITEMS, ITEMS, same_ids=True)
+    own = read_own(True, ITEMS, ITEMS)
+    known = known_of(([0, 1], [0, 3]), ([0, 2, 3], [5, 2, 3]), own, ITEMS, ITEMS)
     pairs = list(zip(*(part.tolist() for part in known.pairs()), strict=True))
     kinds = {
         name: [pair for pair, one in zip(pairs, mask, strict=True) if one]
-        for name, mask in kinds_of(known, same_ids=True).items()
+        for name, mask in kinds_of(known, own).items()
     }
     assert kinds["positive"] == [(0, 0), (1, 3)]  # a positive that is the anchor is a positive
     assert kinds["anchor"] == [(i, i) for i in range(1, ITEMS)]
     assert kinds["ignored"] == [(0, 5)]
-    assert kinds_of(known, same_ids=False)["anchor"].sum() == 0
+    assert kinds_of(known, None)["anchor"].sum() == 0
 
 
 def test_the_first_positive_of_each():
@@ -141,7 +143,10 @@ KNOWN = ns.Positives.from_pairs([0], [1], N, ITEMS)
     ("call", "message"),
     [
         (lambda: exclude([1]), r"^exclude: `candidates` must be a Candidates, got list\."),
-        (lambda: exclude(lists(0), same_ids=1), r"^exclude: `same_ids` must be True or False, got 1\.$"),
+        (
+            lambda: exclude(lists(0), same_ids=1),
+            r"^exclude: `same_ids` must be True or False, or \(\d,\) the item of each row, got 1\.$",
+        ),
         (lambda: exclude(lists(0), [1]), r"^exclude: `known` must be Positives, got list\.$"),
         (
             lambda: exclude(lists(0), ns.Positives.from_pairs([0], [1], 3, ITEMS)),
@@ -189,10 +194,10 @@ KNOWN = ns.Positives.from_pairs([0], [1], N, ITEMS)
         (lambda: read_known("positives", "text", N, ITEMS), r"two arrays \(anchors, items\), .* got 'text'"),
         (lambda: read_known("positives", [0.5] * 4, N, ITEMS), r"got shape \(4,\) float64"),
         (
-            lambda: known_of(None, None, N, ITEMS, same_ids=True),
+            lambda: read_own(True, N, ITEMS),
             r"left out unless queries are the 7 corpus rows, got 4",
         ),
-        (lambda: known_of(None, None, N, N, same_ids="yes"), r"`same_ids` must be True or False, got 'yes'"),
+        (lambda: read_own("yes", N, N), r"`same_ids` must be True, \(4,\) the corpus row .* got 'yes'"),
     ],
 )
 def test_errors(call, message):

@@ -40,7 +40,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=14)
 def test_the_nearest_as_in_loops(seed, k, metric, positives, ignored):
     queries, corpus = vectors(6, 3, seed, values=[-1, 0, 1]), vectors(10, 3, seed + 1, values=[0, 1])
     known, ignore = known_pairs(positives, 6, 10), known_pairs(ignored, 6, 10)
-    mined = mine(queries, corpus, known, k, metric=metric, judge=None, ignore=ignore)
+    mined = mine(queries, corpus, known, k, metric=metric, judge=None, ignore=ignore, keep_own_text=True)
     scores = plain_scores(queries, corpus, metric)
     assert mined.ids.shape == (6, k)
     for row in range(6):
@@ -290,7 +290,10 @@ def test_the_vector_of_a_positive_is_a_duplicate():
     copies = mine(corpus[:300], corpus[:300], None, 3, same_ids=True, judge=Absolute(1.1))
     assert "duplicate" not in copies.dropped
     doubled = np.concatenate([CORPUS[:20], CORPUS[:20]])
-    assert mine(doubled, doubled, None, 3, same_ids=True, judge=Absolute(1.1)).dropped["duplicate"].tolist() == [1] * 40
+    asked = {"same_ids": True, "judge": Absolute(1.1)}
+    found = mine(doubled, doubled, None, 3, keep_own_text=True, **asked)
+    assert found.dropped["duplicate"].tolist() == [1] * 40
+    assert mine(doubled, doubled, None, 3, **asked).dropped["anchor"].tolist() == [2] * 40
 
 
 def test_twins_by_texts():

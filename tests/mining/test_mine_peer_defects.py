@@ -31,7 +31,10 @@ def test_the_anchor_is_not_its_own_negative():
         mined = mine(sentences, sentences, known, 3, same_ids=True, judge=judge)
         assert not (mined.ids == np.arange(5)[:, None]).any()
         assert mined.dropped["anchor"].tolist() == [1] * 5
-    assert mine(sentences, sentences, known, 3, judge=None).ids[a, 0] == a  # what it is without saying so
+    mined = mine(sentences, sentences, known, 3, judge=None)  # without saying so
+    assert not (mined.ids == np.arange(5)[:, None]).any()
+    assert mined.notes[0].startswith("5 anchors have their own vector in the corpus under another id.")
+    assert mine(sentences, sentences, known, 3, judge=None, keep_own_text=True).ids[a, 0] == a
 
 
 def test_two_random_runs_are_the_same():
@@ -55,9 +58,8 @@ def test_a_dot_product_is_not_a_cosine():
     """ST 4: models trained by dot product are mined by cosine, their norms thrown away."""
     corpus = np.array([[1, 0], [10, 5], [0.5, 0]], np.float32)
     queries = np.array([[1, 0]], np.float32)
-    assert mine(queries, corpus, None, 3, judge=None, metric="dot").ids.tolist() == [[1, 0, 2]]
-    assert mine(queries, corpus, None, 3, judge=None, metric="cosine").ids.tolist() == [[0, 2, 1]]
-    assert mine(queries, corpus, None, 3, judge=None, metric="l2").ids.tolist() == [[0, 2, 1]]
+    for metric, ids in (("dot", [1, 0, 2]), ("cosine", [0, 2, 1]), ("l2", [0, 2, 1])):
+        assert mine(queries, corpus, None, 3, judge=None, metric=metric, keep_own_text=True).ids.tolist() == [ids]
 
 
 def test_ranks_are_skipped_before_the_margin_not_after():
@@ -136,7 +138,8 @@ def test_a_short_row_is_not_silently_random():
 def test_the_order_is_that_of_scores_and_ids():
     """FlagEmbedding: the corpus is a set of strings, whose order is another in each process."""
     corpus = np.repeat(on_a_circle(0, 30), 3, axis=0)
-    assert mine(on_a_circle(0), corpus, None, 6, judge=None).ids.tolist() == [[0, 1, 2, 3, 4, 5]]
+    mined = mine(on_a_circle(0), corpus, None, 6, judge=None, keep_own_text=True)
+    assert mined.ids.tolist() == [[0, 1, 2, 3, 4, 5]]
 
 
 def test_what_was_filtered_is_not_handed_out():

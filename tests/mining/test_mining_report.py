@@ -192,7 +192,7 @@ def test_few_anchors(tmp_path, monkeypatch, n):
 
 
 def test_no_positives_and_equal_scores(tmp_path, monkeypatch):
-    mined = mine(np.ones((3, 2), np.float32), np.ones((9, 2), np.float32), None, 2)
+    mined = mine(np.ones((3, 2), np.float32), np.ones((9, 2), np.float32), None, 2, keep_own_text=True)
     contents = told(mined, tmp_path, monkeypatch)
     assert np.isnan(figures(contents).false_rate)
     assert len(contents.tables) == 1  # no thresholds

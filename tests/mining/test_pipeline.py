@@ -8,8 +8,9 @@ from plain_search import plain_scores, plain_search, vectors
 
 import naysay as ns
 from naysay.kernels.threads import set_threads
+from naysay.mining._known import known_of
 from naysay.mining._pipeline import same_vectors, with_left_out
-from naysay.mining._task import kinds_of, known_of
+from naysay.mining._task import kinds_of
 from naysay.mining.candidates import Candidates
 from naysay.search._scores import lowest_of, pair_scores
 from naysay.search.vectors import open_vectors
@@ -57,12 +58,12 @@ def test_the_lowest_of_each():
 def test_ranks_and_counts_are_those_of_a_search_that_lists_all(seed, depth, metric, positives, ignored):
     queries, corpus = vectors(5, 2, seed, values=[0, 1]), vectors(9, 2, seed + 1, values=[0, 1])  # many equal scores
     pairs = [np.array(some, int).reshape(-1, 2).T for some in (positives, ignored)]
-    known = known_of(ns.Positives.from_pairs(*pairs[0], 5, 9), ns.Positives.from_pairs(*pairs[1], 5, 9), 5, 9)
+    known = known_of(ns.Positives.from_pairs(*pairs[0], 5, 9), ns.Positives.from_pairs(*pairs[1], 5, 9), None, 5, 9)
     whole = plain_search(queries, corpus, 9, metric=metric)
     found = Candidates.of(plain_search(queries, corpus, depth, metric=metric, exclude=known))
     anchors, items = known.pairs()
     scores = pair_scores(*opened(queries, corpus), anchors, items, metric)
-    left = with_left_out(found, anchors, items, scores, kinds_of(known, same_ids=False))
+    left = with_left_out(found, anchors, items, scores, kinds_of(known, None))
     for row in range(5):
         ranks = {int(i): place for place, i in enumerate(whole.ids[row], 1)}
         for slot, i in enumerate(found.ids[row].tolist()):

@@ -72,10 +72,24 @@ def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fi
     if gain < _CLEAR or whole is None:
         return Fit(None, 2, labelled, gain)
     groups = Groups.of(log_odds, labels, order, rows, lists.levels(depth)[1], whole)
-    draws, none = _draws(weights, curvature, design, labels, rows, groups, seed), np.zeros(0)
-    numbers = {"c": groups.c, "beyond": 0.0, "shift": 0.0, "doubt": 1.0, "rising": groups.rising}
-    parts = {"limits": groups.limits, "shares": groups.shares, "scale": np.array([0.0, 1, 0, 1]), "draws": draws}
-    model = Model(knots=knots, weights=weights, depth=depth, similar=none, edges=none, ratios=none, **numbers, **parts)
+    none = np.zeros(0)
+    model = Model(
+        knots=knots,
+        weights=weights,
+        c=groups.c,
+        depth=depth,
+        beyond=0.0,
+        shift=0.0,
+        doubt=1.0,
+        rising=groups.rising,
+        limits=groups.limits,
+        shares=groups.shares,
+        similar=none,
+        scale=np.array([0.0, 1, 0, 1]),
+        edges=none,
+        ratios=none,
+        draws=_draws(weights, curvature, design, labels, rows, groups, seed),
+    )
     if c is not None:
         model = model.raised(c)
         model.draws[:, WIDTH:] = model.shares  # what is known does not vary

@@ -218,12 +218,15 @@ def column_names(parameter: str, path: Path) -> list[str]:
             return list(reader.schema.names)
 
 
-def batches(parameter: str, path: Path, columns: list[str]) -> Iterator[list[list[Any]]]:
-    """Yield the values of some columns, a batch of rows at a time; raise for a missing value, with its row."""
+def batches(parameter: str, path: Path, columns: list[str], optional: Sequence[str] = ()) -> Iterator[list[list[Any]]]:
+    """Yield the values of some columns, a batch of rows at a time; raise for a missing value, with its row.
+
+    Columns that are `optional` may have missing values.
+    """
     start = 0
     for batch in _columns(parameter, path, columns):
         for name, values in zip(columns, batch, strict=True):
-            if None in values:
+            if None in values and name not in optional:
                 got = f"nothing in {name!r} at row {start + values.index(None)}"
                 raise_invalid(parameter, f"a file with a value in every row of {name!r}", got)
         start += len(batch[0])

@@ -19,12 +19,15 @@ from naysay.detectors.posterior import Posterior
 from naysay.jobs._folder import INDEX, VECTORS, JobFolder
 from naysay.jobs._guards import disk_errors, raise_damaged
 from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
+from naysay.jobs._own import own_by_id, own_by_text
+from naysay.jobs._review import as_record as pairs_record
 from naysay.jobs.options import JobOptions
 from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
-from naysay.mining._false_share import as_record, fit_bytes, is_auto, restored, unfitted
+from naysay.mining._false_share import as_record, fit_bytes, is_auto, pairs_to_review, restored, unfitted
+from naysay.mining._known import known_of, own_note
 from naysay.mining._rules import Background, Threshold
 from naysay.mining._search import surveyed, with_index
-from naysay.mining._task import LEAST_DEPTH, Task, known_of, task_of
+from naysay.mining._task import LEAST_DEPTH, Task, task_of, without_own_vectors
 from naysay.mining.bm25 import bm25
 from naysay.mining.options import MiningOptions
 from naysay.positives import Positives
@@ -42,6 +45,18 @@ _ROWS, _PARTS = 4096, 16  # the fewest anchors of a part, and the fewest parts o
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """What a job read: known pairs, the anchors themselves in the corpus, the queries and the documents."""
+
+    known: Positives
+    own: Positives | None
+    by_text: NDArray[np.int64]  # anchors whose own text is left out
+    queries: Side
+    corpus: Side
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Ready:
     """A job that can be mined: everything that its parts share."""
 
@@ -54,23 +69,23 @@ class Ready:
     background: NDArray[np.float32]  # scores of random pairs, ascending
     notes: tuple[str, ...]
     size: int  # how many anchors to mine at a time
+    own_text: int  # how many anchors have their own text in the corpus, which is left out
 
 
-def prepare(
-    folder: JobFolder, job: JobOptions, options: MiningOptions, known: Positives, queries: Side, corpus: Side
-) -> Ready:
+def prepare(folder: JobFolder, job: JobOptions, options: MiningOptions, tables: Tables) -> Ready:
     """Find the vectors, check everything, and decide the threshold, for what `read_tables` returned."""
-    paths = job.vector_files
+    paths, queries, corpus = job.vector_files, tables.queries, tables.corpus
     if job.model is not None:
         paths = _encoded(folder, job, {"query": queries, "corpus": corpus})
     vectors = {name: open_steady(f"--{name}-vectors", path) for name, path in paths.items()}
     lists = {}
     if job.source:
         depth = LEAST_DEPTH if options.depth is None else options.depth
-        lists["bm25"] = _word_lists(folder, queries, corpus, known, depth)
-    task = task_of(vectors["query"], vectors["corpus"], known, job.k, lists, options)
+        lists["bm25"] = _word_lists(folder, queries, corpus, tables.known, depth)
+    task = task_of(vectors["query"], vectors["corpus"], tables.known, job.k, lists, options, tables.own)
     task, size = within(task, job.budget)
-    task = surveyed(task)
+    task, by_vector = without_own_vectors(surveyed(task))
+    own = np.union1d(tables.by_text, by_vector[0])
     scores, sample = _known_scores(folder, task), _background(folder, task)
     threshold = None if is_auto(task) else threshold_of(task, scores, lambda: sample)  # raises before the search
     place = folder.claim(INDEX) if options.approximate is not None else folder.path / INDEX
@@ -78,24 +93,33 @@ def prepare(
         task, notes = with_index(task, place)
     if options.approximate is not None:
         folder.keep(INDEX)
-    posterior = _posterior(folder, task, scores, sample, size)
+    posterior = _posterior(folder, task, scores, sample, size, job.review)
     if threshold is None:
         threshold = threshold_of(task, scores, lambda: sample, posterior)
-    return Ready(task, threshold, posterior, queries, corpus, scores, np.sort(sample.scores), notes, size)
+    notes = (*own_note(own, "--keep-own-text", "text or vector"), *notes)
+    parts = queries, corpus, scores, np.sort(sample.scores), notes, size, len(own)
+    return Ready(task, threshold, posterior, *parts)
 
 
-def _posterior(folder: JobFolder, task: Task, scores: NDArray[np.float32], sample: Background, size: int) -> Posterior:
-    """The posterior of the job: fitted once, then restored from the record, so that all parts have the same."""
+def _posterior(
+    folder: JobFolder, task: Task, scores: NDArray[np.float32], sample: Background, size: int, review: int | None
+) -> Posterior:
+    """The posterior of the job: fitted once, then restored from the record, so that all parts have the same.
+
+    `review` pairs are drawn for a person to label.
+    """
     if "posterior" not in folder.done:
-        found, _ = fit_posterior(task, scores, lambda: sample, size=size)
+        found, lists = fit_posterior(task, scores, lambda: sample, size=size)
+        if review is not None:
+            folder.finish("review", pairs_record(pairs_to_review(task, found, lists, review)))
         folder.finish("posterior", as_record(found))
     return restored(unfitted(task, scores), folder.done["posterior"])
 
 
-def read_tables(folder: JobFolder, job: JobOptions, *, same_ids: bool) -> tuple[Positives, Side, Side]:
+def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> Tables:
     """Return what is known, the queries and the documents; read once, then from the folder."""
     if "read" not in folder.done:
-        folder.finish("read", _read(folder, job, same_ids=same_ids) | {"files": list(folder.files)})
+        folder.finish("read", _read(folder, job, keep_own_text=keep_own_text) | {"files": list(folder.files)})
     state = folder.done["read"]
     for name in state["files"]:
         if name not in folder.files:
@@ -104,10 +128,12 @@ def read_tables(folder: JobFolder, job: JobOptions, *, same_ids: bool) -> tuple[
     arrays: dict[str, Any] = {name: folder.array(file) for name, file in files.items() if file in folder.files}
     known = Positives(**arrays, n_items=state["corpus"]["n"], duplicates=state["duplicates"])
     sides = [open_side(folder, name, state[name]["n"], state[name]["broken"]) for name in ("query", "corpus")]
-    return known, sides[0], sides[1]
+    own = folder.array("own.npy", mmap=False)
+    itself = Positives.from_pairs(own[0], own[1], known.n_anchors, known.n_items) if own.size else None
+    return Tables(known, itself, folder.array("own_text.npy", mmap=False), sides[0], sides[1])
 
 
-def _read(folder: JobFolder, job: JobOptions, *, same_ids: bool) -> dict[str, Any]:
+def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[str, Any]:
     given = [("pairs", job.pairs)] + ([("--ignore", job.ignore)] if job.ignore is not None else [])
     columns = [read_pairs(option, path, job.anchor_column, job.positive_column) for option, path in given]
     named = (
@@ -117,6 +143,7 @@ def _read(folder: JobFolder, job: JobOptions, *, same_ids: bool) -> dict[str, An
     sizes = {name: open_steady(f"--{name}-vectors", path).n for name, path in job.vector_files.items()}
     state: dict[str, Any] = {}
     rows: list[list[Any]] = []
+    sides: list[Side] = []
     for place, (name, option, path, wanted) in enumerate(named):
         size, column = sizes.get(name), columns[0][place]
         broken: dict[str, int] = {}
@@ -133,10 +160,17 @@ def _read(folder: JobFolder, job: JobOptions, *, same_ids: bool) -> dict[str, An
             raise_invalid(f"--{name}-vectors", f"a vector for each of {source}", f"{size:,} vectors")
         rows.append([rows_in(pair[place], side, what) for pair in columns])
         state[name] = {"n": side.n, "broken": broken}
+        sides.append(side)
     positives, *ignored = zip(*rows, strict=True)
-    known = known_of(
-        positives, ignored[0] if ignored else None, state["query"]["n"], state["corpus"]["n"], same_ids=same_ids
-    )
+    itself = np.array(own_by_id(sides[0], sides[1]) if job.same_ids else [(), ()], np.int64)
+    own = Positives.from_pairs(itself[0], itself[1], sides[0].n, sides[1].n) if itself.size else None
+    known = known_of(positives, ignored[0] if ignored else None, own, sides[0].n, sides[1].n)
+    texts = np.array([(), ()] if keep_own_text else own_by_text(sides[0], sides[1]), np.int64)
+    texts = texts[:, ~known.contains(texts[0], texts[1], relation="any")]
+    if texts.size:
+        known = known.with_ignored(texts[0], texts[1])
+    folder.write_array("own.npy", np.concatenate([itself, texts], axis=1))
+    folder.write_array("own_text.npy", np.unique(texts[0]))
     for name in _KNOWN:
         if getattr(known, name) is not None:
             folder.write_array(f"known_{name}.npy", getattr(known, name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn, final
 
@@ -133,6 +133,8 @@ class MinedFile:
         dropped: {reason: number of candidates}.
         recall: The recall of the index, None if the search was exact.
         advice: What to do next, in a sentence.
+        review: The file of pairs to review, or None.
+        own_text: How many anchors have their own text or vector in the corpus under another id, which is left out.
     """
 
     output: Path
@@ -148,6 +150,8 @@ class MinedFile:
     dropped: Mapping[str, int] = field(default_factory=dict)
     recall: float | None = None
     advice: str = ""
+    review: Path | None = None
+    own_text: int = 0
 
     def __str__(self) -> str:
         """One line, and another if there is advice."""
@@ -158,7 +162,8 @@ class MinedFile:
         short = f"{self.short:,} anchors short by {self.missing:,}" if self.short else "no anchor short"
         recall = "" if self.recall is None else f", recall {self.recall:.3f}"
         counts = f"{self.anchors:,} anchors, {self.negatives:,} negatives, false negatives {rate}"
-        line = f"{self.output}: {counts}, {hardness}, {short}{recall}"
+        own = f", own text of {self.own_text:,} anchors left out" if self.own_text else ""
+        line = f"{self.output}: {counts}, {hardness}, {short}{own}{recall}"
         return f"{line}\n{self.advice}" if self.advice else line
 
 
@@ -173,6 +178,8 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: in
     kept = candidates.kept & (candidates.kept_by >= 0)
     skipped = candidates.outside.get(SUSPICIOUS, np.zeros(len(candidates), np.int64))
     rate = estimated(ready.posterior, whole.rows, candidates, kept, skipped)
+    if task.reviewed is not None and isinstance(rate, Share):
+        rate = task.reviewed.widened(rate)
     return MinedFile(
         output=output,
         rows=rows,
@@ -186,6 +193,7 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: in
         notes=sample.notes,
         dropped=whole.dropped,
         recall=task.recall,
+        own_text=ready.own_text,
         advice=next_step(
             output,
             tally,
@@ -195,6 +203,15 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: in
             target=task.options.false_share,
         ),
     )
+
+
+def to_be_reviewed(summary: MinedFile, path: Path, pairs: int) -> MinedFile:
+    """The summary with what to do with the pairs to review."""
+    advice = (
+        f"Next: write yes (a false negative) or no in the column false_negative of {path}, for some or all of its "
+        f"{pairs:,} pairs from the first on; then mine again with --reviewed {path}."
+    )
+    return replace(summary, advice=advice, review=path)
 
 
 def next_step(

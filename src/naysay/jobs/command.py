@@ -7,6 +7,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -31,7 +32,8 @@ from naysay.jobs._guards import disk_errors, locked
 from naysay.jobs._inputs import Side
 from naysay.jobs._parts import mine_parts
 from naysay.jobs._prepare import Ready, prepare, read_tables
-from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summarised, together
+from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summarised, to_be_reviewed, together
+from naysay.jobs._review import read_review, review_file, write_review
 from naysay.jobs.options import JobOptions, recorded
 from naysay.mining._false_share import one_positive
 from naysay.mining._rules import is_detector
@@ -102,15 +104,18 @@ def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress
         versions = {"naysay": version("naysay"), "numpy": np.__version__, "job format": FORMAT}
         record = versions | recorded(contents, job, mining)
         folder.begin(record, resume=job.resume)
-        known, queries, corpus = read_tables(folder, job, same_ids=mining.same_ids)
-        _check_output(job, queries, corpus)
+        tables = read_tables(folder, job, keep_own_text=mining.keep_own_text)
+        queries = tables.queries
+        _check_output(job, queries, tables.corpus)
+        if job.reviewed is not None:
+            mining = replace(mining, reviewed=read_review(job.reviewed, queries, tables.corpus))
         progress.update(step, description="encoding" if job.model is not None else "scoring known pairs")
-        ready = prepare(folder, job, mining, known, queries, corpus)
+        ready = prepare(folder, job, mining, tables)
         progress.update(step, description="mining", total=queries.n)
         mine_parts(folder, ready, partial(progress.advance, step))
         progress.reset(step, description="writing", total=queries.n)
-        with _published(folder, job) as (output, report):
-            return _finalize(folder, ready, job, record, output, report, partial(progress.advance, step))
+        with _published(folder, job) as drafts:
+            return _finalize(folder, ready, job, record, drafts, partial(progress.advance, step))
 
 
 def _progress(errors: Console) -> Progress:
@@ -127,7 +132,7 @@ def _checked_place(job: JobOptions) -> Path:
         raise_invalid("--job", "a folder of its own", repr(str(place)))
     if job.report is not None:
         check_page("--report", job.report)
-    written = {"--output": job.output, "--report": job.report}
+    written = {"--output": job.output, "--report": job.report, "--review-file": review_file(job)}
     check_apart({**written, "--job": place}, job.read_files)
     for option, path in {**written, "--encoded": job.encoded}.items():
         if path is not None and path.resolve().is_relative_to(place.resolve()):
@@ -165,19 +170,21 @@ def _check_output(job: JobOptions, queries: Side | None = None, corpus: Side | N
 
 
 @contextmanager
-def _published(folder: JobFolder, job: JobOptions) -> Iterator[tuple[Path, Path | None]]:
-    """Give names for drafts of the output and the report, which carry the id of the job; publish both at the end.
+def _published(folder: JobFolder, job: JobOptions) -> Iterator[dict[str, Path]]:
+    """Give names for drafts of all that is written, which carry the id of the job; publish them at the end.
 
     Nothing is published if an input changed.
     """
-    targets = [path for path in (job.output, job.report) if path is not None]
-    drafts = [path.with_name(f".naysay-{folder.id}{path.suffix}") for path in targets]
-    old = drafts[0].with_name(f".naysay-{folder.id}.old")
-    _clear(*drafts)
+    paths = {"output": job.output, "report": job.report, "review": review_file(job)}
+    targets = {name: path for name, path in paths.items() if path is not None}
+    names = {"output": "", "report": "", "review": "-review"}  # a review may have the ending of the output
+    drafts = {part: path.with_name(f".naysay-{folder.id}{names[part]}{path.suffix}") for part, path in targets.items()}
+    old = drafts["output"].with_name(f".naysay-{folder.id}.old")
+    _clear(*drafts.values())
     try:
-        yield drafts[0], drafts[1] if job.report is not None else None
+        yield drafts
         folder.inputs.check()
-        for draft, target in zip(drafts, targets, strict=True):
+        for draft, target in zip(drafts.values(), targets.values(), strict=True):
             with disk_errors(target):
                 sync(draft)
                 if target.is_dir():  # a data set, which cannot be replaced in one step
@@ -187,7 +194,7 @@ def _published(folder: JobFolder, job: JobOptions) -> Iterator[tuple[Path, Path 
     finally:
         if old.exists() and not job.output.exists():
             os.replace(old, job.output)
-        _clear(*drafts, old)
+        _clear(*drafts.values(), old)
 
 
 def _clear(*drafts: Path) -> None:
@@ -204,11 +211,10 @@ def _finalize(
     ready: Ready,
     job: JobOptions,
     record: Mapping[str, Any],
-    output: Path,
-    report: Path | None,
+    drafts: Mapping[str, Path],
     on_progress: Callable[[int], None],
 ) -> MinedFile:
-    """Write drafts of the training file and of the report from the parts of a job."""
+    """Write drafts of the training file, of the pairs to review and of the report from the parts of a job."""
     whole = together(folder, ready.task)
     if job.short == "raise":
         _check_short(folder, whole)
@@ -216,13 +222,18 @@ def _finalize(
     cell = 8 if texts is None else max(8, texts.nbytes // max(1, len(texts)))  # the mean size of a text, or a number
     needed = 2 * max(1, whole.tally["negatives"]) * cell
     with with_option_names("mine", {"path": "--output"}), disk_errors(job.output, lambda: needed):
-        rows = _write(output, job, whole, ready, on_progress)
+        rows = _write(drafts["output"], job, whole, ready, on_progress)
     notes = (*ready.notes, *notes_of(whole.tally, ready.corpus.n, option="--depth "))
     sample = sampled(ready, whole, notes)
     summary = summarised(ready, whole, sample, job.output, rows)
+    review, report = review_file(job), job.report
+    if review is not None:
+        with disk_errors(review, lambda: 1 << 24):
+            write_review(drafts["review"], folder.done["review"], ready.queries, ready.corpus)
+        summary = to_be_reviewed(summary, review, len(folder.done["review"]["anchors"]))
     if report is not None:
-        with with_option_names("mine", {"path": "--report"}), disk_errors(job.report or report, lambda: 1 << 24):
-            _report(report, job, record, ready, whole, sample, summary)
+        with with_option_names("mine", {"path": "--report"}), disk_errors(report, lambda: 1 << 24):
+            _report(drafts["report"], job, record, ready, whole, sample, summary)
     return summary
 
 

@@ -80,7 +80,15 @@ class JobOptions:
     batch_size: int = option(32, "Texts that --model encodes at a time.")
     device: str | None = option(None, "Device of --model: cpu, cuda, ...")
     ignore: Path | None = option(None, "Pairs that are neither positive nor negative.")
+    same_ids: bool = option(False, "Anchors are documents, by id or, without ids, by row: none is its own negative.")
     source: list[str] | None = option(None, "Another source of candidates: bm25. Can be repeated.")
+    review: int | None = option(
+        None, "Also write so many random pairs to a file, for a person to say which are false negatives."
+    )
+    review_file: Path | None = option(
+        None, "File of --review: .csv, .jsonl or .parquet. Default: beside the output.", record=False
+    )
+    reviewed: Path | None = option(None, "File of --review, filled in: corrects the estimate of false negatives.")
     report: Path | None = option(None, "Write an .html file that shows what was mined, and why.", record=False)
     budget: int = option(
         2_000_000_000,
@@ -118,6 +126,10 @@ class JobOptions:
             got = f"`{given[0]}` alone" if given else "none"
             raise_invalid("model", "given, or `query_vectors` and `corpus_vectors`", got)
         check_whole("batch_size", self.batch_size, 1)
+        if self.review is not None:
+            check_whole("review", self.review, 1)
+        elif self.review_file is not None:
+            raise_invalid("review_file", "left out without `review`", shown(str(self.review_file)))
         for name in ("query_prompt", "corpus_prompt", "device", "encoded"):
             if getattr(self, name) and self.model is None:
                 raise_invalid(name, "left out without `model`", shown(getattr(self, name)))

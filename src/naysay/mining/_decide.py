@@ -79,7 +79,8 @@ def threshold_of(
         return Threshold(posterior, sentence(task, posterior), low, drop_at(posterior))
     detector, rule = decide(given, known_scores[task.held_out()], sample)
     if is_auto(task) and posterior is not None:
-        rule = f"How many of the nearest are false cannot be told: {posterior.reason}. Instead: {rule}"
+        review = "" if task.reviewed is None else f" {task.reviewed.describe()}"
+        rule = f"How many of the nearest are false cannot be told: {posterior.reason}.{review} Instead: {rule}"
     rule += without_positive(options.judge, lowest)
     return Threshold(detector, rule, low, drop_at(detector))
 

@@ -13,6 +13,7 @@ from naysay.detectors.cut import cut_at, nearest_below
 from naysay.detectors.posterior import DEPTH, MIN_DEPTH, Posterior
 from naysay.detectors.posterior_summary import OUT_OF_REACH, PosteriorSummary, summary_of
 from naysay.detectors.share import Share
+from naysay.mining._review import ToReview, drawn_pairs
 from naysay.mining._task import FITTED, Task
 from naysay.mining.candidates import Candidates, listed
 from naysay.rng import rng_for
@@ -36,11 +37,14 @@ def is_auto(task: Task) -> bool:
 
 
 def sampled_anchors(task: Task) -> Ids:
-    """Anchors with a labelled positive, in order; a random sample of 2,000 by the seed if there are more."""
+    """Anchors with a labelled positive, in order; a random sample of 2,000 by the seed if there are more.
+
+    Anchors of pairs that were reviewed are among them.
+    """
     anchors, count = np.sort(task.known.pairs()[0][task.held_out()]), _at_most(task)
-    if len(anchors) <= count:
-        return anchors
-    return np.sort(rng_for(task.options.seed, FITTED).choice(anchors, count, replace=False))
+    if len(anchors) > count:
+        anchors = np.sort(rng_for(task.options.seed, FITTED).choice(anchors, count, replace=False))
+    return anchors if task.reviewed is None else np.union1d(anchors, task.reviewed.anchors)
 
 
 def _at_most(task: Task) -> int:
@@ -71,7 +75,8 @@ def unfitted(task: Task, known_scores: NDArray[np.float32]) -> Posterior:
     """The posterior of a task, to be fitted or restored."""
     options, own = task.options, one_positive(task, known_scores)
     width, depth = max(1, task.width), min(DEPTH, max(MIN_DEPTH, task.depth))  # lists of a fit and of all others alike
-    return Posterior(width, options.false_share, depth=depth, positive_scores=own, alike=Alike(task), seed=options.seed)
+    given: dict[str, Any] = {"labelled_share": options.labelled_share, "seed": options.seed}
+    return Posterior(width, options.false_share, depth=depth, positive_scores=own, alike=Alike(task), **given)
 
 
 @final
@@ -143,16 +148,22 @@ class FitLists:
 
 
 def fitted(task: Task, detector: Posterior, lists: FitLists) -> Posterior:
-    """Fit the posterior, with the cut for what the task may return.
+    """Fit the posterior, correct it by what was reviewed, and cut it for what the task may return.
 
     Where the cut leaves anchors short, and candidates behind the lists are above it, too, a deeper search would not
     help: the target is out of reach.
     """
-    detector.fit(lists.scores, _own(detector, lists.anchors), alike=lists.alike)
+    own, counts = _own(detector, lists.anchors), _counts(task, lists.anchors)
+    labelled = np.bincount(task.known.pairs()[0][task.kinds["positive"]], minlength=task.queries.n)
+    detector.fit(lists.scores, own, alike=lists.alike, n_labelled=labelled[labelled > 0])
     if not detector.fitted:
         return detector
-    counts = _counts(task, lists.anchors)
-    if not ((counts == detector.k).all() and (lists.free | (lists.ids < 0)).all()):
+    if task.reviewed is not None:
+        truth = task.reviewed.of_lists(lists)
+        if (truth >= 0).any():
+            detector.correct(lists.scores, own, truth, alike=lists.alike)
+        detector = recut(task, detector, lists, detector.false_share)
+    elif not ((counts == detector.k).all() and (lists.free | (lists.ids < 0)).all()):
         detector = recut(task, detector, lists, detector.false_share)
     summary, state = detector.summary, detector.state()
     short = summary.short - int((np.count_nonzero(lists.free, axis=1) < counts).sum())
@@ -178,6 +189,8 @@ def recut(task: Task, detector: Posterior, lists: FitLists, false_share: float) 
     found = cut_at(shown, counts, false_share, lists.scores)
     masks = nearest_below(shown, counts, 1.0), found.kept
     before, after = (detector.share(lists.scores, own, mask, alike=lists.alike) for mask in masks)
+    if task.reviewed is not None:
+        before, after = map(task.reviewed.widened, (before, after))
     summary = summary_of(detector.summary, detector.summary.c, found, before, after)
     other = Posterior(
         detector.k,
@@ -195,6 +208,11 @@ def cut_again(task: Task, detector: Posterior, lists: FitLists, false_share: flo
     """The posterior at another false share, and what it says."""
     other = recut(task, detector, lists, false_share)
     return other, sentence(task, other)
+
+
+def pairs_to_review(task: Task, detector: Posterior, lists: FitLists, count: int) -> ToReview:
+    """So many random pairs among the nearest that may be taken."""
+    return drawn_pairs(detector, lists, _counts(task, lists.anchors), count, task.reviewed)
 
 
 def usable(detector: Posterior) -> bool:
@@ -219,7 +237,7 @@ def sentence(task: Task, detector: Posterior) -> str:
             f"{summary.hardness_before:.3f} to {summary.hardness_after:.3f}."
         )
     note = f" Note: {summary.reason}." if summary.reason else ""
-    return f"{text} {_basis(summary)}{note}"
+    return f"{text} {_basis(summary, options.labelled_share)}{_by_review(task)}{note}"
 
 
 def _share(share: Share | None) -> str:
@@ -228,9 +246,16 @@ def _share(share: Share | None) -> str:
     return f"{100 * share.estimate:.1f} % (95 % CI {100 * share.low:.1f} to {100 * share.high:.1f})"
 
 
-def _basis(summary: PosteriorSummary) -> str:
+def _by_review(task: Task) -> str:
+    """What a review of pairs adds to the sentence; nothing if there was none."""
+    return "" if task.reviewed is None else f" It is corrected: {task.reviewed.describe()}"
+
+
+def _basis(summary: PosteriorSummary, labelled_share: float | None) -> str:
     """What the estimate rests on."""
     labels = f"The estimate rests on {summary.labelled:,} labelled positives"
+    if labelled_share is not None:
+        return f"{labels}, which are {100 * labelled_share:g} % of all positives, as stated."
     check = summary.check
     if check is None or np.isnan(check.by_vectors):
         return f"{labels}; whether they are a random part of all positives could not be checked."

@@ -80,7 +80,7 @@ def mine_rows(
     if candidates is None:
         found, skipped = found_of(task, rows, threshold, None if before is None else before[0])
         collected = before[1] if before is not None and skipped is None else collect(task, rows, found, skipped)
-        candidates = narrowed(task, collected, threshold.min_score)
+        candidates = narrowed(task, _without_reviewed(task, rows, collected), threshold.min_score)
         if task.options.rescore is not None:
             candidates, threshold = _rescored(task, candidates, threshold, task.options.rescore)
         if threshold.detector is not None:
@@ -102,7 +102,8 @@ def _as_deep_as_needed(task: Task, rows: Rows, threshold: Threshold) -> Candidat
             found, skipped = nearest_of(task, some, depth), None
         else:
             found, skipped = nearest_below(task, some, depth, caps)
-        candidates = narrowed(task, collect(task, some, found, skipped), threshold.min_score)
+        collected = _without_reviewed(task, some, collect(task, some, found, skipped))
+        candidates = narrowed(task, collected, threshold.min_score)
         if detector is None:
             return candidates
         return judge(candidates, detector, threshold=threshold.drop_at, query=some.query)
@@ -120,6 +121,13 @@ def _as_deep_as_needed(task: Task, rows: Rows, threshold: Threshold) -> Candidat
             candidates = stitched(candidates, some, deep)
         parts.append(trimmed(candidates, wanted[block]))
     return parts[0] if len(parts) == 1 else stacked(parts)
+
+
+def _without_reviewed(task: Task, rows: Rows, candidates: Candidates) -> Candidates:
+    """Drop the pairs that a person found to be false negatives."""
+    if task.reviewed is None:
+        return candidates
+    return candidates.drop(task.reviewed.known.contains(anchor_ids(rows.query), candidates.ids), "ignored")
 
 
 def narrowed(task: Task, candidates: Candidates, min_score: float | None) -> Candidates:
@@ -196,9 +204,9 @@ def collect(task: Task, rows: Rows, found: Found, skipped: Ids | None) -> Candid
     searched = replace(searched, positive_scores=lowest_of(anchors[positive], scores[positive], len(searched)))
     parts = [searched, *(_listed(name, ids, task, rows) for name, ids in rows.lists.items())]
     candidates = join(*parts)
-    if task.options.same_ids:  # before `exclude` calls it ignored; in a part of the rows, row i is not item i
+    if task.own is not None and rows.lists:  # before `exclude` calls it ignored
         candidates = candidates.drop(rows.known.contains(np.arange(len(searched)), candidates.ids), "positive")
-        candidates = candidates.drop(candidates.ids == anchor_ids(rows.query)[:, None], "anchor")
+        candidates = candidates.drop(task.own.contains(anchor_ids(rows.query), candidates.ids), "anchor")
     candidates = exclude(candidates, rows.known)
     if task.options.judge is not None:
         like = positive | kinds["anchor"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from naysay._rows import offsets
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_bool, check_range, raise_invalid, shown, whole_numbers
+from naysay.checks import check_range, raise_invalid, shown, whole_numbers
+from naysay.detectors._text_hash import read_texts
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.duplicates import Duplicates
+from naysay.mining._known import Pairs, equal_vectors
+from naysay.mining._review import Reviewed, read_reviewed
 from naysay.mining._rules import check_judge, is_detector, judge_of
 from naysay.mining.candidates import read_counts
 from naysay.mining.judge import check_detector
@@ -28,7 +31,7 @@ from naysay.types import Query
 Ids = NDArray[np.int64]
 Lists = Mapping[str, Ids]
 SEARCH, LEAST_DEPTH, DEPTH_FACTOR = "search", 100, 4
-# Steps of the job's seed, so that one random choice does not move another.
+# Steps of the job's seed, so that one random choice does not move another; 5 is that of `mining._review`.
 HELD_OUT, SAMPLED, SELECTED, FILLED, FITTED = range(5)
 
 
@@ -48,7 +51,9 @@ class Task:
     duplicates: Any  # a detector of duplicates, or None
     kinds: Mapping[str, NDArray[np.bool_]]  # {reason: (pairs,) which known pairs are left out for it}
     firsts: Ids | None  # (n,) a positive of each anchor, or None if an anchor has none
+    own: Positives | None  # the anchors themselves in the corpus: they are ignored in `known`, too
     surveys: tuple[Survey, Survey] | None = None  # the norms of queries and corpus, once all vectors are checked
+    reviewed: Reviewed | None = None  # pairs that a person labelled
     index: Any = None  # replaces the exact search
     recall: float | None = None  # of the index, as measured
     slots: int | None = None  # how many candidates of a deeper search fit in memory
@@ -137,7 +142,15 @@ class Rows:
     all_known_scores: NDArray[np.float32]  # of all anchors, to look at some of these again
 
 
-def task_of(queries: Vectors, corpus: Vectors, known: Positives, k: Any, lists: Lists, options: MiningOptions) -> Task:
+def task_of(
+    queries: Vectors,
+    corpus: Vectors,
+    known: Positives,
+    k: Any,
+    lists: Lists,
+    options: MiningOptions,
+    own: Positives | None = None,
+) -> Task:
     """Check the arguments of `mine` against each other, all but the values of the vectors."""
     if queries.width != corpus.width:
         raise_invalid("queries", f"of width {corpus.width}, like `corpus`", queries.width)
@@ -157,10 +170,27 @@ def task_of(queries: Vectors, corpus: Vectors, known: Positives, k: Any, lists: 
         rule = f"at least {labelled}, one positive of each anchor"
         raise_invalid("rescore_budget", rule, options.rescore_budget)
     width = options.max_k if counts is None else int(k if np.ndim(k) == 0 else counts.max(initial=0))
-    depth, same_ids = _depth(options, width, corpus.n), bool(options.same_ids)
-    duplicates = _duplicates(options.duplicates, known, same_ids=same_ids)
-    own = kinds_of(known, same_ids=same_ids), one_each(known)
-    return Task(queries, corpus, known, options, counts, width, depth, lists, duplicates, *own)
+    depth = _depth(options, width, corpus.n)
+    duplicates = _duplicates(options.duplicates, known, own, shared=options.same_ids is True)
+    parts = kinds_of(known, own), one_each(known), own
+    reviewed = read_reviewed(options.reviewed, queries.n, corpus.n)
+    task = Task(queries, corpus, known, options, counts, width, depth, lists, duplicates, *parts)
+    return replace(task, reviewed=reviewed)
+
+
+def without_own_vectors(task: Task) -> tuple[Task, Pairs]:
+    """The task without documents that have the vector of their anchor, unless they are kept; and the pairs left out."""
+    if task.options.keep_own_text:
+        return task, (np.empty(0, np.int64), np.empty(0, np.int64))
+    anchors, items = equal_vectors(task.queries, task.corpus)
+    new = ~task.known.contains(anchors, items, relation="any")
+    anchors, items = anchors[new], items[new]
+    if not len(anchors):
+        return task, (anchors, items)
+    found = Positives.from_pairs(anchors, items, task.known.n_anchors, task.known.n_items)
+    own = found if task.own is None else task.own.union(found)
+    known = task.known.with_ignored(anchors, items)
+    return replace(task, known=known, kinds=kinds_of(known, own), own=own), (anchors, items)
 
 
 def read_sources(sources: Any, n: int, n_items: int) -> dict[str, Ids]:
@@ -202,7 +232,7 @@ def _depth(options: MiningOptions, width: int, n_items: int) -> int:
     return min(depth if last is None else min(depth, last), n_items)
 
 
-def _duplicates(given: Any, known: Positives, *, same_ids: bool) -> Any:
+def _duplicates(given: Any, known: Positives, own: Positives | None, *, shared: bool) -> Any:
     """A detector of duplicates, or None: as given, or made from the texts of the corpus, and of the queries."""
     if given is None:
         return None
@@ -219,58 +249,11 @@ def _duplicates(given: Any, known: Positives, *, same_ids: bool) -> Any:
         if part is not None and len(part) != size:
             raise_invalid("duplicates", f"{size} {what} texts", len(part))
     positives = Positives.from_pairs(*pairs_of(known, POSITIVE), known.n_anchors, known.n_items)
-    return Duplicates(item_texts=texts, anchor_texts=others, positives=positives, shared_ids=same_ids)
-
-
-def read_known(parameter: str, given: Any, n_anchors: int, n_items: int) -> Positives:
-    """Known pairs as `Positives` of n_anchors x n_items.
-
-    Given as Positives; (anchors, items), two arrays of one length; (n_anchors,) the one item of each anchor, -1 none;
-    or None.
-    """
-    empty = Positives.from_pairs(np.empty(0, np.int64), np.empty(0, np.int64), n_anchors, n_items)
-    if given is None:
-        return empty
-    if isinstance(given, Positives):
-        sizes = (("anchors", "queries", given.n_anchors, n_anchors), ("items", "corpus", given.n_items, n_items))
-        for what, like, size, limit in sizes:
-            if size > limit:
-                raise_invalid(parameter, f"of at most {limit} {what}, like {like}", size)
-        return given if (given.n_anchors, given.n_items) == (n_anchors, n_items) else given.union(empty)
-    if isinstance(given, tuple | list) and len(given) == 2 and all(np.ndim(to_numpy(part)) == 1 for part in given):
-        anchors, items = (whole_numbers(parameter, to_numpy(part)) for part in given)
-        if len(anchors) != len(items):
-            raise_invalid(parameter, "two arrays of one length", f"{len(anchors)} anchors and {len(items)} items")
-        check_range(parameter, anchors, n_anchors, "queries")
-        check_range(parameter, items, n_items, "corpus rows")
-        return Positives.from_pairs(anchors, items, n_anchors, n_items)
-    rule = f"a Positives, two arrays (anchors, items), or ({n_anchors},) the one of each query"
-    own = as_array(parameter, to_numpy(given))
-    if own.shape != (n_anchors,) or (own.size and own.dtype.kind not in "iu"):
-        got = f"shape {own.shape} {own.dtype}" if own.ndim else shown(given)
-        raise_invalid(parameter, rule, got)
-    own = own.astype(np.int64)
-    check_range(parameter, own, n_items, "corpus rows", least=-1)
-    anchors = np.flatnonzero(own >= 0)
-    return Positives.from_pairs(anchors, own[anchors], n_anchors, n_items)
-
-
-def known_of(positives: Any, ignore: Any, n_anchors: int, n_items: int, *, same_ids: bool = False) -> Positives:
-    """All that can never be a negative: positives, what to ignore, and, if ids are shared, each anchor itself.
-
-    A pair that is a positive and ignored is a positive. Pairs of `ignore` are ignored whatever their relation there.
-    """
-    known = read_known("positives", positives, n_anchors, n_items)
-    if ignore is not None:
-        known = known.with_ignored(*read_known("ignore", ignore, n_anchors, n_items).pairs())
-    if check_bool("same_ids", same_ids):
-        if n_anchors != n_items:
-            advice = "Pass some of the pairs by `ignore`."
-            raise_invalid(
-                "same_ids", f"left out unless queries are the {n_items} corpus rows", f"{n_anchors} queries", advice
-            )
-        known = known.with_ignored(np.arange(n_anchors), np.arange(n_anchors))
-    return known
+    if others is None and own is not None and not shared:  # an anchor that is an item has its text
+        texts = read_texts("duplicates", texts)
+        rows = dict(zip(*(part.tolist() for part in own.pairs()), strict=True))
+        others = [texts[rows[anchor]] if anchor in rows else "" for anchor in range(known.n_anchors)]
+    return Duplicates(item_texts=texts, anchor_texts=others, positives=positives, shared_ids=shared)
 
 
 def pairs_of(known: Positives, relation: int) -> tuple[Ids, Ids]:
@@ -282,11 +265,11 @@ def pairs_of(known: Positives, relation: int) -> tuple[Ids, Ids]:
     return anchors[chosen], items[chosen]
 
 
-def kinds_of(known: Positives, *, same_ids: bool) -> dict[str, NDArray[np.bool_]]:
+def kinds_of(known: Positives, own: Positives | None) -> dict[str, NDArray[np.bool_]]:
     """{reason: (pairs,) which of `known.pairs()` are excluded for it}; each pair has one reason."""
     anchors, items = known.pairs()
     ignored = np.zeros(len(items), np.bool_) if known.relation is None else known.relation == IGNORE
-    itself = ignored & (anchors == items) if same_ids else np.zeros(len(items), np.bool_)
+    itself = np.zeros(len(items), np.bool_) if own is None else ignored & own.contains(anchors, items)
     return {"positive": ~ignored, "anchor": itself, "ignored": ignored & ~itself}
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from naysay.checks import as_floats, check_bool, check_whole, public, raise_invalid
+from naysay.arrays import to_numpy
+from naysay.checks import as_array, as_floats, check_whole, public, raise_invalid, shown
 from naysay.detectors._slots import SUSPICION_THRESHOLD
 from naysay.mining.candidates import Candidates, check_candidates
 from naysay.mining.judge import ask, check_detector
@@ -19,7 +20,7 @@ def exclude(
     candidates: Candidates,
     known: Positives | None = None,
     *,
-    same_ids: bool = False,
+    same_ids: Any = False,
     duplicates: Any = None,
     query: Query | None = None,
 ) -> Candidates:
@@ -31,8 +32,8 @@ def exclude(
     Args:
         candidates: What was found.
         known: Positives, by row and corpus id: "positive" and "ignored" pairs go.
-        same_ids: Whether row i is item i of the corpus: then "anchor", the row itself, goes, unless it is a
-            positive.
+        same_ids: True if row i is item i of the corpus, or (n,) the item of each row, -1 for none: then "anchor", the
+            row itself, goes, unless it is a positive.
         duplicates: A detector, most likely `Duplicates`: what it suspects at 0.5 or more goes as "duplicate".
         query: What the detector is given; by default the row numbers, without positives: pass those to `Duplicates`.
 
@@ -45,8 +46,13 @@ def exclude(
         ([2, 3], ['anchor', 'positive'])
     """
     check_candidates(candidates)
-    check_bool("same_ids", same_ids)
     rows = np.arange(len(candidates))
+    itself = rows if same_ids is True else None
+    if not isinstance(same_ids, bool):
+        itself = as_array("same_ids", to_numpy(same_ids))
+        if itself.shape != rows.shape or itself.dtype.kind not in "iu":
+            rule = f"True or False, or ({len(rows)},) the item of each row"
+            raise_invalid("same_ids", rule, shown(same_ids) if itself.ndim == 0 else f"shape {itself.shape}")
     if known is not None:
         if not isinstance(known, Positives):
             raise_invalid("known", "Positives", type(known).__name__)
@@ -55,8 +61,8 @@ def exclude(
         if candidates.ids.max(initial=-1) >= known.n_items:
             raise_invalid("known", f"of more than {candidates.ids.max()} items, like the candidates", known.n_items)
         candidates = candidates.drop(known.contains(rows, candidates.ids), "positive")
-    if same_ids:
-        candidates = candidates.drop(candidates.ids == rows[:, None], "anchor")
+    if itself is not None:
+        candidates = candidates.drop((candidates.ids == itself[:, None]) & candidates.filled, "anchor")
     if known is not None and known.relation is not None:
         candidates = candidates.drop(known.contains(rows, candidates.ids, relation="ignore"), "ignored")
     if duplicates is not None:

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._options import takes_options
-from naysay.checks import public
+from naysay.checks import public, raise_invalid, shown
 from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
 from naysay.mining._early_stop import stops_early
-from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto
+from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto, pairs_to_review
+from naysay.mining._known import known_of, own_note, read_own
 from naysay.mining._pipeline import MinedRows, collect, finish, mine_rows
 from naysay.mining._rules import Threshold, limits_of
 from naysay.mining._search import nearest_of, surveyed, with_index
-from naysay.mining._task import Task, known_of, read_sources, task_of
+from naysay.mining._task import Task, read_sources, task_of, without_own_vectors
 from naysay.mining.backfill import notes_of, tally_of
 from naysay.mining.mined import Judged, Mined, slots_of
 from naysay.mining.options import MiningOptions
@@ -84,9 +85,12 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         ([[1, 2]], [[2, 3]], [1])
     """
     given, others = as_vectors("queries", queries), as_vectors("corpus", corpus)
-    known = known_of(positives, options.ignore, given.n, others.n, same_ids=options.same_ids)
-    task = task_of(given, others, known, k, read_sources(options.sources, given.n, others.n), options)
-    task = surveyed(task)
+    own = read_own(options.same_ids, given.n, others.n)
+    known = known_of(positives, options.ignore, own, given.n, others.n)
+    task = task_of(given, others, known, k, read_sources(options.sources, given.n, others.n), options, own)
+    if task.reviewed is not None and not is_auto(task):
+        raise_invalid("reviewed", "left out unless the judge is 'auto', without `rescore`", shown(options.judge))
+    task, left_out = without_own_vectors(surveyed(task))
     known_scores, sample = score_known(task), cache(partial(sample_of, task))
     rows, before, posterior, lists = task.rows(0, given.n, known_scores), None, None, None
     threshold = None if is_auto(task) else threshold_of(task, known_scores, sample)  # raises before the search
@@ -111,17 +115,22 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         judge=mined.threshold.detector,
         suspicion_threshold=mined.threshold.drop_at,
         candidates=mined.candidates,
-        known=known,
+        known=task.known,
         known_scores=None if rescored else known_scores,
         depth=task.depth,
         metric=options.metric,
-        notes=(*notes, *notes_of(tally_of(mined.candidates, mined.counts, task.depth), others.n)),
+        notes=(
+            *notes,
+            *own_note(left_out[0]),
+            *notes_of(tally_of(mined.candidates, mined.counts, task.depth), others.n),
+        ),
         query=rows.query,
         _auto_k=auto_k,
         _judged=mined.judged,
         _mine=None if mined.listed_all else partial(_mine_again, task, known_scores, mined.threshold.min_score),
         _finish=partial(finish, task=task, rows=rows),
         _recut=None if posterior is None or lists is None else partial(cut_again, task, posterior, lists),
+        _draw=None if posterior is None or lists is None else partial(pairs_to_review, task, posterior, lists),
         _background=None if rescored else sample,  # scores of the same kind
     )
 

@@ -14,6 +14,7 @@ from naysay.checks import check_number, check_whole, public, raise_invalid, show
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.posterior import Posterior
 from naysay.formats.write_negatives import Written, write_negatives
+from naysay.mining._review import ToReview
 from naysay.mining._rules import (
     Background,
     check_judge_text,
@@ -80,6 +81,7 @@ class Mined(MinedArrays):
     _finish: Finish
     _mine: Callable[..., Any] | None = None  # mines again where not all is listed
     _recut: Recut | None = None
+    _draw: Callable[[int], ToReview] | None = None
     _background: Callable[[], Background] | None = None
 
     def negatives(self) -> Negatives:
@@ -112,6 +114,22 @@ class Mined(MinedArrays):
         judge = self.judge, self.rule, self.suspicion_threshold
         found: Candidates = self._mine(judge, anchors, list_all=True).candidates
         return found
+
+    def pairs_to_review(self, count: int = 100) -> ToReview:
+        """Draw pairs for a person to label: mine(..., reviewed=(anchors, items, truth)) corrects its estimate by them.
+
+        They are drawn uniformly, by the seed, among the nearest k candidates that may be taken; in random order.
+
+        Args:
+            count: How many.
+
+        Returns:
+            Their `anchors`, `items`, `scores` and `posterior`, one array each.
+        """
+        check_whole("count", count, 1)
+        if self._draw is None:
+            raise_invalid("count", "asked for where the judge was 'auto'", count, "Mine with judge='auto'.")
+        return self._draw(count)
 
     def rethreshold(
         self,

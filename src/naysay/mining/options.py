@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from naysay._options import option
-from naysay.checks import check_number, check_one_of, check_whole, raise_invalid, shown
+from naysay.checks import check_bool, check_number, check_one_of, check_whole, raise_invalid, shown
 from naysay.kernels.threads import check_threads
 from naysay.mining._rules import check_judge_text
 from naysay.mining.backfill import ON_SHORT
@@ -61,10 +61,17 @@ class MiningOptions:
             {name: detector}, or a text as on the command line: "calibrated:0.02", "margin:0.05", "share:0.95",
             "absolute:0.8", "bands:0.3,0.7".
         false_share: The largest estimated share of false negatives among those returned, with judge="auto".
+        labelled_share: The share of all positives that are labelled, if it is known; with judge="auto".
+        reviewed: (anchors, items, truth): candidates that a person reviewed, best about 100 drawn by
+            `Mined.pairs_to_review`; truth is True for a false negative. They correct the estimate of judge="auto", and
+            the false ones are left out.
         seed: The seed of all random choices.
         ignore: Pairs that are neither positive nor negative, in the same forms as `positives`.
-        same_ids: Whether query i is corpus row i, as for pairs of sentences or nodes of a graph. A query is then
-            never its own negative.
+        same_ids: Which queries are in the corpus, so that none is its own negative: True if query i is corpus row i, as
+            for pairs of sentences or nodes of a graph; (n,) the corpus row of each query, -1 for none; or
+            (query ids, corpus ids).
+        keep_own_text: Whether to keep corpus rows whose vector is that of the query, number for number. By default they
+            are left out like the query itself.
         duplicates: A detector such as `Duplicates`, the texts of the corpus, or (corpus texts, query texts).
         depth: Number of candidates to search for each query. By default max(4 k, 100), plus the ranks that
             `rank_range` skips. Known pairs do not count: the search leaves them out.
@@ -102,9 +109,12 @@ class MiningOptions:
         written="auto",
     )
     false_share: float = option(0.05, "The largest estimated share of false negatives, with --judge auto.")
+    labelled_share: float | None = option(None, "The share of all positives that are labelled, if it is known.")
+    reviewed: Any = option(None)
     seed: int = option(0, "Seed of all random choices.")
     ignore: Any = option(None)
-    same_ids: bool = option(False, "Anchor i is document i, and never its own negative.")
+    same_ids: Any = option(False)
+    keep_own_text: bool = option(False, "Keep documents whose text or vector is that of the anchor.")
     duplicates: Any = option(None)
     depth: int | None = option(None, "Candidates to search for each anchor. Default: max(4 k, 100).")
     sources: Mapping[str, Any] | None = option(None)
@@ -137,6 +147,9 @@ class MiningOptions:
         check_one_of("metric", self.metric, tuple(METRICS))
         check_whole("seed", self.seed, 0)
         check_number("false_share", self.false_share, above=0, below=1)
+        check_bool("keep_own_text", self.keep_own_text)
+        if self.labelled_share is not None:
+            check_number("labelled_share", self.labelled_share, above=0, below=1)
         if isinstance(self.judge, str):
             check_judge_text("judge", self.judge)
             if self.judge == "none":

@@ -1,0 +1,144 @@
+"""The file of pairs that a person reviews: `--review` writes it, `--reviewed` reads it back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay.checks import raise_invalid, shown
+from naysay.files import check_target
+from naysay.formats._table_files import batches, column_names
+from naysay.jobs._inputs import Side, reading
+from naysay.jobs._texts import keys_of, places_of, read_keys
+from naysay.jobs.options import JobOptions
+from naysay.mining._review import ToReview
+
+Ids = NDArray[np.int64]
+ANSWER = "false_negative"
+_IDS = ("query_id", "document_id")
+COLUMNS = ("query_id", "query", "document_id", "document", "score", "posterior", ANSWER)
+_CELL = 30_000  # characters
+_ENDINGS = (".csv", ".jsonl", ".parquet")
+_ANSWERS = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False}
+
+
+def review_file(job: JobOptions) -> Path | None:
+    """Where the pairs to review are written, None if none are; raise if they cannot be there.
+
+    A file that exists is never replaced, because a person may have filled it in.
+    """
+    if job.review is None:
+        return None
+    path = job.review_file if job.review_file is not None else job.output.with_suffix(".review.csv")
+    if path.suffix.lower() not in _ENDINGS:
+        raise_invalid("--review-file", f"a file that ends in {', '.join(_ENDINGS[:-1])} or .parquet", repr(str(path)))
+    check_target("--review-file", path)
+    if path.exists():
+        advice = "Move it away, or pass another --review-file."
+        raise_invalid("--review-file", "a new file, since a filled one would be lost", repr(str(path)), advice)
+    return path
+
+
+def as_record(pairs: ToReview) -> dict[str, list[Any]]:
+    """The pairs as lists, for the record of a job."""
+    posterior = [None if np.isnan(one) else round(one, 6) for one in pairs.posterior.tolist()]
+    numbers = pairs.anchors.tolist(), pairs.items.tolist(), [round(one, 6) for one in pairs.scores.tolist()], posterior
+    return dict(zip(("anchors", "items", "scores", "posterior"), numbers, strict=True))
+
+
+def write_review(path: Path, pairs: Mapping[str, list[Any]], queries: Side, corpus: Side) -> None:
+    """Write the pairs with their texts, and an empty column for the answers."""
+    sides = ((queries, np.array(pairs["anchors"], np.int64)), (corpus, np.array(pairs["items"], np.int64)))
+    columns: list[list[Any]] = []
+    for side, rows in sides:
+        columns.append([str(row) for row in rows.tolist()] if side.ids is None else side.ids.gather(rows))
+        columns.append([""] * len(rows) if side.texts is None else [_plain(text) for text in side.texts.gather(rows)])
+    columns += [pairs["scores"], pairs["posterior"], [""] * len(pairs["anchors"])]
+    kind = path.suffix.lower()
+    if kind == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(dict(zip(COLUMNS, columns, strict=True))), path)
+        return
+    rows_of = list(zip(*columns, strict=True))
+    with io.StringIO(newline="") as text:
+        if kind == ".csv":
+            csv.writer(text).writerows([COLUMNS, *(["" if one is None else one for one in row] for row in rows_of)])
+        else:
+            objects = (dict(zip(COLUMNS, row, strict=True)) for row in rows_of)
+            text.writelines(f"{json.dumps(one, ensure_ascii=False)}\n" for one in objects)
+        path.write_bytes(text.getvalue().encode("utf-8", "backslashreplace"))
+
+
+def _plain(text: str) -> str:
+    """The text as valid UTF-8, and not longer than a cell of a spreadsheet may be."""
+    return text[:_CELL].encode("utf-8", "backslashreplace").decode()[:_CELL]
+
+
+def read_review(path: Path, queries: Side, corpus: Side) -> tuple[Ids, Ids, NDArray[np.bool_]]:
+    """(anchors, documents, whether they are false negatives) of the rows of a file that have an answer."""
+    option, wanted = "--reviewed", [*_IDS, ANSWER]
+    with reading(option):
+        names = column_names(option, path)
+        missing = [name for name in wanted if names.count(name) != 1]
+        if missing:
+            got = f"{path.name!r} with {', '.join(map(repr, names)) or 'none'}"
+            raise_invalid(option, f"a file of --review, with the columns {', '.join(wanted)}", got)
+        parts = [list(zip(*batch, strict=True)) for batch in batches(option, path, wanted, optional=(ANSWER,))]
+    rows = [(place, *row) for place, row in enumerate(row for part in parts for row in part)]
+    answers = [(place, _answer(path, place, given)) for place, *_, given in rows]
+    chosen = [place for place, answer in answers if answer is not None]
+    if not chosen:
+        rule = f"a file with yes or no in {ANSWER!r}"
+        raise_invalid(option, rule, f"{path.name!r}, in which all {len(rows):,} rows are blank")
+    found = []
+    for column, (name, side, what) in enumerate(zip(_IDS, (queries, corpus), ("anchors", "documents"), strict=True), 1):
+        values = [str(rows[place][column]) for place in chosen]
+        numbers = _rows_of(values, side)
+        for place, value, row in zip(chosen, values, numbers.tolist(), strict=True):
+            if row < 0:
+                _raise_row(path, place, f"{name} that are among the {side.n:,} {what}", shown(value))
+        found.append(numbers)
+    truth = np.array([bool(answers[place][1]) for place in chosen])
+    _check_once(path, chosen, found, truth)
+    return found[0], found[1], truth
+
+
+def _answer(path: Path, row: int, given: Any) -> bool | None:
+    """An answer as a bool; None for a blank."""
+    if given is None or isinstance(given, bool):
+        return given
+    text = str(given).strip().lower()
+    if text and text not in _ANSWERS:
+        _raise_row(path, row, f"yes, no or nothing in {ANSWER!r}", shown(given))
+    return _ANSWERS.get(text)
+
+
+def _rows_of(names: list[str], side: Side) -> Ids:
+    """The rows with these ids, or these row numbers where a side has no ids; -1 for others."""
+    if side.ids is None:
+        whole = [int(name) if name.isdecimal() and len(name) < 19 else -1 for name in names]
+        return np.array([row if row < side.n else -1 for row in whole], np.int64)
+    distinct = sorted({*names})
+    places = dict(zip(distinct, places_of(keys_of(distinct), read_keys(side.keys)).tolist(), strict=True))
+    return np.array([places[name] for name in names], np.int64)
+
+
+def _check_once(path: Path, rows: list[int], found: list[Ids], truth: NDArray[np.bool_]) -> None:
+    """Raise if a pair has two different answers."""
+    first: dict[tuple[int, int], bool] = {}
+    for row, *pair, answer in zip(rows, *(part.tolist() for part in found), truth.tolist(), strict=True):
+        if first.setdefault((pair[0], pair[1]), answer) != answer:
+            _raise_row(path, row, "one answer for each pair", "another than before")
+
+
+def _raise_row(path: Path, row: int, rule: str, got: str) -> NoReturn:
+    raise_invalid("--reviewed", f"a file with {rule}", f"{got} at row {row} of {path.name!r}")

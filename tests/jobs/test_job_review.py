@@ -1,0 +1,260 @@
+"""`--review` writes pairs for a person to label, and `--reviewed` corrects the estimate by them."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from job_world import Families, in_parts, lines, stopped
+
+from naysay.errors import NaysayError
+from naysay.jobs._review import COLUMNS
+from naysay.mining import mine
+
+N = 240
+
+
+class Easy(Families):
+    """The labelled document of each anchor is the nearest of its three: scores alone see no false negatives."""
+
+    def __init__(self, folder):
+        super().__init__(folder, n=N, others=900)
+        unit = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (self.queries, self.corpus)]
+        own = np.einsum("nd,npd->np", unit[0], unit[1][: 3 * N].reshape(N, 3, -1))
+        self.labelled = 3 * np.arange(N) + own.argmax(axis=1)
+        pairs = {"anchor": [f"q{row}" for row in range(N)], "positive": [f"d{row}" for row in self.labelled]}
+        pq.write_table(pa.table(pairs), folder / "pairs.parquet")
+
+    def answers(self, rows):
+        """Whether each pair of a review is a false negative."""
+        pairs = [(int(row["query_id"][1:]), int(row["document_id"][1:])) for row in rows]
+        return [item < 3 * N and item // 3 == anchor for anchor, item in pairs]
+
+
+@pytest.fixture
+def world(tmp_path):
+    return Easy(tmp_path)
+
+
+def read(path):
+    """The rows of a review."""
+    if path.suffix == ".csv":
+        with path.open(newline="", encoding="utf-8") as stream:
+            return list(csv.DictReader(stream))
+    return lines(path) if path.suffix == ".jsonl" else pq.read_table(path).to_pylist()
+
+
+def write(path, rows):
+    if path.suffix == ".csv":
+        with path.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, COLUMNS)
+            writer.writeheader()
+            writer.writerows(rows)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+def filled(world, path, form=("no", "yes"), some=None):
+    rows = read(path)
+    for row, answer in zip(rows[:some], world.answers(rows), strict=False):
+        row["false_negative"] = form[answer]
+    write(path, rows)
+    return rows
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_a_review_and_back(world, capsys, ending):
+    file = world.folder / f"asked{ending}"
+    first = world.run(review=100, review_file=file)
+    shown = capsys.readouterr().out
+    assert f"Next: write yes (a false negative) or no in the column false_negative of {file}, for some" in shown
+    assert f"then mine again with --reviewed {file}." in shown
+    assert first.review == file
+    assert first.false_negatives.estimate < 0.02
+    rows = read(file)
+    assert tuple(rows[0]) == COLUMNS
+    assert len(rows) == len({(row["query_id"], row["document_id"]) for row in rows}) == 100
+    nearest = mine(world.queries, world.corpus, world.labelled, 5, judge=None)
+    scores = {(f"q{a}", f"d{i}"): s for a in range(N) for i, s in zip(nearest.ids[a], nearest.scores[a], strict=True)}
+    for row in rows:
+        assert float(row["score"]) == pytest.approx(scores[row["query_id"], row["document_id"]], abs=1e-6)
+        assert 0 <= float(row["posterior"]) <= 1
+        assert (row["query"], row["document"]) == ("", row["document_id"])
+        assert row["false_negative"] == ""
+    filled(world, file)
+    second = world.run("second.jsonl", reviewed=file)
+    yes = sum(world.answers(rows))
+    assert f"It is corrected: {yes} of 100 reviewed pairs are false negatives: {yes}.0 % (95 % CI" in second.rule
+    estimate = second.rule.removeprefix("Estimated false negatives among the 5 nearest: ")
+    truth = 100 * 2 / 5
+    assert float(estimate.split()[0]) == pytest.approx(truth, rel=0.3)
+    low, high = (float(part) for part in estimate.partition("CI ")[2].partition(")")[0].split(" to "))
+    assert low < truth < high
+    assert world.share(world.folder / "second.jsonl") < 0.05 < world.share(world.folder / "out.jsonl")
+    anchors, items = (np.array([int(row[name][1:]) for row in rows]) for name in ("query_id", "document_id"))
+    given = anchors, items, np.array(world.answers(rows))
+    mined = mine(world.queries, world.corpus, world.labelled, 5, reviewed=given)
+    assert mined.rule == second.rule
+    assert world.ids(world.folder / "second.jsonl") == mined.ids.tolist()
+    known = {*zip(anchors[given[2]].tolist(), items[given[2]].tolist(), strict=True)}
+    assert not any((row, item) in known for row, ids in enumerate(mined.ids.tolist()) for item in ids)
+
+
+def test_the_pairs_are_those_of_python(world, monkeypatch):
+    drawn = mine(world.queries, world.corpus, world.labelled, 5).pairs_to_review(30)
+    for size in (50, N):
+        in_parts(monkeypatch, size)
+        file = world.folder / f"{size}.jsonl"
+        world.run(review=30, review_file=file)
+        rows = read(file)
+        assert [row["query_id"] for row in rows] == [f"q{anchor}" for anchor in drawn.anchors]
+        assert [row["document_id"] for row in rows] == [f"d{item}" for item in drawn.items]
+        np.testing.assert_allclose([row["posterior"] for row in rows], drawn.posterior, atol=1e-6)
+
+
+@pytest.mark.parametrize("judge", ["none", "share:0.95"])
+def test_other_judges_are_measured_by_it(world, judge):
+    first = world.run(judge=judge, review=60)
+    file = world.folder / "out.review.csv"
+    filled(world, file)
+    second = world.run(judge=judge, reviewed=file)
+    assert first.rule == second.rule
+    truth = world.share(world.folder / "out.jsonl")
+    assert first.false_negatives.high < truth
+    assert second.false_negatives.low < truth < second.false_negatives.high
+
+
+def test_after_a_stop(world, monkeypatch):
+    file = world.folder / "whole.csv"
+    world.run("whole.jsonl", review=40, review_file=file)
+    stopped(world, monkeypatch, 2, rows=50, review=40)
+    world.run(resume=True, review=40)
+    assert (world.folder / "out.review.csv").read_bytes() == file.read_bytes()
+    filled(world, file)
+    world.run("whole.jsonl", reviewed=file)
+    stopped(world, monkeypatch, 2, rows=50, reviewed=file)
+    rows = read(file)
+    rows[0]["false_negative"] = {"yes": "no", "no": "yes"}[rows[0]["false_negative"]]
+    before = file.read_bytes()
+    write(file, rows)
+    with pytest.raises(NaysayError, match="another content of --reviewed"):
+        world.run(resume=True, reviewed=file)
+    file.write_bytes(before)
+    world.run(resume=True, reviewed=file)
+    assert (world.folder / "out.jsonl").read_bytes() == (world.folder / "whole.jsonl").read_bytes()
+
+
+def test_some_of_them_and_other_words(world):
+    world.run(review=50)
+    file = world.folder / "out.review.csv"
+    rows = filled(world, file, (" No ", "Y"), some=20)
+    said = world.run("second.jsonl", reviewed=file)
+    assert f"{sum(world.answers(rows[:20]))} of 20 reviewed pairs are false negatives" in said.rule
+
+
+def test_a_file_that_is_there_is_not_replaced(world):
+    file = world.folder / "out.review.csv"
+    file.write_text("filled in by hand")
+    with pytest.raises(NaysayError, match=r"`--review-file` must be a new file, .* got '.*out\.review\.csv'\. Move it"):
+        world.run(review=10)
+    assert file.read_text() == "filled in by hand"
+
+
+def test_more_than_there_are(world):
+    said = world.run(review=10**6)
+    assert len(read(said.review)) == 5 * N
+    assert "for some or all of its 1,200 pairs" in said.advice
+
+
+def test_rows_without_ids(world):
+    """Without ids, a review names rows."""
+    rows = "".join(f'{{"anchor": {row}, "positive": {item}}}\n' for row, item in enumerate(world.labelled))
+    (world.folder / "rows.jsonl").write_text(rows)
+    files = {"pairs": "rows.jsonl", "corpus": None, "queries": None}
+    world.run(**files, review=50)
+    file = world.folder / "out.review.csv"
+    found = read(file)
+    assert {row["query"] + row["document"] for row in found} == {""}
+    for row in found:
+        a, i = int(row["query_id"]), int(row["document_id"])
+        row["false_negative"] = "yes" if i < 3 * N and i // 3 == a else "no"
+    write(file, found)
+    assert " of 50 reviewed pairs are false negatives" in world.run(**files, reviewed=file).rule
+
+
+def test_texts_of_all_kinds(world):
+    """Quotes, commas, lines, formulas, broken UTF-8 and very long texts come back as the same pairs."""
+    texts = [f'=cmd|"{row}", line\nline\r\nd{row} \ud800 é' for row in range(world.items)]
+    texts[::3] = ["long " * 20_000] * len(texts[::3])
+    lines_of = [json.dumps({"id": f"d{row}", "text": text}) for row, text in enumerate(texts)]
+    (world.folder / "docs.jsonl").write_text("\n".join(lines_of))
+    for ending in ("csv", "jsonl", "parquet"):
+        file = world.folder / f"odd.{ending}"
+        world.run(corpus="docs.jsonl", review=60, review_file=file)
+        assert max(len(row["document"]) for row in read(file)) == 30_000
+        filled(world, file)
+        assert " of 60 reviewed pairs are false" in world.run(corpus="docs.jsonl", reviewed=file).rule
+
+
+def line(**given):
+    return {"query_id": "q1", "document_id": "d5", "false_negative": "yes"} | given
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([line(), line(query_id="q999")], "query_id that are among the 240 anchors, got 'q999' at row 1 of 'r.jsonl'"),
+        ([line(document_id="x")], "document_id that are among the 1,620 documents, got 'x' at row 0 of 'r.jsonl'"),
+        ([line(), line(false_negative="maybe")], "yes, no or nothing in 'false_negative', got 'maybe' at row 1 of 'r."),
+        ([line(false_negative=2)], "yes, no or nothing in 'false_negative', got 2 at row 0 of 'r.jsonl'"),
+        (
+            [line(false_negative=""), line(false_negative=None)],
+            "got 'r.jsonl', in which all 2 rows",
+        ),
+        (
+            [line(), line(false_negative="no")],
+            "one answer for each pair, got another than before at row 1 of",
+        ),
+        ([{"query_id": "q1"}], "with the columns query_id, document_id, false_negative, got 'r.jsonl' with 'query_id'"),
+        ([line(query_id=None)], "with a value in every row of 'query_id', got nothing in 'query_id' at row 0"),
+        ([], "with the columns query_id, document_id, false_negative, got 'r.jsonl' with none"),
+    ],
+    ids=range(9),
+)
+def test_what_a_review_cannot_hold(world, rows, message):
+    file = world.folder / "r.jsonl"
+    write(file, rows)
+    with pytest.raises(NaysayError) as refusal:
+        world.run(reviewed=file)
+    text = str(refusal.value)
+    assert text.startswith("mine: `--reviewed` must be a file")
+    assert message in text
+    assert "\n" not in text
+    assert not world.job().exists()
+
+
+def test_options_that_do_not_go_together(world):
+    for given, message in (
+        ({"review": 0}, "`--review` must be at least 1, got 0"),
+        ({"review_file": world.folder / "r.csv"}, "`--review-file` must be left out without `--review`, got '"),
+        ({"review": 5, "review_file": world.folder / "r.txt"}, "must be a file that ends in .csv, .jsonl or .parquet"),
+        ({"review": 5, "review_file": world.folder / "no" / "r.csv"}, "`--review-file` must be in an existing folder"),
+        ({"review": 5, "review_file": world.folder / "out.jsonl"}, "`--review-file` must be another file than"),
+        ({"reviewed": world.folder / "none.csv"}, "`--reviewed` must be a file that can be read, got '"),
+        ({"labelled_share": 1.5}, "`--labelled-share` must be a number above 0 and below 1, got 1.5"),
+    ):
+        with pytest.raises(NaysayError) as refusal:
+            world.run(**given)
+        assert message in str(refusal.value)
+
+
+def test_a_stated_labelled_share(world):
+    said = world.run(labelled_share=1 / 3)
+    assert "labelled positives, which are 33.3333 % of all positives, as stated." in said.rule
+    mined = mine(world.queries, world.corpus, world.labelled, 5, labelled_share=1 / 3)
+    assert mined.rule == said.rule
+    assert world.ids(world.folder / "out.jsonl") == mined.ids.tolist()

@@ -1,0 +1,133 @@
+"""Pairs that a person reviewed: what `mine` takes, how pairs are drawn, and what the interval says."""
+
+import numpy as np
+import pytest
+
+import naysay as ns
+from naysay.detectors.share import Share
+from naysay.errors import NaysayError
+from naysay.mining import mine
+from naysay.mining._review import read_reviewed
+
+RNG = np.random.default_rng(0)
+N = 200
+TOPICS = RNG.normal(size=(N, 16))
+CORPUS = np.concatenate(
+    [(TOPICS[:, None] + 0.5 * RNG.normal(size=(N, 3, 16))).reshape(-1, 16), RNG.normal(size=(600, 16))]
+)
+LABELLED = 3 * np.arange(N) + RNG.integers(0, 3, N)
+
+
+def mined(**given):
+    return mine(TOPICS, CORPUS, LABELLED, 4, **given)
+
+
+def test_pairs_are_drawn_among_the_nearest_that_may_be_taken():
+    found = mined(rank_range=(3, None), min_score=0.3)
+    nearest = mined(rank_range=(3, None), min_score=0.3, judge=None)
+    pairs = {(row, item) for row, ids in enumerate(nearest.ids.tolist()) for item in ids if item >= 0}
+    drawn = found.pairs_to_review(10**6)
+    assert {*zip(drawn.anchors.tolist(), drawn.items.tolist(), strict=True)} == pairs
+    some = found.pairs_to_review(150)
+    assert len(some.anchors) == 150
+    assert {*zip(some.anchors.tolist(), some.items.tolist(), strict=True)} < pairs
+    again = mined(rank_range=(3, None), min_score=0.3).pairs_to_review(150)
+    assert again.items.tolist() == some.items.tolist()
+    other = mined(rank_range=(3, None), min_score=0.3, seed=1).pairs_to_review(150)
+    assert other.items.tolist() != some.items.tolist()
+    assert (np.diff(some.anchors) < 0).any()  # not in order: the first of them are a sample, too
+
+
+def test_what_was_reviewed_is_not_drawn_again():
+    first = mined().pairs_to_review(80)
+    second = mined(reviewed=(first.anchors, first.items, first.items < 0)).pairs_to_review(10**6)
+    both = [{*zip(part.anchors.tolist(), part.items.tolist(), strict=True)} for part in (first, second)]
+    assert not both[0] & both[1]
+    assert len(both[1]) == 4 * N - 80
+
+
+def test_reviewed_false_negatives_are_left_out_whatever_they_score():
+    first = mined()
+    anchors, items = np.arange(5), first.ids[:5, 0]
+    second = mined(reviewed=(anchors, items, np.ones(5, int)), on_short="relax")
+    assert not (second.ids[:5] == items[:, None]).any()
+    assert second.dropped["ignored"][:5].tolist() == [1] * 5
+
+
+def test_few_anchors_cannot_be_corrected_and_the_rule_says_what_was_found():
+    found = mine(
+        TOPICS[:12], CORPUS, LABELLED[:12], 4, reviewed=([0, 1, 2, 3], [1, 2, 3, 4], [True, False, False, False])
+    )
+    assert found.rule.startswith("How many of the nearest are false cannot be told: only 12 labelled positives")
+    assert "1 of 4 reviewed pairs are false negatives: 25.0 % (95 % CI 0.6 to 80.6). Instead: " in found.rule
+
+
+def test_pairs_of_other_candidates_do_not_count():
+    """A review of other vectors may hold pairs that are not listed: they are left out where false, and else no use."""
+    plain = mined()
+    far = np.array([700, 800])
+    found = mined(reviewed=([0, 1], far, [False, False]), depth=60)
+    assert found.judge.summary.before.estimate == plain.judge.summary.before.estimate
+
+
+def test_the_interval_counts_the_reviewed_pairs():
+    share = Share("false negatives", 0.1, 0.08, 0.12, 0.95, 100, ())
+    wide = []
+    for n in (10, 100, 10_000):
+        reviewed = read_reviewed((np.arange(n), np.zeros(n, int), np.arange(n) % 10 == 0), n, 1)
+        wide.append(reviewed.widened(share))
+        assert wide[-1].estimate == 0.1
+    assert wide[0].low < wide[1].low < wide[2].low < 0.08 < 0.12 < wide[2].high < wide[1].high < wide[0].high
+    assert wide[1].high / 0.1 == pytest.approx(np.exp(np.hypot(np.log(1.2), 1.96 * np.sqrt(0.9 / 0.1 / 100))), rel=0.03)
+    none = Share("false negatives", 0.0, 0.0, 0.03, 0.95, 100, ())
+    assert reviewed.widened(none) is none
+
+
+def test_intervals_of_corrected_estimates_hold_the_truth():
+    """Labels are the nearest positives: 0 % without a review, and 95 % CIs of others hold the truth."""
+    inside = 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        topics = rng.normal(size=(300, 24))
+        answers = topics[:, None] + 0.6 * rng.normal(size=(300, 3, 24))
+        corpus = np.concatenate([answers.reshape(-1, 24), rng.normal(size=(900, 24))])
+        queries = topics + 0.3 * rng.normal(size=topics.shape)
+        cosines = np.einsum("nd,npd->np", queries, answers) / np.linalg.norm(answers, axis=2)
+        labelled = 3 * np.arange(300) + cosines.argmax(axis=1)
+        first = mine(queries, corpus, labelled, 8, seed=seed)
+        drawn = first.pairs_to_review(100)
+        truth = (drawn.items < 900) & (drawn.items // 3 == drawn.anchors)
+        found = mine(queries, corpus, labelled, 8, seed=seed, reviewed=(drawn.anchors, drawn.items, truth))
+        nearest = mine(queries, corpus, labelled, 8, judge=None).ids
+        share = ((nearest < 900) & (nearest // 3 == np.arange(300)[:, None])).mean()
+        assert first.judge.summary.before.high < share
+        inside += found.judge.summary.before.low < share < found.judge.summary.before.high
+    assert inside == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (7, r"`reviewed` must be three arrays \(anchors, items, truth\), got 7"),
+        (([0], [1]), r"`reviewed` must be three arrays"),
+        (([0], [1], ["yes"]), r"`reviewed` must be a truth of True and False, or 1 and 0, got <U3 of shape \(1,\)"),
+        (([0], [1], [2]), r"`reviewed` must be a truth of True and False, or 1 and 0"),
+        (([0], [1], [True, False]), r"lengths|length"),
+        (([], [], []), r"`reviewed` must be"),
+        (([N], [1], [True]), r"`reviewed` must be between 0 and 199 \(200 queries\), got 200"),
+        (([0], [1200], [True]), r"`reviewed` must be between 0 and 1199 \(1200 corpus rows\), got 1200"),
+        (([0, 0], [5, 5], [True, False]), r"`reviewed` must be one truth for each pair, got another at row 1"),
+    ],
+    ids=range(9),
+)
+def test_what_reviewed_cannot_be(given, message):
+    with pytest.raises(NaysayError, match=message):
+        mined(reviewed=given)
+
+
+def test_other_judges_cannot_be_corrected():
+    for given in ({"judge": None}, {"judge": "share:0.95"}, {"judge": ns.detectors.Absolute(0.5)}):
+        with pytest.raises(NaysayError, match=r"`reviewed` must be left out unless the judge is 'auto'"):
+            mined(reviewed=([0], [1], [True]), **given)
+    with pytest.raises(NaysayError, match=r"judge='auto'"):
+        mined(judge=None).pairs_to_review(5)
