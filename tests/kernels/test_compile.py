@@ -103,3 +103,21 @@ def test_prefetch_never_faults(index):
         return array[0]
 
     assert touch(np.arange(7, 17), index) == 7
+
+
+def test_the_first_loop_does_not_load_scipy_and_matrix_products_still_do():
+    """What numba asks SciPy at its first loop takes 0.4 s; loops of others that need it find it."""
+    code = """
+import sys
+import numpy as np
+import naysay as ns
+ns.Positives.from_pairs([0, 1], [1, 0])
+assert "numba" in sys.modules and "scipy.linalg" not in sys.modules
+import numba
+product = numba.njit(lambda a, b: a @ b)
+assert (product(np.eye(3), np.arange(9.0).reshape(3, 3)) == np.arange(9.0).reshape(3, 3)).all()
+spread = numba.njit(lambda a: np.cov(a))
+assert np.allclose(spread(np.arange(6.0).reshape(2, 3) ** 2), np.cov(np.arange(6.0).reshape(2, 3) ** 2))
+assert "scipy.linalg" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -43,6 +43,8 @@ def _saying(load: Callable[..., Any]) -> Callable[..., Any]:
     """The look-up of the cache, with a message the first time that a loop is not in it and must be compiled."""
 
     def look_up(*arguments: Any) -> Any:
+        if "numba.np.arraymath" not in sys.modules:
+            _load_array_functions()
         found = load(*arguments)
         if found is None and not _SAID and sys.stderr is not None and sys.stderr.isatty():
             _SAID.append(True)
@@ -50,6 +52,23 @@ def _saying(load: Callable[..., Any]) -> Callable[..., Any]:
         return found
 
     return look_up
+
+
+def _load_array_functions() -> None:
+    """Load numba's functions of arrays without scipy.linalg: that takes 0.4 s, and no loop of ours needs it.
+
+    numba only asks here whether there is a BLAS. SciPy has one, and loops that multiply matrices load it themselves.
+    """
+    from numba.np import linalg
+
+    own = getattr(linalg, "ensure_blas", None)
+    linalg.ensure_blas = lambda: None
+    try:
+        from numba.np import arraymath
+
+        arraymath.ensure_blas = own
+    finally:
+        linalg.ensure_blas = own
 
 
 def inlined(function: Callable[_P, _R]) -> Callable[_P, _R]:

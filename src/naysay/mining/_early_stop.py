@@ -24,7 +24,7 @@ from naysay.mining.candidates import Candidates, listed
 from naysay.types import Query, anchor_ids
 
 Ids = NDArray[np.int64]
-SLOTS = 1 << 19  # candidates that are judged at a time
+SLOTS = 1 << 18  # candidates that are judged at a time
 LISTED = 1 << 26  # pairs of queries and corpus rows up to which all candidates are listed: that takes no time
 _BY_SCORE = (Absolute, Bands, Calibrated, Margin, ShareOfPositive)  # what they suspect of a row are the row's first
 _SPARE = 2  # candidates beyond k, for duplicates
