@@ -16,7 +16,8 @@ from naysay.detectors.share import Share
 from naysay.mining._task import FITTED, Task
 from naysay.mining.candidates import Candidates, listed
 from naysay.rng import rng_for
-from naysay.search._scores import pair_scores
+from naysay.search._scores import SMALLEST_NORM, norms_of, pair_scores, taken
+from naysay.search.vectors import Vectors
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -71,21 +72,23 @@ def unfitted(task: Task, known_scores: NDArray[np.float32]) -> Posterior:
     """The posterior of a task, to be fitted or restored."""
     options, own = task.options, one_positive(task, known_scores)
     width = max(1, task.width)
-    return Posterior(width, options.false_share, positive_scores=own, alike=Alike(task), seed=options.seed)
+    positive = np.asarray(task.kinds["positive"])
+    anchors, items = (part[positive] for part in task.known.pairs())
+    alike = Alike(task.corpus, anchors, items, task.queries.n)
+    return Posterior(width, options.false_share, positive_scores=own, alike=alike, seed=options.seed)
 
 
 @final
 class Alike:
     """alike(anchors, ids): the largest cosine of an item to its anchor's labelled positives; NaN without one.
 
-    An anchor's first 16 positives are compared. Cosines are exact, as those of a search.
+    The labelled positives are pairs (anchors, items), by anchor; the first 16 of an anchor are compared. Cosines are
+    exact, as those of a search.
     """
 
-    def __init__(self, task: Task) -> None:
-        positive = np.asarray(task.kinds["positive"])
-        anchors, items = (part[positive] for part in task.known.pairs())
-        self.corpus, self.items = task.corpus, items
-        self.starts = np.searchsorted(anchors, np.arange(task.queries.n + 1))
+    def __init__(self, corpus: Vectors, anchors: Ids, items: Ids, n_anchors: int) -> None:
+        self.corpus, self.items = corpus, items
+        self.starts = np.searchsorted(anchors, np.arange(n_anchors + 1))
 
     def __call__(self, anchors: Ids, ids: Ids) -> Floats:
         """(p,) of pairs."""
@@ -98,11 +101,20 @@ class Alike:
             pair = np.repeat(np.arange(len(each)), each)
             place = np.arange(len(pair)) - np.repeat(np.cumsum(each) - each, each)
             own = self.items[self.starts[anchors[part]][pair] + place]
-            cosines = pair_scores(self.corpus, self.corpus, own, ids[part][pair], "cosine").astype(np.float64)
             best = np.full(len(each), -np.inf)
-            np.maximum.at(best, pair, cosines)
+            np.fmax.at(best, pair, self._cosines(own, ids[part][pair]))
             found[part] = np.where(np.isfinite(best), best, np.nan)
         return found
+
+    def _cosines(self, items: Ids, others: Ids) -> Floats:
+        """(p,) of pairs of items; NaN for a vector of zeros, which other metrics than cosine allow."""
+        try:
+            return pair_scores(self.corpus, self.corpus, items, others, "cosine").astype(np.float64)
+        except ZeroDivisionError:
+            long = [norms_of(taken(self.corpus, ids)) >= SMALLEST_NORM for ids in (items, others)]
+            good, cosines = long[0] & long[1], np.full(len(items), np.nan)
+            cosines[good] = pair_scores(self.corpus, self.corpus, items[good], others[good], "cosine")
+            return cosines
 
 
 @final

@@ -29,7 +29,7 @@ METRICS: Mapping[str, int] = MappingProxyType({"dot": DOT, "cosine": COSINE, "l2
 FETCHED = 2048  # rows of a file that are scored at a time
 _NUMBERS = 1 << 22  # numbers of vectors that are held at a time, on either side
 _SURVEYED = 1 << 21  # numbers that are checked at a time
-_SMALLEST_NORM, _LARGEST_NORM = 1e-140, 1e140  # norms whose squares float64 holds with all its digits
+SMALLEST_NORM, _LARGEST_NORM = 1e-140, 1e140  # norms whose squares float64 holds with all its digits
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _BUDGET = 1 << 30
 _COLUMNS, _STRIP, _SMALLEST = 4096, 128, 32  # corpus rows of a block, queries of a strip, and the smallest of both
@@ -132,7 +132,7 @@ def survey(parameter: str, vectors: Vectors, metric: int, threads: int) -> Surve
             workers.rows(dots.norms, len(rows), frozen(rows), block)
             wrong = ~(block < _LARGEST_NORM)
             if metric == COSINE:
-                wrong |= block < _SMALLEST_NORM
+                wrong |= block < SMALLEST_NORM
             if wrong.any():
                 places = np.flatnonzero(wrong)
                 bad += len(places)
@@ -167,7 +167,7 @@ def _reason(metric: int, row: NDArray[Any]) -> tuple[str, str]:
         return "finite", str(odd[0])
     if metric == COSINE and not row.any():
         return "without zero vectors, which have no cosine", "a zero vector"
-    return f"of norms between {_SMALLEST_NORM} and {_LARGEST_NORM}", f"a largest coordinate of {np.abs(row).max()}"
+    return f"of norms between {SMALLEST_NORM} and {_LARGEST_NORM}", f"a largest coordinate of {np.abs(row).max()}"
 
 
 def budget_bytes(budget: int | None) -> int:
