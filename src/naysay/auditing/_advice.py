@@ -73,15 +73,13 @@ def _on_estimate(audit: Audit) -> str | None:
         return f"Nothing need be dropped: even the upper end of the interval is within {target}."
     if not trade.dropped:
         return f"Nothing need be dropped: the estimate is within {target}. To be sure, review the worst rows."
-    many = f"the {counted(trade.dropped, 'negative')} most likely to be false"
-    part = f"{percent(trade.dropped / audit.negatives)} of the set"
-    cost = f"the mean score from {trade.hardness_before:.3f} to {trade.hardness_after:.3f}"
+    many, part = counted(trade.dropped, "negative"), f"{percent(trade.dropped / audit.negatives)} of the set"
     if trade.dropped > _TOO_MANY * audit.negatives:
-        return (
-            "Mine again with `naysay mine`, which puts others in their place. To come within "
-            f"{target} by dropping alone, {many} would have to go, {part}. This would lower {cost}."
-        )
-    return f"Drop {many} ({part}). This brings their share within {target}, and lowers {cost}."
+        return f"Mine again with `naysay mine`: to come within {target} by dropping alone, {part} would have to go."
+    return (
+        f"Mine again with `naysay mine`, or drop the {many} most likely to be false ({part}): this brings their share "
+        f"within {target}, and lowers the mean score from {trade.hardness_before:.3f} to {trade.hardness_after:.3f}."
+    )
 
 
 def commands_for(given: TrainingSet, metric: str, inputs: Mapping[str, Any], k: KVerdict) -> tuple[str, ...]:

@@ -85,8 +85,8 @@ class Audit:
             return f"All of {total} are certainly false."
         certain = f"{self.proven:,} of {total} {are(self.proven)} certainly false. " if self.proven else ""
         if self.is_unknown:
-            others = "the others" if self.proven else total
-            return f"{certain}How many of {others} are false is unknown."
+            others = "of the others are false is unknown" if self.proven else "are false is unknown"
+            return f"{certain or f'None of {total} is certainly false. '}How many {others}."
         return f"{certain}{_sentence(share, self.negatives)}"
 
     @property
@@ -156,7 +156,7 @@ def _sentence(share: Share, negatives: int) -> str:
     """The number of false negatives, or the largest that it can be."""
     total = counted(negatives, "negative")
     if share.bound and share.high >= 1:
-        return f"How many of {total} are false cannot be told; about {percent(share.estimate)} at most."
+        return f"How many of {total} are false cannot be told; at most about {percent(share.estimate)}."
     if share.bound:
         most, level = f"{round(share.high * negatives):,} of {total}", f"{100 * share.confidence:.0f} % confidence"
         return f"At most {most} ({percent(share.high)}) are false, with {level}; how many cannot be told."
@@ -170,7 +170,7 @@ def _false_text(audit: Audit) -> str:
     if audit.is_unknown:
         return share.notes[-1] if share.notes else "unknown"
     if share.bound and share.high >= 1:
-        return f"cannot be told, about {count:,} ({percent(share.estimate)}) at most"
+        return f"cannot be told; at most about {count:,} ({percent(share.estimate)})"
     if share.bound:
         return f"at most {round(share.high * audit.negatives):,}, {percent(share.high)}"
     return f"about {count:,}, {percent(share.estimate)} ({_interval(share)})"
