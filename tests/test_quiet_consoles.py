@@ -17,13 +17,13 @@ QUIET = Console(quiet=True)
 def mine(folder):
     world = ns.planted_world(30, 60, per_anchor=2, known_share=0.5)
     anchors, items = world.known.pairs()
-    rows = "".join(f"{anchor}\t{item}\n" for anchor, item in zip(anchors, items, strict=True))
-    (folder / "pairs.tsv").write_text(f"anchor\tpositive\n{rows}")
+    rows = (f'{{"anchor": {anchor}, "positive": {item}}}' for anchor, item in zip(anchors, items, strict=True))
+    (folder / "pairs.jsonl").write_text("\n".join(rows))
     np.save(folder / "q.npy", world.anchor_vectors)
     np.save(folder / "c.npy", world.item_vectors)
     for _ in range(2):  # the second time there is a file to replace
         mine_files(
-            folder / "pairs.tsv",
+            folder / "pairs.jsonl",
             query_vectors=folder / "q.npy",
             corpus_vectors=folder / "c.npy",
             k=2,
