@@ -73,7 +73,7 @@ class AuditOptions:
     encoded: Path | None = option(None, "Folder in which --model keeps its vectors.", parameters=("folder",))
     metric: str = option("cosine", "Score of a pair: cosine, dot or l2.")
     temperature: float = option(0.05, "Temperature of InfoNCE, at which gradients are measured.")
-    alpha: float = option(0.05, "Share of unlabelled positives that the threshold may miss.")
+    alpha: float = option(0.05, "Share of unlabelled positives below the suggested threshold.")
     fail_above: str | None = option(None, "Exit with 1 if the share of false negatives may be above: 2%, or 0.02.")
     fail_on: str = option("upper", "What that compares: upper, the upper end of the 95 % CI, or estimate.")
     top: int = option(10, "Number of the worst rows to show.")

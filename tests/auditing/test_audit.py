@@ -96,7 +96,8 @@ def test_scores_alone():
     assert alone.summary.startswith("At most ")
     assert alone.false_share.bound
     assert (alone.trade, set(alone.thresholds)) == (None, {"calibrated"})
-    assert "Review the worst rows." in alone.advice
+    assert alone.advice[0] == "Review the worst rows."
+    assert alone.suspected == 0
     given = audit(
         a_set(NEAREST.ids, list(zip(*WORLD.known.pairs(), strict=True)), n_items=500),
         scores=NEAREST.scores,

@@ -89,10 +89,10 @@ def test_a_calibrated_threshold_rests_on_one_positive_of_each_anchor():
     ]
     assert len({*map(tuple, again)}) == 5  # taken at random
     found = score_threshold(scores, None, 0.05, None)
-    assert (
-        found.value == sorted(scores.positives[scores.one_each].tolist())[1]
-    )  # number floor(0.05 * 41) = 2 from below
-    assert dict(found.suggested) == {"calibrated": found.value}
+    second = sorted(scores.positives[scores.one_each].tolist())[1]  # number floor(0.05 * 41) = 2 from below
+    assert dict(found.suggested) == {"calibrated": second}
+    assert found.value == np.inf  # a bound on the recall of a filter is no reason to suspect
+    assert found.rule == "No negative is suspected by its score: how many are false cannot be told."
 
 
 def test_the_shares_are_those_of_uniform_pairs_known_ones_included():

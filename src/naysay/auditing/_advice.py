@@ -11,6 +11,7 @@ from naysay.auditing._training_set import TrainingSet
 from naysay.auditing.findings import KVerdict
 from naysay.auditing.result import Audit, are
 from naysay.auditing.suspects import NEAR
+from naysay.detectors.share import Share
 from naysay.text import counted, percent
 
 _MANY_EASY, _OVER_CHANCE, _TOO_MANY = 0.5, 3, 0.3  # above these there is something to do
@@ -80,6 +81,13 @@ def _on_estimate(audit: Audit) -> str | None:
         f"Mine again with `naysay mine`, or drop the {many} most likely to be false ({part}): this brings their share "
         f"within {target}, and lowers the mean score from {trade.hardness_before:.3f} to {trade.hardness_after:.3f}."
     )
+
+
+def notes_on(share: Share) -> tuple[str, ...]:
+    """Return what the estimate rests on and assumes, as sentences."""
+    said = (f"How many are false is {note}" if note.startswith("unknown") else note for note in share.notes)
+    assumed = (f"The estimate assumes that {each}." for each in share.assumptions)
+    return (*(f"{note[0].upper()}{note[1:]}." for note in said), *assumed)
 
 
 def commands_for(given: TrainingSet, metric: str, inputs: Mapping[str, Any], k: KVerdict) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from naysay.detectors.rate import most_share, unlabelled_share
 from naysay.detectors.share import Share
 from naysay.kernels import dots
 from naysay.kernels.threads import in_rows
+from naysay.mining._false_share import basis
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, taken
 from naysay.search.vectors import Vectors
@@ -155,17 +156,14 @@ def _looks_judged(scores: SetScores, rest: Mask) -> bool:
 
 def _notes(judged: Judged, rest: Mask) -> tuple[str, ...]:
     """What to know about an estimate by the posterior."""
-    notes = []
+    notes = [basis(judged.detector.summary).removesuffix(".")]
     if judged.detector.reason:
         notes.append(f"only an upper estimate: {judged.detector.reason}")
-    check = judged.detector.summary.check
-    if check is not None and "agree" not in check.verdict:
-        notes.append(f"a check of the labels by item vectors: {check.verdict}")
     if not judged.by_score(rest):
         notes.append(
-            f"the set does not simply hold the nearest candidates: of those down to an anchor's last listed negative "
-            f"{percent(judged.reached())} are in it. If a judge that knows more than the scores left false ones out, "
-            "fewer are false than estimated; if false ones came in at random, more are, up to the upper end"
+            f"something other than nearness chose the negatives: only {percent(judged.reached())} of the candidates as "
+            "near as an anchor's negatives are in the set. If it was a judge that knows more than the scores, fewer "
+            "are false than estimated. If false negatives were put in at random, more are, up to the upper end"
         )
     return tuple(notes)
 

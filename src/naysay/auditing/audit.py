@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from naysay.auditing._advice import advice_on, commands_for
+from naysay.auditing._advice import advice_on, commands_for, notes_on
 from naysay.auditing._false_share import CorpusSample, false_share, sample_corpus
 from naysay.auditing._posterior import Judged, half_false, judged_by_candidates, judged_by_vectors, trade_of
 from naysay.auditing._training_set import (
@@ -80,8 +80,8 @@ def audit(
         positive_scores: (pairs,) scores beside positives.pairs(); only with `scores`.
         metric: "cosine", "dot" or "l2"; higher scores are closer.
         temperature: The temperature of InfoNCE, for the gradient share.
-        alpha: The miss rate of the calibrated threshold: the share of unlabelled positives below it
-            (`detectors.Calibrated`). A negative is suspected from it on only where false ones cannot be estimated.
+        alpha: The miss rate of the suggested threshold "calibrated": the share of unlabelled positives below it
+            (`detectors.Calibrated`).
         top: How many of the worst rows to keep.
         seed: Seed for the positive drawn per anchor and for the corpus sample.
 
@@ -183,10 +183,7 @@ def _findings(
         worst=worst_rows(given, scores, reasons, value, top),
         advice=(),
         commands=(),
-        notes=(
-            *(f"Assumes: {each}." for each in false.assumptions),
-            *(f"On the share: {each}." for each in false.notes),
-        ),
+        notes=notes_on(false),
         settings=settings,
         _threshold=value,
         _bands=None if threshold is None else threshold.bands,

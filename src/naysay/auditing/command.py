@@ -22,7 +22,7 @@ from naysay.auditing.result import Audit
 from naysay.auditing.suspects import Worst
 from naysay.checks import check_one_of, raise_invalid, with_option_names
 from naysay.files import check_apart, check_page, check_target
-from naysay.text import percent
+from naysay.text import counted, percent
 
 _VECTORS = ("query_vectors", "corpus_vectors", "query_ids", "corpus_ids")
 _SETTINGS = ("metric", "temperature", "alpha", "top", "seed")
@@ -98,7 +98,7 @@ def _passes(result: Audit, limit: float | None, fail_on: str, out: Console) -> b
     if result.is_unknown:
         if share.low <= limit:
             rule = "left out where only proven false negatives can be counted"
-            raise_invalid("--fail-above", rule, percent(limit), "Pass vectors, a model, or a set with scores.")
+            raise_invalid("--fail-above", rule, percent(limit), "Pass vectors, or a model.")
         text, passes = f"{percent(share.low)} are certainly false", False
     else:
         other = next(name for name in _ENDS if name != fail_on)
@@ -141,7 +141,7 @@ def print_audit(result: Audit, console: Console) -> None:
     console.print(Text(result.rule))
     if result.worst:
         console.print()
-        console.print(Text(f"The {len(result.worst)} worst rows:"))
+        console.print(Text(f"The {counted(len(result.worst), 'worst row')}:"))
         for place, each in enumerate(result.worst, 1):
             _print_row(place, each, console, width, encoding)
     console.print()

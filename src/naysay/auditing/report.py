@@ -25,7 +25,7 @@ from naysay.report.threshold_tables import threshold_tables
 from naysay.text import percent, versions
 
 _MEANING = {
-    "score": "At its score, at least half of the negatives are false by estimate, or it scores like a positive.",
+    "score": "From its score on, at least half of the negatives are false by estimate.",
     "positive": "The set calls it a positive of the same anchor.",
     "anchor": "It is the anchor, or has the text of the anchor.",
     "same text": "It has the text of a positive.",

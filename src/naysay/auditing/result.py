@@ -107,9 +107,7 @@ class Audit:
             "copies": _by_reason({name: self.suspected_by.get(name, 0) for name in COPIES}, self.negatives),
             "duplicates": "unknown" if self.duplicates is None else f"{self.duplicates:,}",
             "false": _false_text(self),
-            "by score": f"{by_score:,} ({percent(by_score / self.negatives)}) from the threshold on"
-            if by_score
-            else "none",
+            "by score": _score_text(by_score, self),
             "too easy": easy,
             "gradient": gradient,
             "repeated": repeats_text(self.repeats),
@@ -174,6 +172,11 @@ def _false_text(audit: Audit) -> str:
     if share.bound:
         return f"at most {round(share.high * audit.negatives):,}, {percent(share.high)}"
     return f"about {count:,}, {percent(share.estimate)} ({_interval(share)})"
+
+
+def _score_text(count: int, audit: Audit) -> str:
+    """How many reach the threshold."""
+    return f"{count:,} ({percent(count / audit.negatives)}) score {audit._threshold:.4g} or higher" if count else "none"
 
 
 def _by_reason(counts: Mapping[str, int], negatives: int) -> str:

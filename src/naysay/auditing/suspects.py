@@ -25,6 +25,7 @@ Reasons = NDArray[np.int8]  # places in REASONS
 PROVEN = ("positive", "anchor", "same text")
 NEAR = ("near text", "near vector")
 COPIES = (*NEAR, "transitive")
+_UNTOLD = "No negative is suspected by its score: how many are false cannot be told."
 _NEAR_VECTOR = REASONS.index("near vector")
 _COSINE = 0.98  # the default threshold of `Duplicates`
 _SIGNATURE = 64  # hash functions for near texts: 264 bytes per text
@@ -101,9 +102,9 @@ class ScoreThreshold:
 
 
 def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float, half: float | None) -> ScoreThreshold:
-    """Where half of the negatives are false by estimate; if `half` is None, a threshold calibrated on the positives.
+    """Where half of the negatives are false by estimate: `half`, None if that cannot be estimated.
 
-    If the positives are too few for that, by shares of pairs.
+    If positives are too few for any estimate, a threshold by shares of pairs.
     """
     positives = scores.positives[scores.one_each]
     bands = None
@@ -119,8 +120,8 @@ def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float
     if half is not None:
         rule = "No negative is suspected by its score: at no score are half of them false by estimate."
         return ScoreThreshold(np.inf, rule, suggested, bands)
-    if detector is not None:
-        return ScoreThreshold(detector.high, detector.describe(), suggested, bands)
+    if detector is not None:  # it bounds the recall of a filter, and most negatives above it may be true
+        return ScoreThreshold(np.inf, _UNTOLD, suggested, bands)
     own = scores.negatives[scores.filled]
     choice = bands or (_by_shares(own, len(positives)) if np.ptp(own) > 0 else None)
     if choice is None:

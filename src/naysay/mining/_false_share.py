@@ -230,7 +230,7 @@ def sentence(task: Task, detector: Posterior) -> str:
             f"{summary.hardness_before:.3f} to {summary.hardness_after:.3f}."
         )
     note = f" Note: {summary.reason}." if summary.reason else ""
-    return f"{text} {_basis(summary)}{note}"
+    return f"{text} {basis(summary)}{note}"
 
 
 def _share(share: Share | None) -> str:
@@ -239,7 +239,7 @@ def _share(share: Share | None) -> str:
     return f"{100 * share.estimate:.1f} % (95 % CI {100 * share.low:.1f} to {100 * share.high:.1f})"
 
 
-def _basis(summary: PosteriorSummary) -> str:
+def basis(summary: PosteriorSummary) -> str:
     """What the estimate rests on."""
     labels = f"The estimate rests on {summary.labelled:,} labelled positives"
     check = summary.check
