@@ -1,6 +1,7 @@
 """The whole audit: findings on planted worlds and on sets made by hand, JSON, and errors."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from plain_audit import a_set
 
 import naysay as ns
 from naysay.auditing import Audit, audit, report_audit
+from naysay.auditing._advice import advice_on
 from naysay.auditing.report import contents_of
 from naysay.formats import read_negatives, write_negatives
 
@@ -344,3 +346,65 @@ def test_arguments_of_a_wrong_type_are_named(tmp_path, monkeypatch, call, messag
         call()
     assert str(caught.value).startswith(message)
     assert not list(tmp_path.iterdir())
+
+
+# ---- what is certain comes first ------------------------------------------------------------------------------------
+
+
+def test_certain_findings_come_first_in_text_json_and_html():
+    ids = NEAREST.ids.copy()
+    anchors, items = WORLD.known.pairs()
+    pairs = [*zip(anchors.tolist(), items.tolist(), strict=True), (0, int(items[1])), (0, int(ids[0, 7]))]
+    ids[1, 0], ids[1, 1] = ids[0, 7], items[2]  # of anchor 1: a positive of anchor 0, which shares items[1] with it
+    ids[3, 0] = items[3]
+    found = replace(audit(a_set(ids, pairs, n_items=500), **SIDES), duplicates=2)
+    found = replace(found, advice=advice_on(found))
+    assert (found.suspected_by["positive"], found.suspected_by["transitive"]) == (2, 1)
+    assert found.summary.startswith("2 of 1,600 negatives are certainly false. Estimated false negatives: ")
+    starts = ("Remove 2 negatives equal to", "Review 1 negative that is a positive of another", "Remove 2 duplicates")
+    assert all(sentence.startswith(start) for sentence, start in zip(found.advice, starts, strict=False))
+    assert found.advice[3].startswith("Mine again with `naysay mine`")
+    assert [*found.findings()][:5] == ["set", "certain", "copies", "duplicates", "false"]
+    assert found.findings()["certain"] == "2 (0.12 %): positive 2"
+    keys = [*json.loads(found.to_json())]
+    order = ["summary", "name", "anchors", "negatives", "documents", "proven", "duplicates", "suspected_by"]
+    assert keys[: len(order)] == order
+    assert keys.index("false_share") > keys.index("suspected_by")
+    page = contents_of(found)
+    assert page.advice[:2] == (found.summary, found.advice[0])
+    assert [*page.numbers][2:5] == ["certainly false", "copies", "false, estimated"]
+    assert page.tables[0].title == "Suspected"
+
+
+def test_more_transitive_negatives_than_can_be_false():
+    many = replace(FOUND, suspected_by={"transitive": 900})
+    few = replace(FOUND, suspected_by={"transitive": 9})
+    assert advice_on(many)[0].endswith("More than can be false by estimate: here it often does not.")
+    assert advice_on(few)[0].endswith("false if relevance carries over, as between duplicates.")
+
+
+def test_within_the_target_nothing_need_be_dropped():
+    """0.1 advised to drop 88 % of a set of which it estimated 0.78 % to be false."""
+    judged = ns.mine(WORLD.anchor_vectors, WORLD.item_vectors, WORLD.known, 8)
+    found = audit(judged, **SIDES)
+    assert found.false_share.estimate <= 0.0505
+    assert found.advice[0] == (
+        "Nothing need be dropped: the estimate is within 5 %. To be sure, review the worst rows."
+    )
+    assert (found.trade.dropped, found.trade.after, found.suspected) == (0, found.false_share.estimate, 0)
+    sure = replace(found, false_share=replace(found.false_share, high=0.04))
+    assert advice_on(sure)[0] == "Nothing need be dropped: even the upper end of the interval is within 5 %."
+    much = replace(found, trade=replace(found.trade, dropped=1500))
+    assert advice_on(much)[0] == (
+        "Mine again with `naysay mine`: to come within 5 % by dropping alone, 93.8 % of the set would have to go."
+    )
+
+
+def test_an_encoder_that_hardly_separates_gives_no_number():
+    world = ns.planted_world(200, 500, per_anchor=8, known_share=0.5, noise=1.0)
+    mined = ns.mine(world.anchor_vectors, world.item_vectors, world.known, 8, judge=None)
+    found = audit(mined, query_vectors=world.anchor_vectors, corpus_vectors=world.item_vectors)
+    assert found.summary.startswith("How many of 1,600 negatives are false cannot be told; at most about ")
+    assert (found.trade, "score" in found.suspected_by) == (None, False)
+    assert any(note.startswith("Only an upper estimate: ") for note in found.notes)
+    assert contents_of(found).numbers["false, estimated"] == "unknown"

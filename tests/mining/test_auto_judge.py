@@ -231,6 +231,15 @@ def test_an_anchor_with_many_positives_is_compared_with_some_of_them():
     assert np.isnan(found[1])
 
 
+def test_a_vector_of_zeros_has_no_cosine():
+    corpus = WORLD.corpus.copy()
+    corpus[[3, 50]] = 0
+    found = false_share.Alike(as_vectors("corpus", corpus), np.array([0, 0, 1]), np.array([3, 4, 3]), 2)
+    pairs = np.array([0, 0, 1]), np.array([50, 60, 60])
+    unit = corpus / np.maximum(np.linalg.norm(corpus.astype(np.float64), axis=1, keepdims=True), 1e-9)
+    np.testing.assert_allclose(found(*pairs), [np.nan, unit[4] @ unit[60], np.nan], atol=1e-6)
+
+
 def test_a_record_restores_the_same_posterior():
     record = json.loads(json.dumps(false_share.as_record(AUTO.judge)))
     other = Posterior(10, positive_scores=AUTO.judge.positive_scores, alike=AUTO.judge.alike)
