@@ -6,7 +6,7 @@ it estimates how many negatives are false. Scores can never prove that one is, s
 
 Prints:
     nearest  26.7 % truly false; audit: estimated 28.1 % (95 % CI 0.0 % to 51.6 %)
-             Mine again with `naysay mine`: to come within 5 % by dropping alone, 94.7 % of the set would have to go.
+             Mine again with naysay mine: to come within 5 % by dropping alone, 94.7 % of the set would have to go.
     judged    4.0 % truly false; audit: estimated 5.0 % (95 % CI 0.0 % to 11.4 %)
              Nothing need be dropped: the estimate is within 5 %. To be sure, review the worst rows.
     worst row: 'question 477' with the negative 'document 995', score 0.90; truly false: True

@@ -44,7 +44,7 @@ def test_nearest_negatives_are_suspected_and_the_truth_is_in_the_interval():
     assert FOUND.rule == f"Score {threshold:.4g} or higher: at least half of these negatives are false by estimate."
     trade = FOUND.trade
     assert FOUND.advice[0] == (
-        f"Mine again with `naysay mine`, or drop the {trade.dropped} negatives most likely to be false "
+        f"Mine again with naysay mine, or drop the {trade.dropped} negatives most likely to be false "
         f"({trade.dropped / 16:.1f} % of the set): this brings their share within 5 %, and lowers the mean score from "
         f"{trade.hardness_before:.3f} to {trade.hardness_after:.3f}."
     )
@@ -363,7 +363,7 @@ def test_certain_findings_come_first_in_text_json_and_html():
     assert found.summary.startswith("2 of 1,600 negatives are certainly false. Estimated false negatives: ")
     starts = ("Remove 2 negatives equal to", "Review 1 negative that is a positive of another", "Remove 2 duplicates")
     assert all(sentence.startswith(start) for sentence, start in zip(found.advice, starts, strict=False))
-    assert found.advice[3].startswith("Mine again with `naysay mine`")
+    assert found.advice[3].startswith("Mine again with naysay mine")
     assert [*found.findings()][:5] == ["set", "certain", "copies", "duplicates", "false"]
     assert found.findings()["certain"] == "2 (0.12 %): positive 2"
     keys = [*json.loads(found.to_json())]
@@ -396,7 +396,7 @@ def test_within_the_target_nothing_need_be_dropped():
     assert advice_on(sure)[0] == "Nothing need be dropped: even the upper end of the interval is within 5 %."
     much = replace(found, trade=replace(found.trade, dropped=1500))
     assert advice_on(much)[0] == (
-        "Mine again with `naysay mine`: to come within 5 % by dropping alone, 93.8 % of the set would have to go."
+        "Mine again with naysay mine: to come within 5 % by dropping alone, 93.8 % of the set would have to go."
     )
 
 

@@ -93,7 +93,6 @@ def test_a_report_is_written(files, tmp_path):
         "Audit of ",
         "false, estimated",
         "certainly false",
-        "to drop for 5 %",
         "The worst rows",
         "InfoNCE",
         "SHA-256 of the set",

@@ -76,9 +76,9 @@ def _on_estimate(audit: Audit) -> str | None:
         return f"Nothing need be dropped: the estimate is within {target}. To be sure, review the worst rows."
     many, part = counted(trade.dropped, "negative"), f"{percent(trade.dropped / audit.negatives)} of the set"
     if trade.dropped > _TOO_MANY * audit.negatives:
-        return f"Mine again with `naysay mine`: to come within {target} by dropping alone, {part} would have to go."
+        return f"Mine again with naysay mine: to come within {target} by dropping alone, {part} would have to go."
     return (
-        f"Mine again with `naysay mine`, or drop the {many} most likely to be false ({part}): this brings their share "
+        f"Mine again with naysay mine, or drop the {many} most likely to be false ({part}): this brings their share "
         f"within {target}, and lowers the mean score from {trade.hardness_before:.3f} to {trade.hardness_after:.3f}."
     )
 

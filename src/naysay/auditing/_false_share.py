@@ -26,7 +26,7 @@ _PAIRS, _ROWS, _ANCHORS = 1 << 22, 1 << 14, 2048  # at most: pairs, documents pe
 _MIN_POSITIVES = 19
 _NEIGHBOURS = 32  # candidates on either side of a score that estimate how often its like was selected
 _REACHED = 0.02  # of the anchors have a negative above their positive, unless something kept those out
-_ABOVE = 0.05  # of the positives at most score above all negatives, unless a threshold kept candidates out
+_ABOVE, _HIGHEST = 0.05, 0.999  # of the positives score above this quantile of the negatives, unless a judge chose
 _WHAT = "false negatives"
 _LIKE = (
     "unlabelled positives score like the set's own: whether a pair is labelled does not depend on its score, and the "
@@ -151,7 +151,8 @@ def _looks_judged(scores: SetScores, rest: Mask) -> bool:
     one = scores.one_each
     own, negatives = scores.positives[one], np.where(rest, scores.negatives, -np.inf)
     above = (negatives[scores.anchors[one]] > own[:, None]).any(axis=1).mean()
-    return bool(above < _REACHED or (own > negatives.max()).mean() > _ABOVE)
+    highest = np.quantile(negatives[rest], _HIGHEST)
+    return bool(above < _REACHED or (own > highest).mean() > _ABOVE)
 
 
 def _notes(judged: Judged, rest: Mask) -> tuple[str, ...]:

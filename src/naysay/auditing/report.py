@@ -75,10 +75,8 @@ def contents_of(audit: Audit, title: str = "", files: Mapping[str, str | Path] =
         "copies": f"{sum(audit.suspected_by.get(name, 0) for name in COPIES):,}",
         "false, estimated": estimate,
         f"false, {100 * share.confidence:.0f} % CI": f"{percent(share.low)} to {percent(share.high)}",
+        f"k = {audit.k_verdict.k}": audit.k_verdict.verdict,
     }
-    if audit.trade is not None:
-        numbers[f"to drop for {100 * audit.trade.target:g} %"] = f"{audit.trade.dropped:,}"
-    numbers[f"k = {audit.k_verdict.k}"] = audit.k_verdict.verdict
     if audit.gradient_share is not None:
         numbers["too easy"] = percent(audit.gradient_share.easy_share)
     return Contents(
