@@ -5,13 +5,15 @@ import json
 
 import numpy as np
 import pytest
+from family_world import families, with_planted
 from rich.console import Console
 
 import naysay as ns
 from naysay._commands import AuditOptions
 from naysay.auditing.command import audit_command, terminal_safe
+from naysay.formats import write_negatives
 
-WORLD = ns.planted_world(200, 500, per_anchor=4, known_share=0.25, noise=0.1, spread=1.0)
+WORLD = families(200, sizes=(2,), others=100)
 NASTY = "\x1b[31mred\x1b[0m \u202eleft\u202c \u0007 line\nend \ud800 [bold]not markup[/bold] 你好"
 QUERIES = [f"{NASTY} {row}" for row in range(200)]
 CORPUS = [f"document number {row} about {row % 7} things and {row % 31} more" for row in range(500)]
@@ -87,7 +89,14 @@ def test_texts_of_others_do_nothing_to_the_terminal(files, encoding):
 def test_a_report_is_written(files, tmp_path):
     printed(files / "train.parquet", **vectors(files), report=tmp_path / "out.html")
     page = (tmp_path / "out.html").read_text()
-    for part in ("Audit of ", "false, at most about", "The worst rows", "InfoNCE", "SHA-256 of the set"):
+    for part in (
+        "Audit of ",
+        "false, estimated",
+        "certainly false",
+        "The worst rows",
+        "InfoNCE",
+        "SHA-256 of the set",
+    ):
         assert part in page
     assert len(page) < 2_000_000
 
@@ -119,15 +128,50 @@ def test_a_model_encodes_the_texts_in_the_order_of_the_set(files, tmp_path, monk
 
 def test_it_fails_above_the_limit_and_not_at_it(files, tmp_path):
     printed(files / "train.parquet", **vectors(files), json=tmp_path / "out.json")
-    estimate = json.loads((tmp_path / "out.json").read_text())["false_share"]["estimate"]
-    assert 0.05 < estimate < 1
-    for limit, expected in (("2%", False), ("0.02", False), (repr(estimate), True), ("100 %", True)):
-        passes, text = printed(files / "train.parquet", **vectors(files), fail_above=limit)
+    share = json.loads((tmp_path / "out.json").read_text())["false_share"]
+    assert 0.05 < share["estimate"] < share["high"] < 1
+    upper = f"the upper end of the 95 % CI of the false share is {100 * share['high']:.1f} %"
+    estimate = f"its estimate is {100 * share['estimate']:.1f} %"
+    between = (share["estimate"] + share["high"]) / 2
+    for options, expected, said in (
+        ({"fail_above": "2%"}, False, f"fails --fail-above 2.0 %: {upper}; {estimate}."),
+        ({"fail_above": "0.02"}, False, f"fails --fail-above 2.0 %: {upper}; {estimate}."),
+        ({"fail_above": repr(between)}, False, f"fails --fail-above {100 * between:.1f} %: {upper}; {estimate}."),
+        ({"fail_above": repr(share["high"])}, True, f"{upper}; {estimate}."),
+        ({"fail_above": repr(between), "fail_on": "estimate"}, True, f"{estimate}; {upper}."),
+        ({"fail_above": repr(share["estimate"]), "fail_on": "estimate"}, True, f"{estimate}; {upper}."),
+        ({"fail_above": "2%", "fail_on": "estimate"}, False, f"fails --fail-above 2.0 %: {estimate}; {upper}."),
+        ({"fail_above": "100 %"}, True, f"passes --fail-above 100.0 %: {upper}; {estimate}."),
+    ):
+        passes, text = printed(files / "train.parquet", width=300, **vectors(files), **options)
         assert passes is expected
-        assert f"The set {'passes' if expected else 'fails'}: " in text.splitlines()[-1]
+        assert text.splitlines()[-1].startswith("The set passes " if expected else "The set fails ")
+        assert text.splitlines()[-1].endswith(said)
+
+
+def test_a_set_with_random_false_negatives_fails(files, tmp_path):
+    """`--fail-above 6%` passed a set of which 9.1 % were planted false negatives."""
+    judged = ns.mine(WORLD.anchor_vectors, WORLD.item_vectors, WORLD.known, 8, judge="calibrated")
+    ids = with_planted(WORLD, judged.ids, 0.1)
+    truth = WORLD.false_negative_rate(np.arange(200), ids)
+    assert 0.06 < truth < 0.12
+    path = tmp_path / "planted.parquet"
+    write_negatives(path, "ids", ids=ids, positives=WORLD.known)
+    passes, text = printed(path, width=300, **vectors(files), fail_above="6%")
+    assert not passes
+    assert "The set fails --fail-above 6.0 %: the upper end" in text.splitlines()[-1]
+    assert printed(files / "train.parquet", **vectors(files), fail_above="6%")[0] is False
+
+
+def test_a_quiet_console_is_quiet(files, capfd):
+    options = AuditOptions(negatives=files / "train.parquet", **vectors(files), fail_above="100%")
+    assert audit_command(options, console=Console(quiet=True))
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_gate_needs_an_estimate(files):
+    message = "audit: `--fail-on` must be one of 'upper', 'estimate', got 'lower'."
+    assert refusal(printed, files / "train.jsonl", fail_on="lower").startswith(message)
     rule = "`--fail-above` must be left out where only proven false negatives can be counted, got 2.0 %. Pass vectors"
     assert rule in refusal(printed, files / "train.jsonl", fail_above="2%")
 
@@ -210,13 +254,13 @@ def test_a_set_of_pairs_has_no_negatives(tmp_path):
 def test_without_vectors_it_says_what_is_certain(tmp_path, files):
     """Not "0.0 % are false for certain, the rest is unknown"."""
     text = " ".join(printed(files / "train.jsonl", width=200)[1].split())
-    assert text.startswith("None of 1,600 negatives is certainly false; how many are false is unknown. ")
+    assert text.startswith("None of 1,600 negatives is certainly false. How many are false is unknown. ")
     path = tmp_path / "two.jsonl"
     rows = [("a", "p", "p"), ("b", "q", "x"), ("b", "q", "b")]
     path.write_text("\n".join(json.dumps(dict(zip("apn", row, strict=True))) for row in rows))
     text = " ".join(printed(path, width=200)[1].split())
     assert text.startswith(
-        "2 of 3 negatives (66.7 %) certainly false; how many of the others are false is unknown. Remove 2 negatives"
+        "2 of 3 negatives are certainly false. How many of the others are false is unknown. Remove 2 negatives"
     )
 
 

@@ -20,7 +20,7 @@ from naysay.auditing.suspects import (
     with_near_vectors,
     worst_rows,
 )
-from naysay.detectors import Bands, Calibrated, choose_thresholds
+from naysay.detectors import choose_thresholds
 from naysay.detectors.duplicates import REASONS
 from naysay.search import open_vectors
 
@@ -88,12 +88,11 @@ def test_a_calibrated_threshold_rests_on_one_positive_of_each_anchor():
         scores_as_given(training_set(mined, None), None, None, ns.rng_for(seed)).one_each.tolist() for seed in range(5)
     ]
     assert len({*map(tuple, again)}) == 5  # taken at random
-    found = score_threshold(scores, None, 0.05)
-    assert isinstance(found.detector, Calibrated)
-    assert (
-        found.value == sorted(scores.positives[scores.one_each].tolist())[1]
-    )  # number floor(0.05 * 41) = 2 from below
-    assert dict(found.suggested) == {"calibrated": found.value}
+    found = score_threshold(scores, None, 0.05, None)
+    second = sorted(scores.positives[scores.one_each].tolist())[1]  # number floor(0.05 * 41) = 2 from below
+    assert dict(found.suggested) == {"calibrated": second}
+    assert found.value == np.inf  # a bound on the recall of a filter is no reason to suspect
+    assert found.rule == "No negative is suspected by its score: how many are false cannot be told."
 
 
 def test_the_shares_are_those_of_uniform_pairs_known_ones_included():
@@ -101,11 +100,21 @@ def test_the_shares_are_those_of_uniform_pairs_known_ones_included():
     table = rng.normal(0, 1, (50, 200)).astype(np.float32)
     free = rng.random((50, 200)) < 0.7
     sample = CorpusSample(np.arange(50), table, free, np.ones(50, np.float32), 200)
-    found = score_threshold(scores_of(rng.normal(0, 1, (50, 2)), rng.normal(2, 1, 10), np.arange(10)), sample, 0.05)
+    scores = scores_of(rng.normal(0, 1, (50, 2)), rng.normal(2, 1, 10), np.arange(10))
+    found = score_threshold(scores, sample, 0.05, None)
     plain = choose_thresholds(table[free], n_positives=int((~free).sum()))
     assert dict(found.suggested) == {"low": plain.low, "high": plain.high}
-    assert (found.value, found.detector.high) == (plain.high, plain.high)
-    assert isinstance(found.detector, Bands)
+    assert found.value == plain.high
+
+
+def test_an_estimate_sets_the_threshold():
+    scores = scores_of(np.zeros((30, 2)), np.arange(30.0), np.arange(30))
+    found = score_threshold(scores, None, 0.05, 0.75)
+    assert (found.value, found.suggested["half false"]) == (0.75, 0.75)
+    assert found.rule == "Score 0.75 or higher: at least half of these negatives are false by estimate."
+    none = score_threshold(scores, None, 0.05, np.inf)
+    assert (none.value, "half false" in none.suggested) == (np.inf, False)
+    assert none.rule.startswith("No negative is suspected by its score")
 
 
 # ---- the worst rows -------------------------------------------------------------------------------------------------

@@ -11,8 +11,6 @@ from naysay.detectors import Calibrated, Margin, Posterior, ShareOfPositive
 from naysay.errors import NaysayError
 from naysay.mining import _false_share as false_share
 from naysay.mining import mine
-from naysay.mining._task import task_of
-from naysay.mining.options import MiningOptions
 from naysay.search.vectors import as_vectors
 
 
@@ -223,13 +221,22 @@ def test_a_sample_of_the_anchors(monkeypatch):
 
 def test_an_anchor_with_many_positives_is_compared_with_some_of_them():
     many = ns.Positives.from_pairs(np.repeat([0, 2], [40, 1]), np.r_[np.arange(40), 7], 3, len(WORLD.corpus))
-    sides = as_vectors("queries", WORLD.queries[:3]), as_vectors("corpus", WORLD.corpus)
-    task = task_of(*sides, many, 2, {}, MiningOptions())
-    found = false_share.Alike(task)(np.array([0, 1, 2, 0]), np.array([50, 50, 50, 60]))
+    found = false_share.Alike(as_vectors("corpus", WORLD.corpus), *many.pairs(), 3)(
+        np.array([0, 1, 2, 0]), np.array([50, 50, 50, 60])
+    )
     unit = WORLD.corpus / np.linalg.norm(WORLD.corpus.astype(np.float64), axis=1, keepdims=True)
     np.testing.assert_allclose(found[[0, 3]], (unit[[50, 60]] @ unit[:16].T).max(axis=1), atol=1e-6)
     np.testing.assert_allclose(found[2], unit[50] @ unit[7], atol=1e-6)
     assert np.isnan(found[1])
+
+
+def test_a_vector_of_zeros_has_no_cosine():
+    corpus = WORLD.corpus.copy()
+    corpus[[3, 50]] = 0
+    found = false_share.Alike(as_vectors("corpus", corpus), np.array([0, 0, 1]), np.array([3, 4, 3]), 2)
+    pairs = np.array([0, 0, 1]), np.array([50, 60, 60])
+    unit = corpus / np.maximum(np.linalg.norm(corpus.astype(np.float64), axis=1, keepdims=True), 1e-9)
+    np.testing.assert_allclose(found(*pairs), [np.nan, unit[4] @ unit[60], np.nan], atol=1e-6)
 
 
 def test_a_record_restores_the_same_posterior():

@@ -1,4 +1,4 @@
-"""The share of false negatives: what is proven, and an upper bound from the scores of a sample of the corpus."""
+"""The share of false negatives: what is proven, an estimate by the posterior, and upper bounds by scores."""
 
 from __future__ import annotations
 
@@ -9,27 +9,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay._rows import frozen
+from naysay.auditing._posterior import Judged
 from naysay.auditing._training_set import SetScores
 from naysay.detectors.rate import most_share, unlabelled_share
 from naysay.detectors.share import Share
 from naysay.kernels import dots
 from naysay.kernels.threads import in_rows
+from naysay.mining._false_share import basis
 from naysay.positives import Positives
 from naysay.search._scores import METRICS, taken
 from naysay.search.vectors import Vectors
+from naysay.text import percent
 
 CONFIDENCE = 0.95
 _PAIRS, _ROWS, _ANCHORS = 1 << 22, 1 << 14, 2048  # at most: pairs, documents per anchor, anchors
 _MIN_POSITIVES = 19
 _NEIGHBOURS = 32  # candidates on either side of a score that estimate how often its like was selected
+_REACHED = 0.02  # of the anchors have a negative above their positive, unless something kept those out
+_ABOVE, _HIGHEST = 0.05, 0.999  # of the positives score above this quantile of the negatives, unless a judge chose
 _WHAT = "false negatives"
 _LIKE = (
     "unlabelled positives score like the set's own: whether a pair is labelled does not depend on its score, and the "
     "model was trained on both or on neither",
     "anchors are independent of each other, and similar enough that those of the set show how much they differ",
 )
-_UNCUT = "if anything kept candidates out of the set, it was one threshold for all anchors, or a rank"
+_TOP = "some candidates of the highest scores are positives almost surely; if none is, the estimate is too high"
 _BY_SCORE = "of candidates with equal scores, false ones became negatives no more often than true ones"
+_NOT_JUDGED = "no judge chose the negatives: false ones in the set score like the set's positives"
+_FEW = "no upper bound: too few positives, or true negatives score as high as positives; label some by hand"
+_COMPARED = "a set that a judge has chosen cannot be compared with this one by scores alone; pass vectors for both"
+_HIDDEN = (
+    "unknown: hardly any negative scores as high as its anchor's positive, or as high as most positives. Either none "
+    "is false, or a judge left the false ones out: scores alone cannot tell. Pass vectors to find out"
+)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -81,26 +93,29 @@ def sample_corpus(
     return CorpusSample(anchors[kept], table[kept], free[kept], scores.positives[chosen][kept], corpus.n)
 
 
-def false_share(scores: SetScores | None, sample: CorpusSample | None, proven: Mask, filled: Mask) -> Share:
-    """Estimate the share of false negatives: `low` is proven, `estimate` and `high` are upper bounds.
+def false_share(
+    scores: SetScores | None, sample: CorpusSample | None, judged: Judged | None, proven: Mask, filled: Mask
+) -> Share:
+    """Estimate the share of false negatives, with `low` the proven ones and `high` an upper bound, 95 % confidence.
 
-    Scores alone can never exclude that all other negatives are true and just score high, so the interval starts at
-    what is proven. Its end, with 95 % confidence, rests on the scores of the set's positives, one per anchor;
-    `estimate` is that bound without the allowance for chance.
+    Scores can never prove that a negative is false, so the interval starts at what is proven.
 
-    With a corpus sample: let an anchor have M unlabelled positives in the corpus, and let sel(s) be the share of
-    candidates of score s that are in the set. Unlabelled positives score like labelled ones, so M E[sel(score of a
-    positive)] of them are in the set. M is at most N P(candidate in S) / P(positive in S) for any upper tail S of the
-    scores (`detectors.unlabelled_share`). sel is counted over the 64 candidates nearest in score.
+    **By the posterior** of the nearest candidates, where they are known: the mean probability of the negatives. It is
+    right if nothing but score and chance chose among candidates of equal probability. Two upper bounds need less, and
+    the interval ends at the largest of all:
 
-    With scores alone: a false negative of the set scores like a positive below c, the highest score of a negative,
-    since a threshold at c may have kept the others out. So their share is at most P(negative in S) / P(positive in S |
-    below c). At least 19 positives below c are needed.
+    - Of an anchor's unlabelled positives, M E[sel(score of a positive)] are in the set, with sel(s) the share of
+      candidates of score s in the set. M is at most N P(candidate in S) / P(positive in S) for any upper tail S of the
+      scores (`detectors.unlabelled_share`). It caps the estimate, too. Anchors may have very different M.
+    - If the set does not hold the nearest candidates, false ones may have come in another way, at random in the worst
+      case. Then their share is at most P(negative in S) / P(positive in S).
+
+    **By scores alone** there is only the last bound, and none if the scores look as if a judge had chosen.
     """
     total, sure = int(filled.sum()), float(proven.sum() / filled.sum())
 
     def unknown(note: str) -> Share:
-        return Share(_WHAT, sure, sure, 1.0, CONFIDENCE, total, (), (note,))
+        return Share(_WHAT, sure, sure, 1.0, CONFIDENCE, total, (), (note,), bound=True)
 
     if scores is None or len(scores.one_each) < _MIN_POSITIVES:
         count = 0 if scores is None else len(scores.one_each)
@@ -111,37 +126,100 @@ def false_share(scores: SetScores | None, sample: CorpusSample | None, proven: M
         return Share(_WHAT, sure, sure, sure, CONFIDENCE, total, ())
     if np.ptp(np.concatenate([scores.negatives[rest], positives])) == 0:
         return unknown("unknown: all scores are equal")
-    if sample is not None:
-        part, n, assumed = _by_sample(scores, sample, rest, positives), len(positives), (*_LIKE, _BY_SCORE)
+    assumed: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    bound = True
+    if judged is not None and judged.fitted:
+        part, bound = _by_posterior(scores, sample, judged, rest), not judged.usable
+        assumed = (*_LIKE, _TOP, _BY_SCORE)
+        notes = _notes(judged, rest)
+    elif sample is not None:
+        part, assumed = _by_sample(scores, sample, rest, positives), (*_LIKE, _BY_SCORE)
+        notes = () if judged is None else (f"only an upper bound: {judged.detector.reason}",)
+    elif _looks_judged(scores, rest):
+        return unknown(_HIDDEN)
     else:
-        below = positives[positives <= scores.negatives[rest].max()]
-        if len(below) < _MIN_POSITIVES:
-            return unknown(
-                f"unknown: only {len(below)} of {len(positives)} positives score as low as a negative, so either no "
-                "negative is false or a threshold kept the false ones out; pass vectors to find out"
-            )
-        known = unlabelled_share(np.where(rest, scores.negatives, 0), below, mask=rest, confidence=CONFIDENCE)
-        part, n, assumed = (known.estimate, known.high), len(below), (*_LIKE, _UNCUT)
-    few = "no upper bound: too few positives, or true negatives score as high as positives; label some by hand"
+        part, assumed, notes = _by_own_scores(scores, rest, positives), (*_LIKE, _NOT_JUDGED), (_COMPARED,)
     estimate, high = (min(1.0, float(sure + (1 - sure) * share)) for share in part)
-    return Share(_WHAT, estimate, sure, high, CONFIDENCE, n, assumed, (few,) if part[1] >= 1 else ())
+    if high >= 1:
+        notes = (*notes, _FEW)
+    return Share(_WHAT, estimate, sure, max(estimate, high), CONFIDENCE, len(positives), assumed, notes, bound=bound)
+
+
+def _looks_judged(scores: SetScores, rest: Mask) -> bool:
+    """Whether negatives avoid the scores of positives: those of their own anchor, or those of most anchors."""
+    one = scores.one_each
+    own, negatives = scores.positives[one], np.where(rest, scores.negatives, -np.inf)
+    above = (negatives[scores.anchors[one]] > own[:, None]).any(axis=1).mean()
+    highest = np.quantile(negatives[rest], _HIGHEST)
+    return bool(above < _REACHED or (own > highest).mean() > _ABOVE)
+
+
+def _notes(judged: Judged, rest: Mask) -> tuple[str, ...]:
+    """What to know about an estimate by the posterior."""
+    notes = [basis(judged.detector.summary).removesuffix(".")]
+    if judged.detector.reason:
+        notes.append(f"only an upper estimate: {judged.detector.reason}")
+    if not judged.by_score(rest):
+        notes.append(
+            f"something other than nearness chose the negatives: only {percent(judged.reached())} of the candidates as "
+            "near as an anchor's negatives are in the set. If it was a judge that knows more than the scores, fewer "
+            "are false than estimated. If false negatives were put in at random, more are, up to the upper end"
+        )
+    return tuple(notes)
+
+
+def _by_posterior(scores: SetScores, sample: CorpusSample | None, judged: Judged, rest: Mask) -> tuple[float, float]:
+    """(estimate, high) of the share of `rest` that is false."""
+    positives = scores.positives[scores.one_each].astype(np.float64)
+    selected = None
+    if sample is None:
+        sample, positives = _of_lists(judged), judged.own[judged.inside]
+    else:
+        selected = _selected(scores, sample, rest, judged.own)
+    estimate, high = judged.share(rest, selected)
+    if len(positives) >= _MIN_POSITIVES:
+        most = _by_sample(scores, sample, rest, positives)
+        estimate, high = min(estimate, most[0]), max(high, most[1])
+    if not judged.by_score(rest):
+        high = max(high, _by_own_scores(scores, rest, positives)[1])
+    return estimate, max(estimate, high)
+
+
+def _of_lists(judged: Judged) -> CorpusSample:
+    """The lists as a sample of a corpus that has nothing else."""
+    lists = judged.lists
+    filled = lists.ids >= 0
+    values = np.where(filled, lists.scores, 0.0).astype(np.float32)
+    return CorpusSample(lists.anchors, values, filled, judged.own.astype(np.float32), lists.ids.shape[1])
+
+
+def _by_own_scores(scores: SetScores, rest: Mask, positives: Floats) -> tuple[float, float]:
+    """(estimate, high) of the share of `rest` that is false, if false ones score like the positives."""
+    known = unlabelled_share(np.where(rest, scores.negatives, 0), positives, mask=rest, confidence=CONFIDENCE)
+    return known.estimate, known.high
 
 
 def _by_sample(scores: SetScores, sample: CorpusSample, rest: Mask, positives: Floats) -> tuple[float, float]:
-    """Return (estimate, high) of the share of `rest` that is false, by a sample of the corpus."""
+    """(estimate, high) of the share of `rest` that is false, by a sample of the corpus."""
     error = (1 - CONFIDENCE) / 3
     prior = unlabelled_share(sample.scores, positives, mask=sample.is_candidate, confidence=1 - 2 * error)
     chosen = rest[sample.anchors]
     if not chosen.any():
         return 0.0, 1.0
-    ordered = np.sort(sample.scores[sample.is_candidate].astype(np.float64))
-    negatives = np.sort(scores.negatives[sample.anchors][chosen].astype(np.float64))
-    place = np.searchsorted(ordered, positives)
-    first, last = (ordered[np.clip(place + step, 0, len(ordered) - 1)] for step in (-_NEIGHBOURS, _NEIGHBOURS))
-    near = np.searchsorted(ordered, last, side="right") - np.searchsorted(ordered, first)
-    inside = np.searchsorted(negatives, last, side="right") - np.searchsorted(negatives, first)
-    selected = np.minimum(1.0, inside * sample.share / near)
+    selected = _selected(scores, sample, rest, positives)
     per_negative = int(sample.is_candidate.sum()) / sample.share / int(chosen.sum())  # candidates of the whole corpus
     most = most_share(float(selected.sum()), len(selected), error)
     estimate = min(1.0, prior.estimate * per_negative * float(selected.mean()))
     return estimate, min(1.0, prior.high * per_negative * most)
+
+
+def _selected(scores: SetScores, sample: CorpusSample, rest: Mask, values: Floats) -> Floats:
+    """How often candidates of these scores are in the set, by the 64 candidates nearest in score."""
+    ordered = np.sort(sample.scores[sample.is_candidate].astype(np.float64))
+    negatives = np.sort(scores.negatives[sample.anchors][rest[sample.anchors]].astype(np.float64))
+    place = np.searchsorted(ordered, values)
+    first, last = (ordered[np.clip(place + step, 0, len(ordered) - 1)] for step in (-_NEIGHBOURS, _NEIGHBOURS))
+    near = np.searchsorted(ordered, last, side="right") - np.searchsorted(ordered, first)
+    inside = np.searchsorted(negatives, last, side="right") - np.searchsorted(negatives, first)
+    return np.asarray(np.minimum(1.0, inside * sample.share / near))

@@ -18,6 +18,7 @@ from naysay.formats._table_files import batches, column_names
 from naysay.formats.read_negatives import TEXT_ONLY, collected
 from naysay.formats.training_file import TrainingFile
 from naysay.kernels.threads import threads
+from naysay.mining.candidates import Candidates
 from naysay.mining.mined import Mined
 from naysay.positives import POSITIVE, Positives
 from naysay.search._scores import METRICS, pair_scores, survey
@@ -47,6 +48,7 @@ class TrainingSet:
     query_texts: list[str] | None = None  # the texts of the anchors, or None; the same of documents in corpus_texts
     corpus_texts: list[str] | None = None
     duplicates: int | None = None  # slots that repeat a negative of the same anchor and positive; None if unknown
+    candidates: Candidates | None = None  # all that a search found, if it is known
 
     def label(self, side: str, row: int) -> str:
         """Return the text of a row of "query" or "corpus", or else its name, or else its number."""
@@ -128,6 +130,7 @@ def _of_mined(mined: Mined) -> TrainingSet:
         positives=known,
         positive_scores=scores,
         duplicates=0,
+        candidates=mined.candidates,
     )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from naysay.auditing._advice import advice_on, commands_for, notes_on
 from naysay.auditing._false_share import CorpusSample, false_share, sample_corpus
+from naysay.auditing._posterior import Judged, half_false, judged_by_candidates, judged_by_vectors, trade_of
 from naysay.auditing._training_set import (
     SetScores,
     TrainingSet,
@@ -17,7 +19,7 @@ from naysay.auditing._training_set import (
     vectors_of,
 )
 from naysay.auditing.findings import gradient_share, k_verdict, repeats
-from naysay.auditing.result import Audit, advice_on, commands_for
+from naysay.auditing.result import Audit
 from naysay.auditing.suspects import (
     Reasons,
     copies,
@@ -33,8 +35,9 @@ from naysay.rng import rng_for
 from naysay.search._scores import METRICS
 
 _TRAINED_ON = (
-    "Threshold and share rest on the set's own positives. If the model was trained on them, they score higher than "
-    "unlabelled ones, and both figures are too optimistic. Use vectors of a model that has not seen them."
+    "The estimate and the thresholds rest on the set's own positives. If the model was trained on them, they score "
+    "higher than unlabelled ones, and more negatives are false than estimated. Use vectors of a model that has not "
+    "seen them."
 )
 _SMALL_CORPUS = "The corpus is the set itself: documents that are in no row were not sampled."
 
@@ -58,9 +61,11 @@ def audit(
 ) -> Audit:
     """Audit the negatives of a training set: false, too easy, copied or repeated ones, whether k fits, what to do.
 
-    Vectors allow all checks. With scores alone there is no check of k and a weaker bound on the false share. With
-    neither, copies, duplicates and repeated documents are found. Cost: O(d) per pair, a pass over the texts, and at
-    most 2^22 sampled pairs; about 40 bytes per slot and 264 per text.
+    Vectors allow all checks: a `detectors.Posterior` is fitted to the nearest candidates of at most 2,000 anchors with
+    a labelled positive, and the mean posterior of the negatives is the estimated share of false ones. For `Mined` the
+    same is done with the candidates that it holds. With scores alone there is at most an upper bound, and no check of
+    k. With neither, copies, duplicates and repeated documents are found. Cost: O(d) per pair of the set, a search for
+    2,000 anchors, a pass over the texts, and at most 2^22 sampled pairs; about 40 bytes per slot and 264 per text.
 
     Args:
         negatives: A training file in any format of `formats.read_negatives`, a `TrainingFile`, or `Mined`.
@@ -75,7 +80,7 @@ def audit(
         positive_scores: (pairs,) scores beside positives.pairs(); only with `scores`.
         metric: "cosine", "dot" or "l2"; higher scores are closer.
         temperature: The temperature of InfoNCE, for the gradient share.
-        alpha: The miss rate of the score threshold: the share of unlabelled positives below it
+        alpha: The miss rate of the suggested threshold "calibrated": the share of unlabelled positives below it
             (`detectors.Calibrated`).
         top: How many of the worst rows to keep.
         seed: Seed for the positive drawn per anchor and for the corpus sample.
@@ -106,16 +111,19 @@ def audit(
     _check_one_source(inputs, scores)
     given = training_set(negatives, format)
     sample: CorpusSample | None = None
+    judged: Judged | None = None
     known: SetScores | None
     documents, notes = given.positives.n_items, []
     if query_vectors is None:
         known = scores_as_given(given, scores, positive_scores, rng_for(seed))
         reasons = copies(given)
+        judged = None if known is None or scores is not None else judged_by_candidates(given, known, seed)
     else:
         queries, corpus = vectors_of(given, query_vectors, corpus_vectors, query_ids, corpus_ids, metric)
         known = scores_by_vectors(given, queries, corpus, metric, rng_for(seed))
         positives = read_known("negatives", given.positives, queries.n, corpus.n)
         sample = sample_corpus(queries, corpus, positives, known, metric, rng_for(seed, step=1))
+        judged = judged_by_vectors(given, known, queries, corpus, positives, metric, seed)
         reasons = copies(given)
         if metric == "cosine":
             reasons = with_near_vectors(reasons, given, known, corpus)
@@ -124,7 +132,7 @@ def audit(
         documents = corpus.n
     if known is not None and len(known.one_each):
         notes.append(_TRAINED_ON)
-    result = _findings(given, known, sample, reasons, documents, top, settings)
+    result = _findings(given, known, (sample, judged), reasons, documents, top, settings)
     commands = commands_for(given, metric, inputs, result.k_verdict)
     return replace(result, commands=commands, notes=(*result.notes, *notes))
 
@@ -132,15 +140,22 @@ def audit(
 def _findings(
     given: TrainingSet,
     scores: SetScores | None,
-    sample: CorpusSample | None,
+    corpus: tuple[CorpusSample | None, Judged | None],
     reasons: Reasons,
     documents: int,
     top: int,
     settings: dict[str, Any],
 ) -> Audit:
     """Return all findings, once everything is scored."""
-    filled, proven = given.ids >= 0, is_proven(reasons)
-    threshold = None if scores is None else score_threshold(scores, sample, settings["alpha"])
+    (sample, judged), filled, proven = corpus, given.ids >= 0, is_proven(reasons)
+    false, trade, half = false_share(scores, sample, judged, proven, filled), None, None
+    if scores is not None and judged is not None and not false.bound and (scores.filled & ~proven).any():
+        rest, sure = scores.filled & ~proven, false.low
+        estimate = (false.estimate - sure) / (1 - sure) if sure < 1 else 0.0
+        own = scores.negatives[judged.lists.anchors].astype(np.float64)
+        probability = judged.slots(rest, estimate)
+        trade, half = trade_of(probability, own, estimate, int(rest.sum())), half_false(probability, own)
+    threshold = None if scores is None else score_threshold(scores, sample, settings["alpha"], half)
     value = np.inf if threshold is None else threshold.value
     by_score = np.zeros_like(filled) if scores is None else scores.negatives >= value
     suspected = by_score | (reasons > 0)
@@ -149,32 +164,33 @@ def _findings(
     if scores is not None and len(scores.one_each):
         share = gradient_share(scores, suspected, settings["temperature"])
     per_anchor = np.count_nonzero(filled, axis=1)
-    false = false_share(scores, sample, proven, filled)
     result = Audit(
         name=given.name,
         anchors=int((per_anchor > 0).sum()),
         negatives=int(filled.sum()),
         documents=documents,
-        false_share=false,
-        suspected=int(suspected.sum()),
-        suspected_by={name: count for name, count in counts.items() if count},
         proven=int(proven.sum()),
+        duplicates=given.duplicates,
+        suspected_by={name: count for name, count in counts.items() if count},
+        suspected=int(suspected.sum()),
+        false_share=false,
+        trade=trade,
         rule="No negative is suspected by its score: there are no scores." if threshold is None else threshold.rule,
         gradient_share=share,
-        duplicates=given.duplicates,
         repeats=repeats(given.ids, documents, lambda row: given.label("corpus", row)),
         k_verdict=k_verdict(int(np.median(per_anchor[per_anchor > 0])), sample),
         thresholds={} if threshold is None else threshold.suggested,
         worst=worst_rows(given, scores, reasons, value, top),
         advice=(),
         commands=(),
-        notes=(*(f"Assumes: {each}." for each in false.assumptions), *(f"False share {note}." for note in false.notes)),
+        notes=notes_on(false),
         settings=settings,
+        _threshold=value,
         _bands=None if threshold is None else threshold.bands,
         _scores=scores,
         _reasons=reasons,
     )
-    return replace(result, advice=advice_on(result, value))
+    return replace(result, advice=advice_on(result))
 
 
 def _check_one_source(inputs: dict[str, Any], scores: Any) -> None:

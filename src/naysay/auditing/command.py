@@ -20,12 +20,13 @@ from naysay.auditing.audit import audit
 from naysay.auditing.report import report_audit
 from naysay.auditing.result import Audit
 from naysay.auditing.suspects import Worst
-from naysay.checks import raise_invalid, with_option_names
+from naysay.checks import check_one_of, raise_invalid, with_option_names
 from naysay.files import check_apart, check_page, check_target
-from naysay.text import percent
+from naysay.text import counted, percent
 
 _VECTORS = ("query_vectors", "corpus_vectors", "query_ids", "corpus_ids")
 _SETTINGS = ("metric", "temperature", "alpha", "top", "seed")
+_ENDS = {"upper": "the upper end of the 95 % CI of the false share", "estimate": "its estimate"}
 _SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
 # Control characters, direction and other invisible marks, surrogate halves, private and unassigned ones, line ends.
 _NO_GLYPH = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -35,16 +36,17 @@ _NO_GLYPH = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 def audit_command(options: AuditOptions, *, console: Console | None = None) -> bool:
     """Audit a training file, print the result, write it, and return whether the set passes.
 
-    It fails if `fail_above` ("2%" or "0.02") is given and the *estimate* of the false share is higher. The lower end of
-    the interval would not do: it counts only what is proven, and would be the same for a set mined without a judge. The
-    estimate is an upper one, so the check may fail although few negatives are false: choose the limit from a run you
-    have reviewed. If nothing can be estimated, `fail_above` is an error, because every set would pass.
+    It fails if `fail_above` ("2%" or "0.02") is given and the *upper end* of the interval of the false share is higher,
+    or, with fail_on="estimate", the estimate. The upper end is above the truth with 95 % confidence, whatever the
+    negatives were chosen by; the estimate is too low if false ones came in at random. If nothing can be estimated,
+    `fail_above` is an error.
     """
     out = console or Console()
     limit = _limit(options.fail_above)
+    check_one_of("--fail-on", options.fail_on, tuple(_ENDS))
     vectors: dict[str, Any] = {name: getattr(options, name) for name in _VECTORS}
     _check_files(options, vectors)
-    with Console(stderr=True).status("reading", spinner="line") as status:
+    with Console(stderr=True, quiet=out.quiet).status("reading", spinner="line") as status:
         given = training_set(options.negatives, options.format or None)
         if options.model:
             status.stop()
@@ -58,7 +60,7 @@ def audit_command(options: AuditOptions, *, console: Console | None = None) -> b
         files = {name: file for name, file in vectors.items() if file is not None}
         report_audit(result, options.report, files=files)
     print_audit(result, out)
-    return _passes(result, limit, out)
+    return _passes(result, limit, options.fail_on, out)
 
 
 def _check_files(options: AuditOptions, vectors: Mapping[str, Path | None]) -> None:
@@ -87,19 +89,23 @@ def _limit(text: str | None) -> float | None:
     return share
 
 
-def _passes(result: Audit, limit: float | None, out: Console) -> bool:
-    """Print and return whether the estimate is within the limit."""
+def _passes(result: Audit, limit: float | None, fail_on: str, out: Console) -> bool:
+    """Print and return whether one end of the interval, or the estimate, is within the limit."""
     if limit is None:
         return True
     share = result.false_share
-    passes = share.estimate <= limit
-    known = share.estimate > share.low or share.high < 1
-    if passes and not known:
-        rule = "left out where only proven false negatives can be counted"
-        raise_invalid("--fail-above", rule, percent(limit), "Pass vectors, a model, or a set with scores.")
-    verb, only = "passes" if passes else "fails", "" if known else " Only proven ones could be counted."
+    numbers = {"upper": share.high, "estimate": share.estimate}
+    if result.is_unknown:
+        if share.low <= limit:
+            rule = "left out where only proven false negatives can be counted"
+            raise_invalid("--fail-above", rule, percent(limit), "Pass vectors, or a model.")
+        text, passes = f"{percent(share.low)} are certainly false", False
+    else:
+        other = next(name for name in _ENDS if name != fail_on)
+        passes = numbers[fail_on] <= limit
+        text = f"{_ENDS[fail_on]} is {percent(numbers[fail_on])}; {_ENDS[other]} is {percent(numbers[other])}"
     out.print()
-    out.print(f"The set {verb}: {percent(share.estimate)} false, limit --fail-above {percent(limit)}.{only}")
+    out.print(f"The set {'passes' if passes else 'fails'} --fail-above {percent(limit)}: {text}.", highlight=False)
     return passes
 
 
@@ -135,7 +141,7 @@ def print_audit(result: Audit, console: Console) -> None:
     console.print(Text(result.rule))
     if result.worst:
         console.print()
-        console.print(Text(f"The {len(result.worst)} worst rows:"))
+        console.print(Text(f"The {counted(len(result.worst), 'worst row')}:"))
         for place, each in enumerate(result.worst, 1):
             _print_row(place, each, console, width, encoding)
     console.print()

@@ -10,6 +10,7 @@ import numpy as np
 
 from naysay.auditing.findings import K_MAX
 from naysay.auditing.result import Audit, k_text, repeats_text
+from naysay.auditing.suspects import COPIES
 from naysay.checks import check_kind, public
 from naysay.detectors.duplicates import REASONS
 from naysay.files import as_path, check_page, digest_of
@@ -24,7 +25,7 @@ from naysay.report.threshold_tables import threshold_tables
 from naysay.text import percent, versions
 
 _MEANING = {
-    "score": "It scores like a positive.",
+    "score": "From its score on, at least half of the negatives are false by estimate.",
     "positive": "The set calls it a positive of the same anchor.",
     "anchor": "It is the anchor, or has the text of the anchor.",
     "same text": "It has the text of a positive.",
@@ -66,12 +67,14 @@ def report_audit(
 def contents_of(audit: Audit, title: str = "", files: Mapping[str, str | Path] = MappingProxyType({})) -> Contents:
     """Return the contents of the page."""
     share = audit.false_share
+    estimate = "unknown" if share.bound else f"{round(share.estimate * audit.negatives):,} ({percent(share.estimate)})"
     numbers = {
         "negatives": f"{audit.negatives:,}",
         "anchors": f"{audit.anchors:,}",
-        "false, at most about": percent(share.estimate),
+        "certainly false": f"{audit.proven:,}",
+        "copies": f"{sum(audit.suspected_by.get(name, 0) for name in COPIES):,}",
+        "false, estimated": estimate,
         f"false, {100 * share.confidence:.0f} % CI": f"{percent(share.low)} to {percent(share.high)}",
-        "suspected": percent(audit.suspected / audit.negatives),
         f"k = {audit.k_verdict.k}": audit.k_verdict.verdict,
     }
     if audit.gradient_share is not None:
@@ -94,7 +97,7 @@ def _scores(audit: Audit) -> Scores | None:
     scores = audit._scores
     if scores is None:
         return None
-    threshold = audit.thresholds.get("calibrated", audit.thresholds.get("high", np.inf))
+    threshold = audit._threshold
     low = audit.thresholds.get("low", np.nan)
     why = np.where(audit._reasons > 0, audit._reasons, np.int8(len(REASONS)) * (scores.negatives >= threshold))
     kept, suspected = scores.filled & (why == 0), scores.filled & (why > 0)

@@ -1,23 +1,21 @@
-"""The result of an audit, as text and as JSON, and what to do about it."""
+"""The result of an audit, as text and as JSON."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, final
 
-from naysay.auditing._training_set import SetScores, TrainingSet
+from naysay.auditing._posterior import Trade
+from naysay.auditing._training_set import SetScores
 from naysay.auditing.findings import K_MAX, NEGLIGIBLE, GradientShare, KVerdict, Repeats
-from naysay.auditing.suspects import PROVEN, Reasons, Worst
+from naysay.auditing.suspects import COPIES, PROVEN, Reasons, Worst
 from naysay.checks import public
 from naysay.detectors.share import Share
 from naysay.detectors.thresholds import Thresholds
 from naysay.files import as_path, check_target, write_whole
 from naysay.text import counted, json_file, percent, short_repr
-
-_MIN_SUSPECTED, _MANY_EASY, _OVER_CHANCE = 0.01, 0.5, 3  # above these there is something to do
 
 
 @final
@@ -33,16 +31,18 @@ class Audit:
         anchors: Anchors with a negative.
         negatives: Slots with a negative.
         documents: Documents in the corpus.
-        false_share: The share of false negatives: `low` is proven, `estimate` and `high` are upper figures (95 % CI).
-        suspected: Slots that score like a positive or are a copy of one.
-        suspected_by: {reason: slots}: "score", or one of `detectors.Duplicates.reason_names`; one reason per slot.
         proven: Slots that are false without doubt: "positive", "anchor" or "same text".
+        duplicates: Slots that repeat a negative of the same anchor and positive; None if unknown.
+        suspected_by: {reason: slots}: "score", or one of `detectors.Duplicates.reason_names`; one reason per slot.
+        suspected: Slots with a reason.
+        false_share: The estimated share of false negatives (95 % CI): `low` is proven; if `bound` is True, only the
+            upper bound `high` is claimed.
+        trade: What it would cost to come within a false share of 5 %; None where the share cannot be estimated.
         rule: How the score threshold was set, in a sentence.
         gradient_share: The share of the InfoNCE gradient by band; None without scores of positives and negatives.
-        duplicates: Slots that repeat a negative of the same anchor and positive; None if unknown.
         repeats: Documents that are a negative of many anchors.
         k_verdict: Whether k fits.
-        thresholds: {"calibrated", "low", "high"}: thresholds that the data suggest.
+        thresholds: {"half false", "calibrated", "low", "high"}: thresholds that the data suggest.
         worst: The negatives to review first.
         advice: What to do, the most pressing first.
         commands: Shell commands for it.
@@ -56,13 +56,14 @@ class Audit:
     anchors: int
     negatives: int
     documents: int
-    false_share: Share
-    suspected: int
-    suspected_by: Mapping[str, int]
     proven: int
+    duplicates: int | None
+    suspected_by: Mapping[str, int]
+    suspected: int
+    false_share: Share
+    trade: Trade | None
     rule: str
     gradient_share: GradientShare | None
-    duplicates: int | None
     repeats: Repeats
     k_verdict: KVerdict
     thresholds: Mapping[str, float]
@@ -71,34 +72,44 @@ class Audit:
     commands: tuple[str, ...]
     notes: tuple[str, ...]
     settings: Mapping[str, Any]
+    _threshold: float = field(repr=False)
     _bands: Thresholds | None = field(repr=False)
     _scores: SetScores | None = field(repr=False)
     _reasons: Reasons = field(repr=False)
 
     @property
     def summary(self) -> str:
-        """The main finding in a sentence."""
+        """The main finding: what is certain, then the number of false negatives estimated."""
         share, total = self.false_share, counted(self.negatives, "negative")
-        if share.high >= 1 and share.estimate == share.low:
-            if not self.proven:
-                return f"None of {total} is certainly false; how many are false is unknown."
-            rest = "" if self.proven == self.negatives else "; how many of the others are false is unknown"
-            return f"{self.proven:,} of {total} ({percent(share.low)}) certainly false{rest}."
-        return f"At most about {percent(share.estimate)} of {total} are false ({_interval(share)})."
+        if self.proven == self.negatives:
+            return f"All of {total} are certainly false."
+        certain = f"{self.proven:,} of {total} {are(self.proven)} certainly false. " if self.proven else ""
+        if self.is_unknown:
+            others = "of the others are false is unknown" if self.proven else "are false is unknown"
+            return f"{certain or f'None of {total} is certainly false. '}How many {others}."
+        return f"{certain}{_sentence(share, self.negatives)}"
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether only proven false negatives can be counted."""
+        share = self.false_share
+        return share.bound and share.high >= 1 and share.estimate == share.low
 
     def findings(self) -> dict[str, str]:
-        """Return {finding: text}, in the order in which they are printed."""
+        """Return {finding: text}, in the order in which they are printed: what is certain first."""
         thresholds = ", ".join(f"{name} {value:.4g}" for name, value in self.thresholds.items())
-        reasons = ", ".join(f"{name} {count:,}" for name, count in self.suspected_by.items()) or "none"
         easy, gradient = _gradient_texts(self.gradient_share)
         documents = counted(self.documents, "document")
+        by_score = self.suspected_by.get("score", 0)
         return {
             "set": f"{counted(self.negatives, 'negative')} of {counted(self.anchors, 'anchor')}, {documents}",
-            "false": _false_text(self.false_share, self.negatives),
-            "suspected": f"{self.suspected:,} ({percent(self.suspected / self.negatives)}): {reasons}",
+            "certain": _by_reason({name: self.suspected_by.get(name, 0) for name in PROVEN}, self.negatives),
+            "copies": _by_reason({name: self.suspected_by.get(name, 0) for name in COPIES}, self.negatives),
+            "duplicates": "unknown" if self.duplicates is None else f"{self.duplicates:,}",
+            "false": _false_text(self),
+            "by score": _score_text(by_score, self),
             "too easy": easy,
             "gradient": gradient,
-            "duplicates": "unknown" if self.duplicates is None else f"{self.duplicates:,}",
             "repeated": repeats_text(self.repeats),
             "k": k_text(self.k_verdict),
             "thresholds": thresholds or "none without scores",
@@ -130,16 +141,50 @@ class Audit:
         return target
 
 
+def are(count: int) -> str:
+    """The verb of a count."""
+    return "is" if count == 1 else "are"
+
+
 def _interval(share: Share) -> str:
     return f"{100 * share.confidence:.0f} % CI {percent(share.low)} to {percent(share.high)}"
 
 
-def _false_text(share: Share, negatives: int) -> str:
-    """The share with its interval, and the number of slots."""
-    if share.high >= 1 and share.estimate == share.low:
-        return f"{percent(share.low)} proven; {share.notes[0]}" if share.notes else f"{percent(share.low)}, all proven"
-    count = counted(round(share.estimate * negatives), "negative")
-    return f"at most about {percent(share.estimate)}, {count} ({_interval(share)})"
+def _sentence(share: Share, negatives: int) -> str:
+    """The number of false negatives, or the largest that it can be."""
+    total = counted(negatives, "negative")
+    if share.bound and share.high >= 1:
+        return f"How many of {total} are false cannot be told; at most about {percent(share.estimate)}."
+    if share.bound:
+        most, level = f"{round(share.high * negatives):,} of {total}", f"{100 * share.confidence:.0f} % confidence"
+        return f"At most {most} ({percent(share.high)}) are false, with {level}; how many cannot be told."
+    count = round(share.estimate * negatives)
+    return f"Estimated false negatives: {count:,} of {total}, {percent(share.estimate)} ({_interval(share)})."
+
+
+def _false_text(audit: Audit) -> str:
+    """The number of slots with the share and its interval, or why it is unknown."""
+    share, count = audit.false_share, round(audit.false_share.estimate * audit.negatives)
+    if audit.is_unknown:
+        return share.notes[-1] if share.notes else "unknown"
+    if share.bound and share.high >= 1:
+        return f"cannot be told; at most about {count:,} ({percent(share.estimate)})"
+    if share.bound:
+        return f"at most {round(share.high * audit.negatives):,}, {percent(share.high)}"
+    return f"about {count:,}, {percent(share.estimate)} ({_interval(share)})"
+
+
+def _score_text(count: int, audit: Audit) -> str:
+    """How many reach the threshold."""
+    return f"{count:,} ({percent(count / audit.negatives)}) score {audit._threshold:.4g} or higher" if count else "none"
+
+
+def _by_reason(counts: Mapping[str, int], negatives: int) -> str:
+    """How many, their share, and each reason."""
+    found = {name: count for name, count in counts.items() if count}
+    total = sum(found.values())
+    reasons = ", ".join(f"{name} {count:,}" for name, count in found.items())
+    return f"{total:,} ({percent(total / negatives)}): {reasons}" if found else "none"
 
 
 def _gradient_texts(share: GradientShare | None) -> tuple[str, str]:
@@ -171,72 +216,3 @@ def k_text(k: KVerdict) -> str:
     verb = "fits" if k.verdict == "fits" else f"is {k.verdict}"
     high = f"{K_MAX} or more" if k.high == K_MAX else f"{k.high}"
     return f"{k.k} {verb}: best {k.best}, {k.low} to {high} within 1 % of it (AUC {k.auc:.4g})"
-
-
-def advice_on(audit: Audit, threshold: float) -> tuple[str, ...]:
-    """Return a sentence for each thing to do, the most pressing first, from the other findings.
-
-    A negative is suspected from the score `threshold` on.
-    """
-    sentences = []
-    unproven = audit.suspected - audit.proven
-    if audit.proven:
-        what = counted(audit.proven, "negative")
-        sentences.append(f"Remove {what} equal to the anchor or to a known positive: certainly false.")
-    if unproven >= max(1, _MIN_SUSPECTED * audit.negatives):
-        reasons = [name for name in audit.suspected_by if name not in PROVEN]
-        why = ", ".join(f"score {threshold:.4g} or higher" if name == "score" else name for name in reasons)
-        sentences.append(f"Review the worst rows, then drop or ignore {counted(unproven, 'negative')} ({why}).")
-    share, k, repeats = audit.gradient_share, audit.k_verdict, audit.repeats
-    if share is not None and share.easy_share > _MANY_EASY:
-        sentences.append(
-            f"Mine harder negatives, or fewer: {percent(share.easy_share)} of them have no gradient at temperature "
-            f"{share.temperature:g}."
-        )
-    if audit.duplicates:
-        sentences.append(f"Remove {counted(audit.duplicates, 'duplicate')}: the same negative counts twice in its row.")
-    if repeats.above_limit and repeats.top_share > _OVER_CHANCE * repeats.expected_share:
-        sentences.append(
-            f"Review {counted(repeats.above_limit, 'document')} with more than {counted(repeats.limit, 'anchor')} each "
-            "(more than chance explains): hubs of the encoder, or boilerplate."
-        )
-    if k.verdict in ("too small", "too large"):
-        sentences.append(f"Use {k.best} negatives per row, in-batch ones included: k = {k.k} is {k.verdict}.")
-    if not sentences and share is None:
-        sentences.append("No copies or repeated documents found. Pass vectors or scores to check the rest.")
-    return tuple(sentences) or ("No problem found: train on it.",)
-
-
-def commands_for(given: TrainingSet, metric: str, inputs: Mapping[str, Any], k: KVerdict) -> tuple[str, ...]:
-    """Return shell commands, quoted: mine again, audit the result, plot effectiveness over k.
-
-    `inputs` are the vectors and their names, by parameter of `audit`; only files can be named in a command.
-    """
-    commands: list[Sequence[str]] = []
-    files = {name: str(value) for name, value in inputs.items() if isinstance(value, str | Path)}
-    tables = _tables(given, files)
-    if given.path is not None and tables is not None and {"query_vectors", "corpus_vectors"} <= files.keys():
-        vectors = ["--query-vectors", files["query_vectors"], "--corpus-vectors", files["corpus_vectors"]]
-        vectors += [] if metric == "cosine" else ["--metric", metric]
-        mined = given.path.with_name(f"{given.path.name.partition('.')[0]}-mined.parquet")
-        new_k = k.k if k.verdict != "too large" or k.best is None else k.best
-        commands.append(["naysay", "mine", str(given.path), *tables, *vectors, "-k", str(new_k), "-o", str(mined)])
-        names = ["--query-ids", tables[1], "--corpus-ids", tables[3]] if tables else []
-        commands.append(["naysay", "audit", str(mined), *vectors, *names])
-    if k.separation is not None:
-        commands.append(["naysay", "howmany", "--separation", f"{k.separation:.4g}"])
-    # A path with control characters could do something else than it shows.
-    return tuple(shlex.join(words) for words in commands if all(map(str.isprintable, words)))
-
-
-def _tables(given: TrainingSet, files: Mapping[str, str]) -> list[str] | None:
-    """Return the files that `naysay mine` needs beside the vectors; None if it cannot read the set as pairs."""
-    is_table = given.path is not None and given.path.suffix.lower() in (".parquet", ".jsonl")
-    if not is_table or given.format not in ("triplet", "n-tuple"):
-        return None
-    if given.corpus_names is None:  # row numbers
-        return []
-    names = [files.get(name, "none.txt") for name in ("query_ids", "corpus_ids")]
-    if any(name.lower().endswith(".txt") for name in names):
-        return None  # it reads tables only
-    return ["--queries", names[0], "--corpus", names[1]]

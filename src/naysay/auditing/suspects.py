@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from naysay.auditing._false_share import CorpusSample
 from naysay.auditing._training_set import SetScores, TrainingSet
 from naysay.checks import public
-from naysay.detectors.bands import Bands
 from naysay.detectors.calibrated import least_positives
 from naysay.detectors.duplicates import REASONS, Duplicates
 from naysay.detectors.thresholds import Thresholds, choose_thresholds
@@ -24,6 +23,9 @@ from naysay.types import Negatives, Query
 Reasons = NDArray[np.int8]  # places in REASONS
 # False without doubt: the set itself calls the pair positive, or the texts are equal.
 PROVEN = ("positive", "anchor", "same text")
+NEAR = ("near text", "near vector")
+COPIES = (*NEAR, "transitive")
+_UNTOLD = "No negative is suspected by its score: how many are false cannot be told."
 _NEAR_VECTOR = REASONS.index("near vector")
 _COSINE = 0.98  # the default threshold of `Duplicates`
 _SIGNATURE = 64  # hash functions for near texts: 264 bytes per text
@@ -91,17 +93,19 @@ def is_proven(reasons: Reasons) -> NDArray[np.bool_]:
 class ScoreThreshold:
     """The score from which a negative is suspected."""
 
-    detector: Any  # `Calibrated` on one positive of each anchor, or `Bands` by shares if those are too few
     value: float  # the threshold
     rule: str  # the same in a sentence
-    # {"calibrated", "low", "high"}: the calibrated threshold, and those of the hard and the false band, by shares
-    # of uniform pairs, if there are vectors
+    # {"half false", "calibrated", "low", "high"}: where half are false by estimate, the calibrated threshold, and those
+    # of the hard and the false band, by shares of uniform pairs, if there are vectors
     suggested: Mapping[str, float]
     bands: Thresholds | None  # the choice of "low" and "high", or None
 
 
-def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float) -> ScoreThreshold:
-    """Calibrate a threshold on the labelled positives, or choose it by shares of pairs if these are too few."""
+def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float, half: float | None) -> ScoreThreshold:
+    """Where half of the negatives are false by estimate: `half`, None if that cannot be estimated.
+
+    If positives are too few for any estimate, a threshold by shares of pairs.
+    """
     positives = scores.positives[scores.one_each]
     bands = None
     if sample is not None and np.ptp(sample.scores[sample.is_candidate]) > 0:
@@ -110,19 +114,26 @@ def score_threshold(scores: SetScores, sample: CorpusSample | None, alpha: float
     detector: Any = calibrated(alpha, positives.astype(np.float64))
     if detector is not None:
         suggested = {"calibrated": float(detector.high)} | suggested
-        return ScoreThreshold(detector, detector.high, detector.describe(), suggested, bands)
+    if half is not None and np.isfinite(half):
+        rule = f"Score {half:.4g} or higher: at least half of these negatives are false by estimate."
+        return ScoreThreshold(half, rule, {"half false": half} | suggested, bands)
+    if half is not None:
+        rule = "No negative is suspected by its score: at no score are half of them false by estimate."
+        return ScoreThreshold(np.inf, rule, suggested, bands)
+    if detector is not None:  # it bounds the recall of a filter, and most negatives above it may be true
+        return ScoreThreshold(np.inf, _UNTOLD, suggested, bands)
     own = scores.negatives[scores.filled]
     choice = bands or (_by_shares(own, len(positives)) if np.ptp(own) > 0 else None)
     if choice is None:
         rule = "No negative is suspected by its score: all scores are equal."
-        return ScoreThreshold(Bands(np.inf, np.inf), np.inf, rule, suggested, None)
+        return ScoreThreshold(np.inf, rule, suggested, None)
     high = float(choice.high)
     pairs = "uniform pairs" if bands is not None else "the set's own pairs"
     rule = (
         f"Threshold {high:.4g}: {FALSE_SHARE:.1%} of {pairs} score higher. This is a guess: a miss rate of {alpha:.0%} "
         f"needs {least_positives(alpha)} anchors with a scored positive and different scores, got {len(positives)}."
     )
-    return ScoreThreshold(Bands(min(float(choice.low), high), high), high, rule, suggested, bands)
+    return ScoreThreshold(high, rule, suggested, bands)
 
 
 def _by_shares(scores: Any, n_positives: int) -> Thresholds:

@@ -38,7 +38,7 @@ def thresholds(options: ThresholdOptions, *, console: Console | None = None) -> 
     grid = _grid(options)
     passes = 2 if grid is not None or options.scope == "anchor" else 3  # the last of them for the drawing
     columns = (TextColumn("reading scores"), BarColumn(), TimeRemainingColumn())
-    errors = Console(stderr=True)
+    errors = Console(stderr=True, quiet=out.quiet)
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("", total=None)
         blocks = open_scores(options.scores, options.column or None)

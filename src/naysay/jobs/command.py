@@ -73,7 +73,8 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     job, mining = from_command(JobOptions, {"pairs": pairs, **options}), from_command(MiningOptions, options)
     if is_detector(mining.judge):
         raise_invalid("judge", "text, such as 'margin:0.05'", shown(mining.judge))
-    out, errors = console or Console(), Console(stderr=True)
+    out = console or Console()
+    errors = Console(stderr=True, quiet=out.quiet)
     place = _checked_place(job)
     for path in (job.output, job.report):
         if path is not None and path.exists():

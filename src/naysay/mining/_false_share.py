@@ -17,7 +17,8 @@ from naysay.mining._review import ToReview, drawn_pairs
 from naysay.mining._task import FITTED, Task
 from naysay.mining.candidates import Candidates, listed
 from naysay.rng import rng_for
-from naysay.search._scores import pair_scores
+from naysay.search._scores import SMALLEST_NORM, norms_of, pair_scores, taken
+from naysay.search.vectors import Vectors
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -75,22 +76,24 @@ def unfitted(task: Task, known_scores: NDArray[np.float32]) -> Posterior:
     """The posterior of a task, to be fitted or restored."""
     options, own = task.options, one_positive(task, known_scores)
     width, depth = max(1, task.width), min(DEPTH, max(MIN_DEPTH, task.depth))  # lists of a fit and of all others alike
+    positive = np.asarray(task.kinds["positive"])
+    anchors, items = (part[positive] for part in task.known.pairs())
+    alike = Alike(task.corpus, anchors, items, task.queries.n)
     given: dict[str, Any] = {"labelled_share": options.labelled_share, "seed": options.seed}
-    return Posterior(width, options.false_share, depth=depth, positive_scores=own, alike=Alike(task), **given)
+    return Posterior(width, options.false_share, depth=depth, positive_scores=own, alike=alike, **given)
 
 
 @final
 class Alike:
     """alike(anchors, ids): the largest cosine of an item to its anchor's labelled positives; NaN without one.
 
-    An anchor's first 16 positives are compared. Cosines are exact, as those of a search.
+    The labelled positives are pairs (anchors, items), by anchor; the first 16 of an anchor are compared. Cosines are
+    exact, as those of a search.
     """
 
-    def __init__(self, task: Task) -> None:
-        positive = np.asarray(task.kinds["positive"])
-        anchors, items = (part[positive] for part in task.known.pairs())
-        self.corpus, self.items = task.corpus, items
-        self.starts = np.searchsorted(anchors, np.arange(task.queries.n + 1))
+    def __init__(self, corpus: Vectors, anchors: Ids, items: Ids, n_anchors: int) -> None:
+        self.corpus, self.items = corpus, items
+        self.starts = np.searchsorted(anchors, np.arange(n_anchors + 1))
 
     def __call__(self, anchors: Ids, ids: Ids) -> Floats:
         """(p,) of pairs."""
@@ -103,11 +106,20 @@ class Alike:
             pair = np.repeat(np.arange(len(each)), each)
             place = np.arange(len(pair)) - np.repeat(np.cumsum(each) - each, each)
             own = self.items[self.starts[anchors[part]][pair] + place]
-            cosines = pair_scores(self.corpus, self.corpus, own, ids[part][pair], "cosine").astype(np.float64)
             best = np.full(len(each), -np.inf)
-            np.maximum.at(best, pair, cosines)
+            np.fmax.at(best, pair, self._cosines(own, ids[part][pair]))
             found[part] = np.where(np.isfinite(best), best, np.nan)
         return found
+
+    def _cosines(self, items: Ids, others: Ids) -> Floats:
+        """(p,) of pairs of items; NaN for a vector of zeros, which other metrics than cosine allow."""
+        try:
+            return pair_scores(self.corpus, self.corpus, items, others, "cosine").astype(np.float64)
+        except ZeroDivisionError:
+            long = [norms_of(taken(self.corpus, ids)) >= SMALLEST_NORM for ids in (items, others)]
+            good, cosines = long[0] & long[1], np.full(len(items), np.nan)
+            cosines[good] = pair_scores(self.corpus, self.corpus, items[good], others[good], "cosine")
+            return cosines
 
 
 @final
@@ -237,7 +249,7 @@ def sentence(task: Task, detector: Posterior) -> str:
             f"{summary.hardness_before:.3f} to {summary.hardness_after:.3f}."
         )
     note = f" Note: {summary.reason}." if summary.reason else ""
-    return f"{text} {_basis(summary, options.labelled_share)}{_by_review(task)}{note}"
+    return f"{text} {basis(summary, options.labelled_share)}{_by_review(task)}{note}"
 
 
 def _share(share: Share | None) -> str:
@@ -251,7 +263,7 @@ def _by_review(task: Task) -> str:
     return "" if task.reviewed is None else f" It is corrected: {task.reviewed.describe()}"
 
 
-def _basis(summary: PosteriorSummary, labelled_share: float | None) -> str:
+def basis(summary: PosteriorSummary, labelled_share: float | None = None) -> str:
     """What the estimate rests on."""
     labels = f"The estimate rests on {summary.labelled:,} labelled positives"
     if labelled_share is not None:

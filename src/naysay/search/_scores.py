@@ -30,7 +30,7 @@ FETCHED = 2048  # rows of a file that are scored at a time
 _NUMBERS = 1 << 20  # numbers of vectors that are held at a time, on either side
 _RUN, _FEW = 64, 8  # pairs that one query vector is read for; fewer pairs than that part of the corpus are copied
 _SURVEYED = 1 << 21  # numbers that are checked at a time
-_SMALLEST_NORM, _LARGEST_NORM = 1e-140, 1e140  # norms whose squares float64 holds with all its digits
+SMALLEST_NORM, _LARGEST_NORM = 1e-140, 1e140  # norms whose squares float64 holds with all its digits
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _BUDGET = 1 << 30
 _COLUMNS, _STRIP, _SMALLEST = 4096, 128, 32  # corpus rows of a block, queries of a strip, and the smallest of both
@@ -162,7 +162,7 @@ def survey(parameter: str, vectors: Vectors, metric: int, threads: int) -> Surve
             workers.rows(dots.norms, len(rows), frozen(rows), block)
             wrong = ~(block < _LARGEST_NORM)
             if metric == COSINE:
-                wrong |= block < _SMALLEST_NORM
+                wrong |= block < SMALLEST_NORM
             if wrong.any():
                 places = np.flatnonzero(wrong)
                 bad += len(places)
@@ -197,7 +197,7 @@ def _reason(metric: int, row: NDArray[Any]) -> tuple[str, str]:
         return "finite", str(odd[0])
     if metric == COSINE and not row.any():
         return "without zero vectors, which have no cosine", "a zero vector"
-    return f"of norms between {_SMALLEST_NORM} and {_LARGEST_NORM}", f"a largest coordinate of {np.abs(row).max()}"
+    return f"of norms between {SMALLEST_NORM} and {_LARGEST_NORM}", f"a largest coordinate of {np.abs(row).max()}"
 
 
 def budget_bytes(budget: int | None) -> int:
