@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
 from naysay._options import takes_options
 from naysay.checks import public
-from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
-from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto
+from naysay.detectors.posterior import Posterior
+from naysay.mining._decide import Floats32, fit_posterior, sample_of, score_known, threshold_of
+from naysay.mining._false_share import ESTIMATED, MOST, FitLists, cut_again, fit_depth, is_auto
 from naysay.mining._pipeline import collect, finish, mine_rows
-from naysay.mining._rules import limits_of
+from naysay.mining._rules import Background, limits_of
 from naysay.mining._search import nearest_of, surveyed, with_index
-from naysay.mining._task import known_of, read_sources, task_of
+from naysay.mining._task import Task, known_of, read_sources, task_of
 from naysay.mining.backfill import notes_of, tally_of
 from naysay.mining.mined import Mined, slots_of
 from naysay.mining.options import MiningOptions
@@ -113,4 +115,18 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         _finish=partial(finish, task=task, rows=rows),
         _recut=None if posterior is None or lists is None else partial(cut_again, task, posterior, lists),
         _background=None if rescored else sample,  # scores of the same kind
+        _fit=None if rescored else partial(_fitted, task, known_scores, sample, posterior, lists),
     )
+
+
+def _fitted(
+    task: Task,
+    known_scores: Floats32,
+    sample: Callable[[], Background],
+    posterior: Posterior | None,
+    lists: FitLists | None,
+) -> tuple[Posterior, FitLists]:
+    """The posterior that judged and the lists that it was fitted to; where another judged, it is fitted now."""
+    if posterior is not None and lists is not None:
+        return posterior, lists
+    return fit_posterior(task, known_scores, sample, most=ESTIMATED)
