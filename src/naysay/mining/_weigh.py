@@ -60,7 +60,7 @@ def weighed(
     if usable(detector):
         posterior = detector.posterior(lists.scores, own, alike=lists.alike)
     slots = np.flatnonzero(near)
-    row, slot = np.divmod(np.sort(rng_for(seed).permutation(slots)[:REVIEWED]), max(1, near.shape[1]))
+    row, slot = np.divmod(rng_for(seed).permutation(slots)[:REVIEWED], max(1, near.shape[1]))
     pairs = rows[row], lists.ids[row, slot], lists.scores[row, slot], posterior[row, slot]
     if not usable(detector) or not len(slots):
         return Weighed(None, detector.reason or "no candidates were found", *pairs)
@@ -76,6 +76,10 @@ def weighed(
     behind = int(taken.sum() - kept.sum())  # random ones, and those of other sources
     masks.append(kept)
     shares.append(detector.share(lists.scores, own, kept, alike=lists.alike, behind=behind))
+    ways = {mined.kept_names[by] for by in np.unique(mined.kept_by).tolist() if by >= 0}
+    if isinstance(mined.judge, Posterior) and ways == {"top"}:
+        said = mined.judge.summary  # of all anchors that it was fitted to, and in the rule
+        shares[0], shares[-1] = said.before or shares[0], said.after or shares[-1]
     names = ["nearest", *_RULES, *["cut"] * len(targets), CHOSEN]
     marks = [nan] * (1 + len(_RULES)) + [*targets, named]
     points = []
