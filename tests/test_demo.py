@@ -57,7 +57,7 @@ def test_the_table_is_made_from_the_numbers(finished):
     assert isinstance(result, Demonstration)
     assert tuple(result.quality) == tutorial.ARMS
     for arm, rows in result.quality.items():
-        assert set(rows) == {"recall@1", "recall@10", "MRR"}
+        assert set(rows) == {"nDCG@10", "recall@10", "MRR"}
         for values in rows.values():
             assert len(values) == 3
             assert all(0 <= value <= 1 for value in values)
@@ -68,8 +68,8 @@ def test_the_table_is_made_from_the_numbers(finished):
 
 def test_the_result_is_computed_and_followed_by_what_to_do(finished):
     result, printed, _ = finished
-    scores = {arm: rows["MRR"] for arm, rows in result.quality.items()}
-    assert (result.summary, result.advice) == (result_sentence(scores, "MRR"), advice_sentence(scores))
+    scores = {arm: rows["nDCG@10"] for arm, rows in result.quality.items()}
+    assert (result.summary, result.advice) == (result_sentence(scores, "nDCG@10"), advice_sentence(scores))
     assert f"{result.summary} {result.advice}" in " ".join(printed.split())
 
 
@@ -77,15 +77,18 @@ def test_what_else_is_printed(finished):
     result, printed, folder = finished
     flat = " ".join(printed.split())
     library = planted_library()
-    assert "432 names with a docstring. 144 names share theirs with another name" in flat
+    assert "132 docstrings of the standard library" in flat
+    assert "into 480 passages of 36 words, one every 6 words" in flat
     assert f"Fingerprint {library.fingerprint}." in flat
-    assert (result.names, result.duplicates, result.fingerprint) == (432, 144, library.fingerprint)
+    assert (result.names, result.fingerprint) == (132, library.fingerprint)
     for name, found in result.detection.items():
         line = next(line for line in printed.splitlines() if line.startswith(f"│ {name} "))
         assert percent(found.recall) in line
-        assert percent(found.precision) in line
+        assert ("none" if np.isnan(found.precision) else percent(found.precision)) in line
     assert result.rule in flat
-    assert f"{percent(result.miss_rate)} of the test positives are below it" in flat
+    plain, judged = result.false_shares
+    assert f"In truth {percent(plain)} of the nearest are false, and {percent(judged)} of the judged." in flat
+    assert judged < plain
     assert f"Best: {result.k_estimate.k:,} random negatives" in flat
     assert f"Report of the mined negatives: {folder / 'report.html'}" in flat
     assert printed.splitlines()[-1].startswith("Took ")
@@ -98,10 +101,10 @@ def test_what_is_written(finished):
     assert numbers["quality"] == result.quality
     assert (numbers["summary"], numbers["advice"]) == (result.summary, result.advice)
     assert (numbers["seed"], numbers["quick"], numbers["names"]) == (0, False, result.names)
-    assert numbers["detection"]["Duplicates, by text"]["recall"] == result.detection["Duplicates, by text"].recall
+    assert numbers["detection"]["judge auto"]["recall"] == result.detection["judge auto"].recall
     page = (folder / "report.html").read_text()
-    assert "Negatives for the standard library" in page
-    assert f"{100 * np.mean(result.quality['judged']['MRR']):.1f} %" in page
+    assert "Negatives for questions to the standard library" in page
+    assert f"{100 * np.mean(result.quality['judged']['nDCG@10']):.1f} %" in page
 
 
 def test_a_second_run_gives_the_same_and_another_seed_does_not(finished, tmp_path):
@@ -125,7 +128,7 @@ def test_quick_is_a_quarter_of_the_texts_with_all_their_names(tmp_path, monkeypa
     monkeypatch.setattr(tutorial, "split", stopped)
     with pytest.raises(NaysayError, match="far enough"):
         MODULE.run(quick=True, out=tmp_path / "new")
-    assert len(set(seen[0].documents)) == 360 / 4
+    assert len(set(seen[0].documents)) == 120 / 4
     kept = set(seen[0].documents)
     assert set(seen[0].names) == {n for n, d in zip(*parts_of(planted_library()), strict=True) if d in kept}
     assert not (tmp_path / "new").exists()

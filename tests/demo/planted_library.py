@@ -1,46 +1,20 @@
-"""A small library that was never written: names whose docstrings use other words, and overrides that share them."""
+"""A small library that was never written: long docstrings of common and of rare words, some of them shared."""
 
-from naysay.demo.library import Library, words
+import numpy as np
 
-# Sentences differ in three words or more, so that no two of them are near duplicates.
-VERBS = {
-    "get": "Hand back at once",
-    "put": "Lay away for later",
-    "drop": "Throw out and forget",
-    "find": "Look everywhere until seen",
-    "open": "Turn the key of",
-    "count": "Say how many are",
-}
-NOUNS = (
-    "apple",
-    "boat",
-    "candle",
-    "door",
-    "engine",
-    "fence",
-    "garden",
-    "harbour",
-    "island",
-    "jacket",
-    "kettle",
-    "lamp",
-)
-PLACES = {
-    "attic": "under the roof",
-    "barn": "behind tall trees",
-    "cellar": "below all stairs",
-    "depot": "near old rails",
-    "estate": "past both gates",
-}
+from naysay.demo.library import Library
 
 
 def planted_library():
-    """6 verbs x 12 nouns x 5 places; in the first place each method is overridden once, with the same docstring."""
+    """120 docstrings of 54 words; each word is one of 900, the first 30 far more frequent. Every tenth is shared."""
+    rng = np.random.default_rng(0)
+    letters = np.array(list("abcdefghijklmnoprstuvw"))
+    words = sorted({"".join(rng.choice(letters, rng.integers(3, 8))) for _ in range(1000)})[:900]
+    often = np.where(np.arange(900) < 30, 20.0, 1.0)
     names, documents = [], []
-    for place, where in PLACES.items():
-        for owner in ("Base", "Derived") if place == "attic" else ("Base",):
-            for verb, said in VERBS.items():
-                for noun in NOUNS:
-                    names.append(f"{place}.{owner}.{verb}_{noun}")
-                    documents.append(f"{said} the {noun} {where}.")
-    return Library(tuple(names), tuple(map(words, names)), tuple(documents))
+    for number in range(120):
+        text = " ".join(rng.choice(words, 54, p=often / often.sum()))
+        for owner in ("Base", "Derived") if number % 10 == 0 else ("Base",):
+            names.append(f"m{number % 5}.{owner}.f{number}")
+            documents.append(f"{text}.")
+    return Library(tuple(names), tuple(documents))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from naysay import NaysayError
-from naysay.demo.library import SKIPPED, Library, read_library, words
+from naysay.demo.library import SKIPPED, Library, read_library
 
 FILES = {
     "zoo.py": '''
@@ -111,7 +111,7 @@ EXPECTED = {
     "farm.stable.Twice.run": "Go round the yard.",
     "farm.yard.Twice.run": "Stand in the yard.",
     "farm.yard.Horse.run": "Stand in the yard.",
-    "zoo.feed": "Give food to an animal.",
+    "zoo.feed": "Give food to an animal. A second paragraph.",
     "zoo.call_vet": "Ask the vet to come.",
     "zoo.Animal": "A living thing in the zoo.",
     "zoo.Animal.eat": "Take what is given.",
@@ -169,24 +169,10 @@ def test_twins_are_equal_documents(tmp_path):
 
 
 def test_take_keeps_the_order_that_is_asked_for():
-    found = Library(("a", "b", "c"), ("a", "b", "c"), ("one", "two", "two"), skipped=4)
+    found = Library(("a", "b", "c"), ("one", "two", "two"), skipped=4)
     part = found.take(np.array([2, 0]))
-    assert part == Library(("c", "a"), ("c", "a"), ("two", "one"), skipped=4)
+    assert part == Library(("c", "a"), ("two", "one"), skipped=4)
     assert (found.with_duplicate, part.with_duplicate, len(part)) == (2, 0, 2)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("json.JSONDecoder.raw_decode", "json json decoder raw decode"),
-        ("email._header_value_parser.get_ttext", "email header value parser get ttext"),
-        ("base64.b32hexencode", "base 64 b 32 hexencode"),
-        ("HTTPSHandler", "https handler"),
-        ("assertIsNotNone", "assert is not none"),
-    ],
-)
-def test_names_in_words(name, expected):
-    assert words(name) == expected
 
 
 def test_the_library_of_this_python(library):
@@ -209,7 +195,7 @@ def test_it_says_what_help_says(library, module):
             for part in name.removeprefix(f"{module}.").split("."):
                 value = getattr(value, part)
             seen += 1
-            assert " ".join(inspect.getdoc(value).split("\n\n")[0].split()) == text, name
+            assert " ".join(inspect.getdoc(value).split()) == text, name
     assert seen > 4
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import naysay as ns
-from naysay.detectors import Absolute, Bands, Calibrated, Margin, false_negative_rate
+from naysay.detectors import Absolute, Bands
 from naysay.errors import NaysayError
 from naysay.mining import _report as reported
 from naysay.mining import mine
 from naysay.mining._report import report_mined
 from naysay.quantity import estimate
-from naysay.report import Contents, at_threshold, html
+from naysay.report import Contents, html
 
 WORLD = ns.planted_world(150, 600, per_anchor=10, noise=0.2, seed=2)
 QUERIES, CORPUS = WORLD.anchor_vectors, WORLD.item_vectors
@@ -38,132 +38,151 @@ def told(mined, tmp_path, monkeypatch, **options):
     return contents
 
 
-def figures(contents):
-    given = contents.scores.sample
-    return at_threshold(given, given.threshold)
+class Families:
+    """Anchors with three items each around them, of which one is labelled at random, and many others."""
+
+    def __init__(self, n=300, others=1500, width=32, seed=1):
+        rng = np.random.default_rng(seed)
+        centres = rng.normal(size=(n, width))
+        own = centres[:, None] + 0.6 * rng.normal(size=(n, 3, width))
+        self.corpus = np.concatenate([own.reshape(-1, width), rng.normal(size=(others, width))]).astype(np.float32)
+        self.queries = (centres + 0.3 * rng.normal(size=(n, width))).astype(np.float32)
+        self.labelled = 3 * np.arange(n) + rng.integers(0, 3, n)
+
+    def mine(self, k=8, **given):
+        return mine(self.queries, self.corpus, self.labelled, k, **given)
 
 
-def check_job(mined, contents):
-    """At the line as it is, the sample's figures are those of the job."""
-    now = figures(contents)
-    suspected = sum(int(counts.sum()) for reason, counts in mined.dropped.items() if reason.startswith("suspicious"))
-    assert now.suspected == suspected
-    assert now.negatives == mined.mask.sum()
-    assert now.empty == mined.short.sum()
-    assert now.mean_score == pytest.approx(mined.scores[mined.mask].mean(dtype=float), rel=1e-6)
-    return now
+FAMILIES = Families()
+AUTO = FAMILIES.mine()
 
 
-def test_the_figures_are_those_of_the_job(tmp_path, monkeypatch):
-    contents = told(JUDGED, tmp_path, monkeypatch)
-    now = check_job(JUDGED, contents)
-    given = contents.scores.sample
-    assert (given.by, given.threshold, given.of_anchors, len(given.k)) == ("score", JUDGED.judge.high, 150, 150)
-    assert now.miss_rate == (JUDGED.judge.rank - 1) / 150  # those below the line that the same positives set
-    assert contents.scores.high == JUDGED.judge.high
-    assert set(contents.scores.reasons) == REASONS - {"positive"}  # known ones were never found
-    assert contents.numbers["negatives"] == f"{JUDGED.mask.sum():,}"
-    assert contents.numbers["suspected candidates"] == f"{now.suspected:,.0f}"
-    assert contents.advice[0].startswith("Train on these 750 negatives: at most ")
-    assert contents.advice[1] == JUDGED.rule
+def fit_of(mined):
+    """What `Mined.report` passes."""
+    return {"fit": mined._fit(), "anchors": np.arange(len(mined.ids))}
 
 
-def test_the_rate_is_that_of_the_detectors_and_holds(tmp_path, monkeypatch):
-    contents = told(JUDGED, tmp_path, monkeypatch)
-    given, now = contents.scores.sample, figures(contents)
-    whole = mine(QUERIES, CORPUS, WORLD.known, 5, judge=None, depth=100).candidates
-    table = np.zeros((150, 100), np.float32)
-    for row in range(150):
-        table[row] = given.scores[given.anchors == row]
-    assert np.array_equal(table, whole.scores)
-    kept = np.isin(np.arange(100) + 100 * np.arange(150)[:, None], np.flatnonzero(_taken(given)))
-    lowest = np.where(kept, table, np.inf).min(axis=1)
-    known = given.positives[given.retrieved]
-    passed = (known < given.threshold) & (known >= lowest[given.positive_anchors[given.retrieved]])
-    found = false_negative_rate(table, known, kept, kept_positives=passed)
-    assert now.false_rate == pytest.approx(found.estimate, rel=1e-12)
-    true = WORLD.false_negative_rate(np.arange(150), JUDGED.ids)
-    assert true < found.high
-    assert f"With 95% confidence at most {100 * found.high:.1f} %" in contents.advice[2]
+def test_the_first_sentence_says_the_false_share_before_and_after(tmp_path, monkeypatch):
+    contents = told(AUTO, tmp_path, monkeypatch, **fit_of(AUTO))
+    before, after = AUTO.judge.summary.before, AUTO.judge.summary.after
+
+    def text(share):
+        return f"{100 * share.estimate:.1f} % (95 % CI {100 * share.low:.1f} to {100 * share.high:.1f})"
+
+    assert contents.advice[0] == (
+        f"An estimated {text(after)} of these 2,400 negatives are false; of the nearest, without a judge, it would be "
+        f"{text(before)}."
+    )
+    assert contents.advice[1:] == ("Train on them.", AUTO.rule)
+    now = contents.trade.chosen
+    assert (now.false_share, now.low, now.high) == (after.estimate, after.low, after.high)
+    assert now.mean_score == pytest.approx(AUTO.judge.summary.hardness_after, rel=1e-6)
+    assert (now.target, contents.trade.curve[contents.trade.start].target) == (0.05, 0.05)
+    assert contents.trade.command == "mined.rethreshold(false_share=TARGET)"
+    assert contents.numbers["negatives"] == "2,400"
+    assert contents.numbers["mean score of the nearest"] == f"{AUTO.judge.summary.hardness_before:.4g}"
 
 
-def _taken(given):
-    marks, seen = [], {}
-    for anchor, value in zip(given.anchors.tolist(), given.values.tolist(), strict=True):
-        take = value < given.threshold and seen.get(anchor, 0) < given.k[anchor]
-        seen[anchor] = seen.get(anchor, 0) + take
-        marks.append(bool(take))
-    return np.array(marks)
-
-
-def test_positives_that_the_search_would_not_find_are_set_apart(tmp_path, monkeypatch):
-    mined = mine(QUERIES, CORPUS, WORLD.known, 2, judge=None, depth=10)
-    given = told(mined, tmp_path, monkeypatch).scores.sample
-    assert given.positive_anchors.tolist() == list(range(150))
-    for row in range(150):
-        assert given.retrieved[row] == (given.positives[row] >= mined.candidates.scores[row].min())
-    assert 20 < given.retrieved.sum() < 130
-
-
-def test_positives_that_were_drawn_before_are_taken(tmp_path, monkeypatch):
-    drawn = np.where(np.arange(150) % 3, JUDGED.positive_scores, np.nan)
-    given = told(JUDGED, tmp_path, monkeypatch, one_positive=drawn).scores.sample
-    assert given.positive_anchors.tolist() == np.flatnonzero(np.arange(150) % 3).tolist()
-    assert np.array_equal(given.positives, JUDGED.positive_scores[given.positive_anchors])
-
-
-@pytest.mark.parametrize("line", [0.3, 0.4, 0.6])
-def test_the_command_that_the_page_shows_gives_what_it_promises(tmp_path, monkeypatch, line):
-    given = told(JUDGED, tmp_path, monkeypatch).scores.sample
-    promised = at_threshold(given, line)
-    names = {"mined": JUDGED, "naysay": ns}
-    done = eval(given.command.replace("THRESHOLD", repr(line)), names)
-    assert promised.negatives == done.mask.sum()
-    assert promised.suspected == done.dropped.get("suspicious", np.zeros(1)).sum()
-    assert promised.mean_score == pytest.approx(done.scores[done.mask].mean(dtype=float), rel=1e-6)
-    check_job(done, told(done, tmp_path, monkeypatch))
-
-
-def test_every_kind_of_judge(tmp_path, monkeypatch):
-    judges = {
-        None: "score",
-        Absolute(SOME): "score",  # at a score, which it keeps
-        Bands(0.2, 0.5): "score",
-        Bands(
-            0.2, float(np.nextafter(np.float64(SOME), 9))
-        ): "score",  # above a score, which 32 bits cannot tell from it
-        Calibrated(0.2): "score",
-        Margin(0.05, JUDGED.positive_scores): "suspicion",
+def test_the_rules_of_the_trade_are_those_of_loops(tmp_path, monkeypatch):
+    trade = told(AUTO, tmp_path, monkeypatch, **fit_of(AUTO)).trade
+    detector, lists = AUTO._fit()
+    posterior = detector.posterior(lists.scores, detector.positive_scores[lists.anchors], alike=lists.alike)
+    limits = {
+        "nearest": lambda own: np.inf,
+        "share 0.95": lambda own: 0.95 * own,
+        "margin 0.05": lambda own: own - 0.05,
     }
-    for judge, by in judges.items():
-        mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge=judge, depth=100)
-        contents = told(mined, tmp_path, monkeypatch)
-        assert contents.scores.sample.by == by
-        check_job(mined, contents)
-    assert "of suspicion" not in contents.advice[0]
-    assert contents.advice[0].startswith("Review the most suspicious examples before you train on these 7")
-    assert contents.numbers["false negatives, upper estimate"] == "unknown"
+    assert [one.name for one in trade.rules] == list(limits)
+    for one in trade.rules:
+        taken, dropped = [], 0
+        for row in range(300):
+            limit = limits[one.name](float(AUTO.positive_scores[row]))
+            free = [slot for slot in range(lists.ids.shape[1]) if lists.free[row, slot]]
+            first = [slot for slot in free if lists.scores[row, slot] <= limit][:8]
+            taken += [(row, slot) for slot in first]
+            dropped += len(set(free[:8]) - set(first))
+        assert (one.negatives, one.dropped, one.empty) == (len(taken), dropped, 2400 - len(taken))
+        assert one.false_share == pytest.approx(np.mean([posterior[at] for at in taken]), rel=1e-9)
+        assert one.mean_score == pytest.approx(np.mean([lists.scores[at] for at in taken]), rel=1e-9)
+        assert one.low < one.false_share < one.high
 
 
-def test_a_moved_line_is_found_again(tmp_path, monkeypatch):
-    for other in (JUDGED.rethreshold(0.3), JUDGED.rethreshold(alpha=0.2)):
-        contents = told(other, tmp_path, monkeypatch)
-        assert contents.scores.sample.by == "score"
-        check_job(other, contents)
+def test_each_target_of_the_trade_is_what_rethreshold_gives(tmp_path, monkeypatch):
+    trade = told(AUTO, tmp_path, monkeypatch, **fit_of(AUTO)).trade
+    assert 40 <= len(trade.curve) <= 50
+    shares, scores = [one.false_share for one in trade.curve], [one.mean_score for one in trade.curve]
+    assert shares == sorted(shares)
+    assert scores == sorted(scores)
+    assert all(one.false_share <= one.target for one in trade.curve)
+    last, nearest = trade.curve[-1], trade.rules[0]
+    assert (last.dropped, last.false_share, last.mean_score) == (0, nearest.false_share, nearest.mean_score)
+    for one in trade.curve[5::15]:
+        again = eval(trade.command.replace("TARGET", repr(one.target)), {"mined": AUTO})
+        assert one.negatives == again.mask.sum()
+        assert one.mean_score == pytest.approx(again.scores[again.mask].mean(dtype=float), rel=1e-6)
+    moved = told(again, tmp_path, monkeypatch, **fit_of(again)).trade
+    assert moved.chosen.target == one.target
+    assert moved.chosen.false_share == pytest.approx(one.false_share, rel=1e-9)
 
 
-def test_nothing_suspected_is_said_first(tmp_path, monkeypatch):
-    mined = mine(QUERIES, CORPUS, WORLD.known, 5, judge=None)
-    contents = told(mined, tmp_path, monkeypatch)
-    assert contents.advice[0].startswith("Do not train on these yet: no candidate was judged")
-    assert re.search(r"Up to [\d.]+ % of them may be unlabelled positives\.", contents.advice[0])
-    assert [one.kind for one in contents.examples] == ["hardest", "dropped"][:1]
+@pytest.mark.parametrize("judge", [None, "share:0.95", "calibrated"])
+def test_another_judge_is_weighed_by_a_posterior_that_is_fitted_now(tmp_path, monkeypatch, judge):
+    mined = FAMILIES.mine(judge=judge)
+    contents = told(mined, tmp_path, monkeypatch, **fit_of(mined))
+    now, nearest, share, _ = contents.trade.chosen, *contents.trade.rules
+    assert contents.trade.command == ""  # the target is that of the judge "auto"
+    assert np.isnan(now.target)
+    assert now.negatives == mined.mask.sum()
+    if judge is None:
+        assert "are the nearest, and none was dropped." in contents.advice[0] + "."
+        assert contents.advice[1].startswith("Too many may be false to train on: move the target")
+    same = {None: nearest, "share:0.95": share}.get(judge)
+    if same is not None:
+        assert (now.false_share, now.mean_score) == pytest.approx((same.false_share, same.mean_score), rel=1e-6)
+    else:
+        assert now.false_share < 0.5 * nearest.false_share
+        assert now.mean_score < nearest.mean_score
 
 
-def test_many_false_negatives_are_said_first(tmp_path, monkeypatch):
-    loose = JUDGED.rethreshold(alpha=0.6)
-    assert WORLD.false_negative_rate(np.arange(150), loose.ids) > 0.05
-    assert told(loose, tmp_path, monkeypatch).advice[0].startswith("Review examples before you train: up to ")
+def test_what_cannot_be_told_is_said_with_what_took_its_place(tmp_path, monkeypatch):
+    assert JUDGED._fit()[0].reason
+    contents = told(JUDGED, tmp_path, monkeypatch, **fit_of(JUDGED))
+    reason = JUDGED._fit()[0].reason
+    assert contents.trade is None
+    assert contents.advice[0] == f"How many of these 750 negatives are false cannot be told: {reason}."
+    assert contents.advice[1:] == ("Read the examples before you train, or label the pairs below.", JUDGED.rule)
+    assert contents.scores is not None
+    assert len(contents.review) == 100
+    assert all(np.isnan(pair.posterior) for pair in contents.review)
+    bare = told(JUDGED, tmp_path, monkeypatch)
+    assert bare.advice[0].endswith("these scores have no posterior: pairs were rescored, or none was given.")
+    assert bare.review == ()
+
+
+def test_pairs_to_label_are_drawn_among_the_nearest(tmp_path, monkeypatch):
+    texts = [f"text of {n}" for n in range(len(FAMILIES.corpus))]
+    given = {"corpus_texts": texts, "query_ids": [f"q{n}" for n in range(300)], **fit_of(AUTO)}
+    pairs = told(AUTO, tmp_path, monkeypatch, **given).review
+    nearest = FAMILIES.mine(judge=None)
+    assert len({(pair.query_id, pair.document_id) for pair in pairs}) == 100
+    for pair in pairs:
+        row, item = int(pair.query_id[1:]), int(pair.document_id)
+        assert item in nearest.ids[row]
+        assert (pair.query_text, pair.document_text) == ("", f"text of {item}")
+        (slot,) = np.flatnonzero(AUTO.candidates.ids[row] == item)
+        assert pair.score == pytest.approx(AUTO.candidates.scores[row, slot])
+        assert pair.posterior == pytest.approx(AUTO.candidates.suspicion[row, slot], abs=1e-7)
+    other = told(AUTO, tmp_path, monkeypatch, seed=1, **given).review
+    assert {pair.query_id for pair in other} != {pair.query_id for pair in pairs}
+
+
+def test_a_mined_brings_its_own_posterior(tmp_path, monkeypatch):
+    caught = []
+    monkeypatch.setattr(reported, "write_report", lambda path, contents: caught.append(contents) or path)
+    AUTO.report(tmp_path / "report.html")
+    rescored = mine(QUERIES, CORPUS, WORLD.known, 5, rescore=lambda anchors, ids: ids * 0.001, judge=Absolute(9.0))
+    rescored.report(tmp_path / "report.html")  # whose scores are of another kind than those of the vectors
+    assert [contents.trade is None for contents in caught] == [False, True]
 
 
 def test_short_rows_and_no_negatives(tmp_path, monkeypatch):
@@ -186,29 +205,16 @@ def write_to_page(mined, tmp_path, monkeypatch, **options):
 @pytest.mark.parametrize("n", [0, 1])
 def test_few_anchors(tmp_path, monkeypatch, n):
     mined = mine(QUERIES[:n], CORPUS, None, 3)
-    text = write_to_page(mined, tmp_path, monkeypatch)
-    assert ("Move the threshold</h2>" in text) == bool(n)
-    assert ("The threshold cannot be moved in this page" in text) == (not n)
+    text = write_to_page(mined, tmp_path, monkeypatch, **fit_of(mined))
+    assert ("nothing to train on" in text) == (not n)
 
 
 def test_no_positives_and_equal_scores(tmp_path, monkeypatch):
     mined = mine(np.ones((3, 2), np.float32), np.ones((9, 2), np.float32), None, 2, keep_own_text=True)
     contents = told(mined, tmp_path, monkeypatch)
-    assert np.isnan(figures(contents).false_rate)
+    assert contents.trade is None
     assert len(contents.tables) == 1  # no thresholds
     write_to_page(mined, tmp_path, monkeypatch)
-
-
-def test_anchors_that_were_searched_past_their_suspects_are_left_out_and_counted(tmp_path, monkeypatch):
-    mined = mine(QUERIES, CORPUS, WORLD.known, 2, judge=Bands(0, 0.12))
-    past = mined.candidates.outside["suspicious"] > 0
-    assert 0 < past.sum() < 150
-    contents = told(mined, tmp_path, monkeypatch)
-    assert len(contents.scores.sample.k) == (~past).sum()
-    assert contents.scores.sample.of_anchors == 150
-    assert any(
-        note.startswith(f"The search skipped suspected candidates of {past.sum():,} anchors") for note in contents.notes
-    )
 
 
 def test_rescored_positives_are_those_that_were_scored(tmp_path, monkeypatch):
@@ -217,7 +223,6 @@ def test_rescored_positives_are_those_that_were_scored(tmp_path, monkeypatch):
 
     mined = mine(QUERIES, CORPUS, WORLD.known, 5, rescore=score)
     contents = told(mined, tmp_path, monkeypatch)
-    check_job(mined, contents)
     assert np.array_equal(contents.scores.positives, mined.positive_scores)
     assert all(row.positive.startswith("row ") for shelf in contents.examples for row in shelf.rows)
 
@@ -225,9 +230,9 @@ def test_rescored_positives_are_those_that_were_scored(tmp_path, monkeypatch):
 def test_examples_are_what_explain_says(tmp_path, monkeypatch):
     mined = mine(QUERIES, CORPUS, WORLD.known, 5, sources={"words": np.tile(np.arange(40), (150, 1))})
     contents = told(mined, tmp_path, monkeypatch)
-    assert [one.kind for one in contents.examples] == ["hardest", "suspect", "dropped"]
+    assert [one.kind for one in contents.examples] == ["kept", "dropped"]
     for shelf in contents.examples:
-        assert 1 <= len(shelf.rows) <= 30
+        assert 1 <= len(shelf.rows) <= 10
         for row in shelf.rows:
             anchor, item = (int(text.removeprefix("row ")) for text in (row.anchor, row.candidate))
             why = mined.explain(anchor)
@@ -241,24 +246,15 @@ def test_examples_are_what_explain_says(tmp_path, monkeypatch):
             positive = int(row.positive.removeprefix("row "))
             assert WORLD.known.contains([anchor], [positive]).all()
             assert float(QUERIES[anchor] @ CORPUS[positive]) == pytest.approx(why.positive_score, abs=1e-5)
-    hardest, suspect, dropped = (shelf.rows for shelf in contents.examples)
-    assert hardest[0].score == mined.scores[mined.mask].max()
-    assert suspect[0].suspicion == mined.candidates.suspicion.max()
-    assert {row.outcome.split(":")[0] for row in dropped} == {"dropped"}
-    assert "dropped: not selected" not in {row.outcome for row in dropped}
-    assert len({row.outcome for row in dropped}) == 3  # suspicious, and of the second list known or repeated
+    kept, dropped = (shelf.rows for shelf in contents.examples)
+    assert contents.examples[0].title == "The most suspect that were kept"
+    assert kept[0].suspicion == mined.suspicion.max()
+    lost = mined.candidates.dropped_for(["suspicious"])
+    assert dropped[0].score == mined.candidates.scores[lost].max()
+    assert {row.outcome for row in dropped} == {"dropped: suspicious"}
     assert [row[0] for row in contents.tables[1].rows] == ["search", "words"]
-
-
-def test_another_selection_is_said(tmp_path, monkeypatch):
-    mined = mine(QUERIES, CORPUS, WORLD.known, 5, select="random")
-    contents = told(mined, tmp_path, monkeypatch)
-    assert any(
-        note.startswith("Some negatives were taken by other rules than the highest score: random.")
-        for note in contents.notes
-    )
-    assert figures(contents).mean_score > mined.scores[mined.mask].mean() + 0.05
-    assert not any("other rules" in note for note in told(JUDGED, tmp_path, monkeypatch).notes)
+    plain = told(mine(QUERIES, CORPUS, WORLD.known, 5, judge=None), tmp_path, monkeypatch).examples
+    assert [shelf.title for shelf in plain] == ["The hardest negatives"]
 
 
 def test_texts_and_ids(tmp_path, monkeypatch):
@@ -357,11 +353,8 @@ def test_a_mined_brings_its_own_random_pairs(tmp_path, monkeypatch):
 def test_many_anchors_are_sampled_and_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(reported, "_SLOTS", 5000)
     contents = told(JUDGED, tmp_path, monkeypatch)
-    assert len(contents.scores.sample.k) == 50
-    assert contents.scores.sample.of_anchors == 150
     assert len(contents.scores.dropped) < 50 * 100
     assert "Distributions, difficulty and examples are of 50 random anchors." in contents.notes
-    assert figures(contents).negatives == 750
     assert contents.tables[0].rows == told(JUDGED, tmp_path, monkeypatch, seed=1).tables[0].rows
 
 
@@ -384,21 +377,22 @@ def test_numbers_provenance_and_a_part_of_the_anchors(tmp_path, monkeypatch):
     assert contents.provenance["seed"] == "7"
     assert contents.provenance["metric"] == "cosine"
     assert len(contents.provenance["negatives, sha256 of the ids"]) == 64
-    assert figures(contents).negatives == 15_000
-    assert contents.advice[0].startswith("Train on these 9 negatives: ")
+    assert contents.advice[0].startswith("How many of these 9 negatives are false")
     assert "empty slots" not in contents.numbers  # of a part they say nothing
     assert contents.notes[0].startswith("This page shows 150 of 3,000 anchors")
-    assert "false negatives, upper estimate" in contents.numbers
-    theirs = told(JUDGED, tmp_path, monkeypatch, numbers={"estimated false negatives": "1 %"}, of_anchors=3000)
-    assert "false negatives, upper estimate" not in theirs.numbers
-    assert theirs.advice[0].startswith("Train on these negatives: ")
+    whole = told(AUTO, tmp_path, monkeypatch, of_anchors=3000, **fit_of(AUTO))
+    assert whole.trade.chosen.negatives == 24_000
+    assert whole.trade.basis.endswith("nearest candidates of 300 anchors; counts are scaled to all.")
+    assert whole.advice[0].startswith("An estimated ")
 
 
 def test_the_same_job_gives_the_same_bytes(tmp_path, monkeypatch):
-    first = write_to_page(JUDGED, tmp_path, monkeypatch)
-    assert write_to_page(mine(QUERIES, CORPUS, WORLD.known, 5, judge="calibrated"), tmp_path, monkeypatch) == first
+    first = write_to_page(AUTO, tmp_path, monkeypatch, **fit_of(AUTO))
+    again = FAMILIES.mine()
+    assert write_to_page(again, tmp_path, monkeypatch, **fit_of(again)) == first
     data = json.loads(re.search(r'id="data">(.*?)</script>', first)[1])
-    assert len(data["sample"]["scores"]) == 15_000
+    assert 40 <= len(data["trade"]["rows"]) <= 50
+    assert len(data["review"]) == 100
 
 
 @pytest.mark.parametrize(
@@ -409,10 +403,6 @@ def test_the_same_job_gives_the_same_bytes(tmp_path, monkeypatch):
             r"^report_mined: `corpus_texts` must be of the same length as the others, got corpus_texts 1, rows 600",
         ),
         ({"query_ids": 3}, r"^report_mined: `query_ids` must be a sequence, or None, got int\.$"),
-        (
-            {"one_positive": [1.0]},
-            r"`one_positive` must be of shape \(150,\), one for each anchor, got shape \(1,\)\.$",
-        ),
         ({"run": 3}, r"^report_mined: `run` must be an Estimate, of quantity\.estimate, or None, got int\.$"),
         ({"of_anchors": 3}, r"^report_mined: `of_anchors` must be at least 150, got 3\.$"),
     ],

@@ -1,6 +1,4 @@
-"""Reports to test with: a small one of everything, and the same figures by plain loops."""
-
-import math
+"""Reports to test with: a small one of everything."""
 
 import numpy as np
 
@@ -10,8 +8,10 @@ from naysay.report import (
     Contents,
     Example,
     Examples,
-    Sample,
+    ReviewPair,
     Scores,
+    Trade,
+    TradePoint,
     difficulty_by_percentile,
     effectiveness,
     threshold_tables,
@@ -27,66 +27,42 @@ HOSTILE = (
     b"broken \xff\xfe utf-8".decode("utf-8", "surrogateescape"),
     "lone \ud800 half",
     "&amp; &lt;b&gt; \u2028 \u2029",
-    "javascript:window.hacked=5 {{7*7}} ${7*7} THRESHOLD",
+    "javascript:window.hacked=5 {{7*7}} ${7*7} TARGET",
     "\u0627\u0644\u0639\u0631\u0628\u064a\u0629 \u05e2\u05d1\u05e8\u05d9\u05ea",
     "long " + "<&>" * 400_000,
 )
 
 
-def sample(n=40, width=25, k=4, *, of_anchors=0, seed=0, **changed):
-    """Random candidates, a tenth of them unlabelled positives."""
-    rng = np.random.default_rng(seed)
-    scores = rng.normal(0.3, 0.15, (n, width))
-    scores[:, : width // 10] += 0.4
-    scores = -np.sort(-scores, axis=1).astype(np.float32)
-    positives = rng.normal(0.7, 0.15, n).astype(np.float32)
-    for row in range(0, n, 4):  # as high as the last negative that its anchor takes at the threshold
-        positives[row] = scores[row][scores[row] < 0.55][k - 1]
+def point(name="cut", share=0.05, score=0.5, **changed):
+    """A point of a trade."""
+    given = {"dropped": 40, "negatives": 400, "empty": 0, "low": share / 2, "high": min(1.0, 2 * share)}
+    return TradePoint(name, false_share=share, mean_score=score, **(given | changed))
+
+
+def trade(text="", **changed):
+    """Twelve targets, three rules, and the negatives at the fifth target."""
+    targets = np.geomspace(0.004, 0.2, 12).tolist()
+    curve = tuple(
+        point(share=target, score=0.4 + 0.01 * n, dropped=120 - 10 * n, empty=max(0, 3 - n), target=target)
+        for n, target in enumerate(targets)
+    )
     given = {
-        "anchors": np.repeat(np.arange(n), width),
-        "scores": scores.ravel(),
-        "values": scores.ravel(),
-        "k": np.full(n, k),
-        "threshold": 0.55,
-        "positives": positives,
-        "positive_anchors": np.arange(n),
-        "share": 0.09,
-        "of_anchors": of_anchors,
-        "command": "mined.rethreshold(judge=Bands(THRESHOLD, THRESHOLD))",
+        "curve": curve,
+        "chosen": point("these negatives", targets[4], 0.44, target=targets[4]),
+        "rules": (
+            point("nearest", 0.2, 0.51, dropped=0),
+            point("share 0.95", 0.05, 0.445),
+            point("margin 0.05", 0.04, 0.438),
+        ),
+        "command": f"mined.rethreshold(false_share=TARGET) {text}",
+        "basis": f"Estimated from 300 labelled positives. {text}",
     }
-    return Sample(**(given | changed))
+    return Trade(**(given | changed))
 
 
-def plain_figures(given, threshold):
-    """`at_threshold` in loops."""
-    rows = {}
-    for place, anchor in enumerate(given.anchors.tolist()):
-        rows.setdefault(anchor, []).append((float(given.scores[place]), float(given.values[place])))
-    suspected = negatives = empty = 0
-    scores, shares, lowest = [], [], {}
-    for anchor, k in enumerate(given.k.tolist()):
-        row = rows.get(anchor, [])
-        suspected += sum(value >= threshold for _, value in row)
-        taken = [place for place, (_, value) in enumerate(row) if value < threshold][:k]
-        negatives += len(taken)
-        empty += k - len(taken)
-        scores += [row[place][0] for place in taken]
-        shares += [(len(row) - place - 1) / len(row) for place in taken]
-        lowest[anchor] = -math.inf if len(taken) < k else min((row[place][0] for place in taken), default=math.inf)
-    scale = given.of_anchors / len(given.k)
-    found = {"suspected": scale * suspected, "negatives": scale * negatives, "empty": scale * empty}
-    found["mean_score"] = sum(scores) / len(scores) if scores else math.nan
-    found["mean_percentile"] = sum(shares) / len(shares) if shares else math.nan
-    known = list(zip(given.positives.tolist(), given.positive_anchors.tolist(), given.retrieved.tolist(), strict=True))
-    if given.by == "suspicion" or not known:
-        return found | {"miss_rate": math.nan, "false_rate": math.nan}
-    found["miss_rate"] = sum(score < threshold for score, _, _ in known) / len(known)
-    listed = [(score, anchor) for score, anchor, there in known if there]
-    passed = sum(lowest[anchor] <= score < threshold for score, anchor in listed)
-    if not negatives or not listed:
-        return found | {"false_rate": math.nan}
-    rate = given.share * passed / len(listed) * len(given.scores) / negatives
-    return found | {"false_rate": min(rate, 1.0)}
+def pair(n, text=""):
+    given = f"a query, {n} {text}", f"d{n}", f'a "document"\nof {n} {text}'
+    return ReviewPair(f"q{n}", *given, 0.5 + n / 100, float("nan") if n == 2 else n / 10)
 
 
 def example(text="a text", **changed):
@@ -105,17 +81,16 @@ def example(text="a text", **changed):
 
 def whole(text="", **changed):
     """Contents with every part; `text` is put wherever a user's text can be."""
-    given = sample(of_anchors=100)
-    dropped = given.scores[given.scores >= 0.55]
+    rng = np.random.default_rng(0)
+    dropped = rng.normal(0.7, 0.05, 60)
     scores = Scores(
-        given.positives,
-        given.scores[given.scores < 0.55],
+        rng.normal(0.7, 0.15, 40),
+        rng.normal(0.3, 0.1, 900),
         dropped,
         np.arange(len(dropped)) % 2,
         ("suspicious", f"duplicate {text}"),
         low=0.2,
         high=0.55,
-        sample=given,
     )
     chosen = choose_thresholds(np.random.default_rng(1).normal(0, 0.2, 2000), n_positives=40)
     percentiles = np.arange(2.5, 100, 5)
@@ -135,5 +110,7 @@ def whole(text="", **changed):
         ),
         "provenance": {"seed": "0", f"file {text}": f"sha256 {text}"},
         "notes": (f"A note. {text}",),
+        "trade": trade(text),
+        "review": tuple(pair(n, text) for n in range(5)),
     }
     return Contents(**(parts | changed))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_cases import sample, whole
+from report_cases import point, trade, whole
 
 from naysay.detectors import choose_thresholds
 from naysay.errors import NaysayError
@@ -23,8 +23,10 @@ from naysay.report import (
     effectiveness,
     score_distribution,
     threshold_tables,
+    trade_chart,
 )
 from naysay.report.charts import percentile_bins
+from naysay.report.trade_chart import _HEIGHT, _LETTER, _LINE, _NARROW, _placed
 
 
 def scores_of(reasons=2, *, seed=0, **changed):
@@ -76,17 +78,13 @@ def test_thresholds_are_drawn():
     chart = score_distribution(scores_of(low=0.3, high=0.6))
     assert [row["score"] for row in chart.spec["layer"][1]["data"]["values"]] == [0.3, 0.6]
     assert "The high threshold is 0.6." in chart.description
-    moving = score_distribution(scores_of(sample=sample()))
-    assert moving.spec["params"] == [{"name": "threshold", "value": 0.55}]
-    by_suspicion = sample(by="suspicion", values=np.full(1000, 0.5))
-    assert "params" not in score_distribution(scores_of(sample=by_suspicion)).spec
 
 
 @pytest.mark.parametrize("values", [[], [0.5], [0.5, 0.5]])
 def test_few_and_equal_scores_have_a_chart(values):
     given = Scores(values, values, [], [])
     chart = score_distribution(given)
-    assert json.loads(json.dumps(chart.spec, allow_nan=False))["width"] == 700
+    assert json.loads(json.dumps(chart.spec, allow_nan=False))["width"] == "container"
     assert chart.table.rows[0][1] == len(values)
 
 
@@ -244,3 +242,57 @@ def test_difficulty_by_percentile():
 def test_invalid_arguments(call, message):
     with pytest.raises(NaysayError, match=message):
         call()
+
+
+def test_the_trade_is_drawn_as_it_is():
+    given = trade()
+    chart = trade_chart(given)
+    band, curve, *others = chart.spec["layer"]
+    assert [row["share"] for row in curve["data"]["values"]] == [one.false_share for one in given.curve]
+    assert band["encoding"]["y2"] == {"field": "high"}
+    texts = [
+        one["encoding"]["text"]["value"] for one in others if one["mark"]["type"] == "text" and "color" in one["mark"]
+    ]
+    assert texts == ["nearest", "share 0.95", "margin 0.05", "these negatives"]
+    assert chart.spec["params"] == [{"name": "place", "value": 4}]
+    assert [row[0] for row in chart.table.rows[:4]] == texts
+    assert len(chart.table.rows) == 4 + 12
+    assert chart.table.mark == (3,)
+    assert "nearest: 20.0 % (95 % CI 10.0 to 40.0) at mean score 0.51" in chart.description
+    json.dumps(chart.spec, allow_nan=False)
+
+
+def test_a_set_without_negatives_has_no_place_in_the_picture():
+    empty = point("share 0.95", 0.0, float("nan"), negatives=0, low=0.0, high=1.0)
+    chart = trade_chart(trade(rules=(empty,), curve=(point(score=float("nan"), target=0.1, negatives=0),)))
+    json.dumps(chart.spec, allow_nan=False)
+    assert "share 0.95" not in chart.description
+    assert chart.table.rows[0][0] == "share 0.95"
+
+
+def test_the_slider_starts_at_the_target_or_at_the_closest_share():
+    assert trade().start == 4
+    assert trade(chosen=point("these", 0.19)).start == 11
+    assert trade(chosen=point("these", 0.0, low=0.0, high=0.1)).start == 0
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.floats(0.2, 0.8), st.floats(0, 0.3)), min_size=4, max_size=4))
+def test_labels_do_not_cover_each_other_if_there_is_space(places):
+    points = [
+        point(name, y, x)
+        for name, (x, y) in zip(("nearest", "share 0.95", "margin 0.05", "these"), places, strict=True)
+    ]
+    ends, top = (0.17, 0.83), 0.33
+
+    def box(one, align, dx, dy):
+        x, y = _NARROW * (one.mean_score - ends[0]) / (ends[1] - ends[0]), _HEIGHT * (1 - one.false_share / top)
+        left = x + dx - (_LETTER * len(one.name) if align == "right" else 0)
+        return left, y + dy - _LINE / 2, left + _LETTER * len(one.name), y + dy + _LINE / 2
+
+    boxes = [box(one, *found) for one, found in zip(points, _placed(points, ends, top), strict=True)]
+    for n, one in enumerate(boxes):
+        assert one[1] >= 0
+        assert one[3] <= _HEIGHT
+        for other in boxes[:n]:
+            assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]

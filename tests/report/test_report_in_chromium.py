@@ -1,19 +1,21 @@
-"""The report in a real browser: it renders alone, the slider moves the figures, the search works, text stays text.
+"""The report in a real browser: it renders alone, the slider moves, labels download, the search works, text stays text.
 
 Debian's Chromium, driven by playwright. Where either is absent the tests are skipped, and say what to install.
 """
 
+import csv
 import importlib.util
+import io
 import os
 import shutil
 from contextlib import contextmanager
 
-import numpy as np
 import pytest
-from report_cases import HOSTILE, sample, whole
+from report_cases import HOSTILE, point, trade, whole
 
-from naysay.report import Scores, at_threshold, write_report
-from naysay.report._html_parts import slider_ends
+from naysay.report import ReviewPair, write_report
+from naysay.report.trade import false_text
+from naysay.text import number, percent
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 MISSING = [
@@ -76,92 +78,111 @@ def until(page, done):
 
 
 def figures(page):
-    read = (
-        "cells => Object.fromEntries(cells.map(cell => [cell.dataset.figure, [cell.dataset.value, cell.textContent]]))"
-    )
+    read = "cells => Object.fromEntries(cells.map(cell => [cell.dataset.figure, cell.textContent]))"
     return page.eval_on_selector_all("[data-figure]", read)
 
 
-def check_figures(page, given, threshold):
-    """The page's figures are those of Python, to the last digits of a double."""
-    now = at_threshold(given, threshold)
-    for name, (value, text) in figures(page).items():
-        wanted = getattr(now, name)
-        if np.isnan(wanted):
-            assert (value, text in ("unknown", "none")) == ("", True)
-        else:
-            assert float(value) == pytest.approx(wanted, rel=1e-12), (name, threshold)
+def figures_of(now):
+    """What Python writes for a point of the trade."""
+    return {
+        "target": percent(now.target),
+        "false_share": false_text(now),
+        "mean_score": number(now.mean_score) or "none",
+        "dropped": f"{now.dropped:,}",
+        "negatives": f"{now.negatives:,}",
+        "empty": f"{now.empty:,}",
+    }
 
 
 def test_it_renders_alone(chromium, plain):
     assert plain.stat().st_size < 2_000_000
     with opened(chromium, plain) as page:
-        assert page.locator("[data-chart] svg").count() == 3
+        assert page.locator("[data-chart] svg").count() == 4
         assert page.title() == "A report"
         assert "could not be drawn" not in page.inner_text("main")
-        marks = page.locator("[data-chart='0'] svg .mark-line path")
-        assert marks.count() == 4  # positives, kept, and two reasons
+        assert page.locator("[data-chart='0'] svg .mark-line path").count() == 1  # the trade
+        assert page.locator("[data-chart='1'] svg .mark-line path").count() == 4  # positives, kept, and two reasons
 
 
-def test_the_figures_before_and_after_the_script_are_the_same(chromium, plain):
-    with opened(chromium, plain, java_script_enabled=True) as page:
-        after = figures(page)
-    context = chromium.new_context(offline=True, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(plain.as_uri())
-    before = {
-        cell.get_attribute("data-figure"): [cell.get_attribute("data-value"), cell.text_content()]
-        for cell in page.locator("[data-figure]").all()
-    }
-    context.close()
-    assert {name: text for name, (_, text) in before.items()} == {name: text for name, (_, text) in after.items()}
-    for name, (value, _) in before.items():
-        assert float(after[name][0]) == pytest.approx(float(value), rel=1e-12)
-
-
-def test_the_slider_moves_the_figures(chromium, plain):
-    given = sample(of_anchors=100)
-    low, high = slider_ends(given)
-    some = float(given.scores[17])  # exactly at a score: such a candidate is suspected
-    with opened(chromium, plain) as page:
-        check_figures(page, given, 0.55)
-        drawn = page.locator("[data-chart='0'] svg .mark-rule path, [data-chart='0'] svg .mark-rule line")
-        where = "lines => lines.map(line => line.getAttribute('transform')).join()"
-        places = drawn.evaluate_all(where)
-        for threshold in (some, low, high, -1.0, 0.2, 0.4571, 7.0):
-            page.fill("#exact", repr(threshold))
-            check_figures(page, given, threshold)
-        page.fill("#exact", "0.3")
-        until(page, lambda: drawn.evaluate_all(where) != places)
-        assert page.text_content("#command") == "mined.rethreshold(judge=Bands(0.3, 0.3))"
+def test_the_slider_moves_the_figures_and_the_point(chromium, tmp_path):
+    given = trade(
+        curve=(
+            *(point(share=n / 3000, score=0.3 + n / 70, dropped=9000 - n, target=n / 3000) for n in range(1, 7)),
+            point(share=0.0123456, score=float("nan"), negatives=0, empty=12345, target=0.0123456),
+            point(share=0.3, score=1.0, low=0.0, target=0.3),
+        ),
+        chosen=point("these negatives", 0.001, 0.34, target=0.001),
+    )
+    with opened(chromium, write_report(tmp_path / "report.html", whole(trade=given))) as page:
+        assert figures(page) == figures_of(given.curve[2])
+        drawn = page.locator("[data-chart='0'] svg .mark-symbol path").last
+        before = drawn.get_attribute("transform")
+        for place, now in enumerate(given.curve):
+            page.fill("#target", str(place))
+            assert figures(page) == figures_of(now), place
+        until(page, lambda: drawn.get_attribute("transform") != before)
+        assert page.text_content("#command").strip() == "mined.rethreshold(false_share=0.3)"
         page.click("#reset")
-        check_figures(page, given, 0.55)
-        page.fill("#exact", "")  # no number: nothing happens
-        check_figures(page, given, 0.55)
+        assert figures(page) == figures_of(given.curve[2])
+        until(page, lambda: drawn.get_attribute("transform") == before)
 
 
 def test_the_slider_moves_by_keyboard(chromium, plain):
-    given = sample(of_anchors=100)
-    low, high = slider_ends(given)
     with opened(chromium, plain) as page:
-        page.focus("#threshold")
-        for key, place in (("End", 1000), ("ArrowLeft", 999), ("Home", 0), ("ArrowRight", 1), ("ArrowUp", 2)):
+        page.focus("#target")
+        for key, place in (("End", 11), ("ArrowLeft", 10), ("Home", 0), ("ArrowRight", 1), ("ArrowUp", 2)):
             page.keyboard.press(key)
-            assert page.input_value("#threshold") == str(place)
-            check_figures(page, given, low + (high - low) * place / 1000)
-            announced = float(page.get_attribute("#threshold", "aria-valuetext"))
-            assert announced == pytest.approx(low + (high - low) * place / 1000, rel=1e-3, abs=1e-3)
+            assert page.input_value("#target") == str(place)
+            assert figures(page) == figures_of(trade().curve[place])
+            assert page.get_attribute("#target", "aria-valuetext") == percent(trade().curve[place].target)
 
 
-def test_a_threshold_of_suspicion_moves(chromium, tmp_path):
-    values = np.random.default_rng(3).random(1000).astype(np.float32)
-    given = sample(by="suspicion", values=values, threshold=0.5, k=2, command="mined.rethreshold(THRESHOLD)")
-    scores = Scores(given.positives, given.scores, [], [], sample=given)
-    with opened(chromium, write_report(tmp_path / "report.html", whole(scores=scores))) as page:
-        for threshold in (0.5, 0.25, 1.0, 0.0):
-            page.fill("#exact", repr(threshold))
-            check_figures(page, given, threshold)
-        assert figures(page)["false_rate"] == ["", "unknown"]
+def test_the_labels_do_not_cover_each_other(chromium, plain):
+    """As drawn, at any width: the boxes of the four labels."""
+    with opened(chromium, plain) as page:
+        for width in (360, 390, 900):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(300)
+            texts = page.locator("[data-chart='0'] svg .mark-text.role-mark text")
+            boxes = [one.bounding_box() for one in texts.all()]
+            names = texts.evaluate_all("all => all.map(one => one.textContent)")
+            found = {}
+            for name, box in zip(names, boxes, strict=True):  # each is there twice: its outline, and itself
+                found[name] = box
+            assert set(found) == {"nearest", "share 0.95", "margin 0.05", "these negatives"}
+            for one in found.values():
+                assert one["x"] >= 0
+                assert one["x"] + one["width"] <= width
+                assert one["height"] > 10  # letters are not scaled down
+                for other in found.values():
+                    apart = one["y"] + 12 <= other["y"] or other["y"] + 12 <= one["y"]
+                    beside = one["x"] + one["width"] <= other["x"] or other["x"] + other["width"] <= one["x"]
+                    assert one is other or apart or beside, (width, one, other)
+
+
+def test_labels_are_downloaded_as_the_file_that_mine_reads(chromium, tmp_path):
+    hostile = '=1+1 "quoted", <b>bold</b>\nline'
+    pairs = tuple(
+        ReviewPair(f"q,{n}", f"{n} {hostile}", f"d{n}", "text", 0.5, 0.25 if n else float("nan")) for n in range(4)
+    )
+    with opened(chromium, write_report(tmp_path / "report.html", whole(review=pairs))) as page:
+        page.click("summary:has-text('Label 4 pairs')")
+        page.check("input[name=pair0][value=yes]")
+        page.check("input[name=pair2][value=no]")
+        page.check("input[name=pair3][value=yes]")
+        page.check("input[name=pair3][value='']")  # a second thought
+        assert page.text_content("#labelled") == "2 of 4 labelled"
+        with page.expect_download() as waiting:
+            page.click("#download")
+        assert waiting.value.suggested_filename == "labels.csv"
+        data = waiting.value.path().read_bytes().decode()
+    rows = list(csv.DictReader(io.StringIO(data, newline="")))
+    columns = ["query_id", "query_text", "document_id", "document_text", "score", "posterior", "false_negative"]
+    assert list(rows[0]) == columns
+    assert [row["false_negative"] for row in rows] == ["yes", "", "no", ""]
+    assert [row["query_id"] for row in rows] == [pair.query_id for pair in pairs]
+    assert [row["query_text"] for row in rows] == [pair.query_text for pair in pairs]
+    assert [row["posterior"] for row in rows] == ["", "0.25", "0.25", "0.25"]
 
 
 def test_the_search_finds_and_hides(chromium, plain):
@@ -188,7 +209,7 @@ def test_light_and_dark_differ_and_can_be_read(chromium, plain, tmp_path):
             colours = page.evaluate(
                 """() => {
                   const style = getComputedStyle(document.documentElement);
-                  const curve = document.querySelector("[data-chart='0'] svg .mark-line path");
+                  const curve = document.querySelector("[data-chart='1'] svg .mark-line path");
                   const names = ["ink", "muted", "accent", "positive", "kept", "first", "second", "third", "fourth"];
                   return {
                     paper: style.getPropertyValue("--paper"), raised: style.getPropertyValue("--raised"),
@@ -228,7 +249,7 @@ def test_it_can_be_used_without_a_mouse_and_without_eyes(chromium, plain):
         for _ in range(60):
             page.keyboard.press("Tab")
             reached.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
-        assert {"threshold", "exact", "reset", "find", "kind", "SUMMARY"} <= reached
+        assert {"target", "reset", "find", "kind", "download", "SUMMARY"} <= reached
         nameless = page.evaluate(
             """() => [...document.querySelectorAll("input, select, button")].filter(
                  one => !(one.labels && one.labels.length) && !one.textContent.trim()).map(one => one.id)"""
@@ -237,33 +258,32 @@ def test_it_can_be_used_without_a_mouse_and_without_eyes(chromium, plain):
         snapshot = page.locator("body").aria_snapshot()
         for wanted in (
             'heading "A report" [level=1]',
-            'slider "Threshold (score)"',
+            'slider "Move the target: the largest estimated false share"',
             'searchbox "Find"',
             "table",
             "img",
         ):
             assert wanted in snapshot, wanted
-        assert page.locator("[aria-live=polite]").count() == 2
+        assert page.locator("[aria-live=polite]").count() == 3
         charts = page.locator("[data-chart]").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
-        assert charts[0].startswith("Share of scores over the score")
+        assert charts[0].startswith("Estimated false share over mean score")
         assert all(label and label != "Vega visualization" for label in charts)
 
 
 def test_what_changes_is_said_once(chromium, plain):
     with opened(chromium, plain) as page:
         assert page.text_content("#announced") == ""
-        page.fill("#exact", "0.3")
-        page.fill("#exact", "0.4")
+        page.fill("#target", "7")
+        page.fill("#target", "8")
         until(page, lambda: page.text_content("#announced"))
-        suspected = round(at_threshold(sample(of_anchors=100), 0.4).suspected)
-        assert page.text_content("#announced").startswith(
-            f"Threshold 0.4: suspected candidates {suspected}, negatives "
-        )
+        now = figures_of(trade().curve[8])
+        said = f"target {now['target']}, false negatives, estimated {now['false_share']}, hardness: mean score"
+        assert page.text_content("#announced").startswith(said)
 
 
 def test_it_fits_a_small_screen(chromium, plain):
     with opened(chromium, plain) as page:
-        for width in (320, 900, 1600):
+        for width in (320, 390, 900, 1600):
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -286,7 +306,7 @@ def test_hostile_text_is_shown_and_never_obeyed(chromium, tmp_path):
         assert "<script>window.hacked=1;alert(1)</script>" in page.text_content("h1")
         page.fill("#find", "<script>window.hacked")
         assert page.locator(".example:visible").count() == 5
-        check_figures(page, sample(of_anchors=100), 0.55)
+        assert figures(page) == figures_of(trade().curve[4])
         box = page.locator("h1 bdi")
         assert box.evaluate("one => getComputedStyle(one).display") == "inline-block"  # its direction ends with it
 

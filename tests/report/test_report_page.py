@@ -9,13 +9,12 @@ import sys
 from html.parser import HTMLParser
 from itertools import pairwise
 
-import numpy as np
 import pytest
-from report_cases import HOSTILE, example, sample, whole
+from report_cases import HOSTILE, example, point, trade, whole
 
 from naysay.errors import NaysayError
-from naysay.report import Chart, Contents, Examples, Table, at_threshold, html, write_report
-from naysay.report._html_parts import slider_ends
+from naysay.report import Chart, Contents, Examples, Table, html, write_report
+from naysay.text import percent
 
 STAND_IN = "window.vegaEmbed = async () => ({ view: null });"
 
@@ -71,12 +70,13 @@ def test_the_page_says_it_in_order(quick, tmp_path):
     assert all(after - before <= 1 for before, after in pairwise(levels))
     titles = [text for tag in ("h2",) for _, text in page.all(tag)]
     assert titles == [
+        "The trade: false negatives against hardness",
+        "Examples",
+        "Review",
         "Scores",
-        "Move the threshold",
-        "Counts",
         "How many negatives",
         "Difficulty by percentile",
-        "Examples",
+        "Counts",
         "Notes",
         "Provenance",
     ]
@@ -122,7 +122,9 @@ def test_hostile_text_anywhere_is_text(quick, tmp_path, place):
         sorted(given) for tag, given in plain.tags if tag != "span"
     ]
     data = json.loads(hostile.all("script", id="data")[0][1])
-    assert data["sample"]["threshold"] == 0.55
+    assert data["trade"]["start"] == 4
+    assert [row[0] for row in data["review"]] == [f"q{n}" for n in range(5)]
+    assert all(len(cell) <= 400 for row in data["review"] for cell in row)
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
 
 
@@ -134,26 +136,56 @@ def test_texts_are_cut_and_shown(quick, tmp_path):
 
 def test_the_figures_are_in_the_page_without_a_script(quick, tmp_path):
     page = Page(written(tmp_path, whole()))
-    now = at_threshold(sample(of_anchors=100), 0.55)
-    cells = {
-        given["data-figure"]: (given["data-value"], text) for given, text in page.all("dd") if "data-figure" in given
+    now = trade().curve[4]
+    cells = {given["data-figure"]: text for given, text in page.all("dd") if "data-figure" in given}
+    share, high = (f"{100 * value:.1f}" for value in (now.false_share, now.high))
+    assert cells == {
+        "target": f"{share} %",
+        "false_share": f"{share} % (95 % CI {percent(now.low, '')} to {high})",
+        "mean_score": "0.44",
+        "dropped": "80",
+        "negatives": "400",
+        "empty": "0",
     }
-    assert {name: float(value) for name, (value, _) in cells.items()} == {name: getattr(now, name) for name in cells}
-    assert len(cells) == 7
-    assert cells["suspected"][1] == f"{round(now.suspected):,}"
-    assert "Computed in this page from 1,000 candidates of 40 of 100 anchors; counts are scaled to all." in "".join(
-        text for _, text in page.all("p")
-    )
+    assert "Estimated from 300 labelled positives." in "".join(text for _, text in page.all("p"))
+    (slider,) = [given for tag, given in page.tags if tag == "input" and given["type"] == "range"]
+    assert (slider["min"], slider["max"], slider["value"]) == ("0", "11", "4")
 
 
-def test_the_ends_of_the_slider():
-    given = sample()
-    low, high = slider_ends(given)
-    assert at_threshold(given, low).suspected == 1000
-    assert at_threshold(given, high).suspected == 0
-    assert slider_ends(sample(threshold=np.inf)) == (low, high)
-    assert slider_ends(sample(threshold=5.0)) == (low, 5.0)
-    assert slider_ends(sample(by="suspicion", values=np.full(1000, 0.3))) == (0.0, 1.0)
+def test_tables_and_pairs_to_label_are_folded(quick, tmp_path):
+    page = Page(written(tmp_path, whole()))
+    folded = [text for _, text in page.all("summary")]
+    for wanted in ("Label 5 pairs", "Upper threshold: likely false", "Provenance"):
+        assert wanted in folded
+    assert not [given for given, _ in page.all("details") if "open" in given]
+
+
+def test_pairs_to_label_have_three_choices_and_blank_is_the_first_state(quick, tmp_path):
+    page = Page(written(tmp_path, whole()))
+    radios = [given for tag, given in page.tags if tag == "input" and given["type"] == "radio"]
+    assert [given["value"] for given in radios] == ["yes", "no", ""] * 5
+    assert [given["value"] for given in radios if "checked" in given] == [""] * 5
+    data = json.loads(page.all("script", id="data")[0][1])
+    assert data["review"][1] == ["q1", "a query, 1 ", "d1", 'a "document"\nof 1 ', "0.51", "0.1"]
+    assert data["review"][2][5] == ""  # it cannot be told
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: trade(curve=()), r"^Trade: `curve` must be points with ascending targets, got 0 points in"),
+        (lambda: trade(curve=(point(),)), r"^Trade: `curve` must be points with ascending targets, got 1 points"),
+        (lambda: trade(chosen=3), r"^Trade: `chosen` must be a TradePoint, got int\.$"),
+        (lambda: trade(command="f()"), r"^Trade: `command` must be a text with TARGET in place of the value, got"),
+        (lambda: point(share=1.5), r"^TradePoint: `false_share` must be a number at least 0 and at most 1, got 1\.5"),
+        (lambda: point(empty=-1), r"^TradePoint: `empty` must be at least 0, got -1\.$"),
+        (lambda: Contents("t", ("do",), trade=3), r"^Contents: `trade` must be a Trade, or None, got int\.$"),
+        (lambda: Contents("t", ("do",), review=("x",)), r"^Contents: `review\[0\]` must be of type ReviewPair, got"),
+    ],
+)
+def test_an_invalid_trade_or_pair(call, message):
+    with pytest.raises(NaysayError, match=message):
+        call()
 
 
 def test_chosen_rows_are_said_to_be(quick, tmp_path):
@@ -182,7 +214,7 @@ def test_without_the_extra_there_are_tables_and_a_note(monkeypatch, tmp_path):
     page = Page(written(tmp_path, whole()))
     assert page.all("div", role="img") == []
     assert len([1 for given, _ in page.all("script") if "type" not in given]) == 1
-    assert len([1 for given, _ in page.all("details") if "open" in given]) == 3
+    assert len([1 for given, _ in page.all("details") if "open" in given]) == 4
     assert "pip install 'naysay[report]'" in "".join(text for _, text in page.all("li"))
     assert "Share of scores over the score" in "".join(text for _, text in page.all("p"))
 

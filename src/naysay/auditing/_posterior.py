@@ -12,7 +12,7 @@ from naysay.auditing._training_set import SetScores, TrainingSet
 from naysay.checks import public
 from naysay.detectors.cut import cut_at
 from naysay.detectors.posterior import Posterior
-from naysay.mining._false_share import ESTIMATED, LIST, Alike, FitLists, usable
+from naysay.mining._false_share import LIST, MOST, Alike, FitLists, usable
 from naysay.mining.backfill import rows_of
 from naysay.mining.candidates import Candidates, listed
 from naysay.mining.judge import SUSPICIOUS
@@ -166,9 +166,9 @@ def judged_by_candidates(given: TrainingSet, scores: SetScores, seed: int) -> Ju
 def _anchors(scores: SetScores, seed: int) -> Ids:
     """Anchors with a scored positive, in order; a random sample of 2,000 if there are more."""
     anchors = np.sort(scores.anchors[scores.one_each])
-    if len(anchors) <= ESTIMATED:
+    if len(anchors) <= MOST:
         return anchors
-    return np.sort(rng_for(seed, step=2).choice(anchors, ESTIMATED, replace=False))
+    return np.sort(rng_for(seed, step=2).choice(anchors, MOST, replace=False))
 
 
 def _width(given: TrainingSet) -> int:

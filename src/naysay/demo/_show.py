@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from naysay.demo.tutorial import Split
     from naysay.detectors import Evaluation
 
-MEASURES = ("recall@1", "recall@10", "MRR")
+MEASURES = ("nDCG@10", "recall@10", "MRR")
 RIVALS = ("in-batch", "plain hard")
 
 
@@ -74,13 +74,16 @@ def advice_sentence(values: Mapping[str, Sequence[float]]) -> str:
 
 def print_corpus(screen: Console, library: Library, parts: Split) -> None:
     """Print where the texts come from, and how they are split."""
+    from naysay.demo.tutorial import ASKED, PASSAGE, STRIDE
+
+    passages = [len(part.passages) for part in (parts.train, parts.validation, parts.test)]
     print_plain(
         screen,
-        f"Corpus: the standard library of Python {platform.python_version()}, {len(library):,} names with a docstring. "
-        f"{library.with_duplicate:,} names share theirs with another name, mostly overridden methods: duplicates. "
-        f"Fingerprint {library.fingerprint}.",
-        f"Split: {len(parts.train):,} names to train, {len(parts.validation):,} to validate, {len(parts.test):,} to "
-        "test; no docstring is in two parts.",
+        f"Corpus: {len(library):,} docstrings of the standard library of Python {platform.python_version()}, the long "
+        f"ones cut into {sum(passages):,} passages of {PASSAGE} words, one every {STRIDE} words. A question is {ASKED} "
+        f"words of a passage; one of the passages that answer it is labelled. Fingerprint {library.fingerprint}.",
+        f"Split by docstring: {len(parts.train):,} questions to train, {len(parts.validation):,} to validate, "
+        f"{len(parts.test):,} to test.",
     )
 
 
@@ -88,10 +91,10 @@ def print_quality(screen: Console, quality: Mapping[str, Mapping[str, list[float
     """Print the table of arms, and the differences of "judged" to its rivals, paired by seed."""
     from naysay.demo.tutorial import BATCH, K
 
-    documents = sum(map(len, (parts.train, parts.validation, parts.test)))
-    title = f"Retrieval of {len(parts.test):,} test names among {documents:,} docstrings, in %"
+    passages = sum(len(part.passages) for part in (parts.train, parts.validation, parts.test))
+    title = f"Answers to {len(parts.test):,} test questions among {passages:,} passages, in %"
     table = Table(title=title, title_justify="left")
-    for place, heading in enumerate(("negatives", "per name", *MEASURES)):
+    for place, heading in enumerate(("negatives", "per question", *MEASURES)):
         table.add_column(heading, justify="left" if place < 2 else "right", no_wrap=True)
     batch = f"{min(BATCH, len(parts.train)) - 1} in-batch"
     kinds = (f"{K} random", batch, f"{batch}, {K} nearest", f"{batch}, {K} judged")
@@ -103,13 +106,17 @@ def print_quality(screen: Console, quality: Mapping[str, Mapping[str, list[float
         table.add_row("judged", f"minus {rival}", *(f"{'+' if gap.mean >= 0 else ''}{mean_text(gap)}" for gap in gaps))
     screen.print(table)
     seeds = len(quality["judged"]["MRR"])
-    print_plain(screen, f"Mean over {seeds} seeds ± 95 % CI (Student's t); differences are paired by seed.")
+    print_plain(
+        screen,
+        f"Mean over {seeds} seeds ± 95 % CI (Student's t); differences are paired by seed. The last row is what "
+        "judging was worth.",
+    )
 
 
 def print_detectors(screen: Console, detection: Mapping[str, Evaluation]) -> None:
-    """Print how well each detector finds the duplicates among the plain hard negatives."""
+    """Print how well each detector finds the false ones among the plain hard negatives."""
     first = next(iter(detection.values()))
-    title = f"{first.false_negatives:,} of {first.slots:,} plain hard negatives are duplicates"
+    title = f"{first.false_negatives:,} of {first.slots:,} plain hard negatives are false: they answer the question"
     table = Table(title=title, title_justify="left")
     for place, heading in enumerate(("detector", "flagged", "precision", "recall")):
         table.add_column(heading, justify="right" if place else "left", no_wrap=True)
@@ -120,23 +127,20 @@ def print_detectors(screen: Console, detection: Mapping[str, Evaluation]) -> Non
 
 
 def print_choices(screen: Console, result: Any) -> None:
-    """Print the threshold and k, each with its reason."""
+    """Print what the judge did, beside the truth, and k with its reason."""
     from naysay.demo.tutorial import BATCH, K
 
-    estimate = result.k_estimate
+    estimate, (plain, judged) = result.k_estimate, result.false_shares
     low, high = estimate.flat
     reach = f"{low:,} or more" if high == len(estimate.curve) else f"{low:,} to {high:,}"
-    by_score = result.detection["Calibrated, by score"]
-    precision = "none" if math.isnan(by_score.precision) else percent(by_score.precision)
     print_plain(
         screen,
-        f"{result.rule} It was calibrated on the validation names; {percent(result.miss_rate)} of the test "
-        f"positives are below it. It flags {by_score.flagged / by_score.slots:.0%} of the plain hard negatives; "
-        f"{precision} of those are duplicates. This demo judges by text.",
-        f"k: by a run with one random negative per name, the labels have a separation of {estimate.separation:.2f} and "
-        f"the encoder reaches {estimate.reached[-1]:.2f} on validation names. Best: {estimate.k:,} random negatives; "
-        f"{reach} are within 1 % of it. A batch of {BATCH} has {BATCH - 1} that need no extra encoding, so all are "
-        f"used, plus {K} mined ones.",
+        f"The judge: {result.rule} In truth {percent(plain)} of the nearest are false, and {percent(judged)} of the "
+        "judged.",
+        f"k: by a run with one random negative per question, the labels have a separation of "
+        f"{estimate.separation:.2f} and the encoder reaches {estimate.reached[-1]:.2f} on validation questions. Best: "
+        f"{estimate.k:,} random negatives; {reach} are within 1 % of it. A batch of {BATCH} has {BATCH - 1} that need "
+        f"no extra encoding, so all are used, plus {K} mined ones.",
         *estimate.notes,
     )
 

@@ -1,4 +1,4 @@
-"""A retrieval corpus that every Python has: the names of its standard library, and their docstrings.
+"""Texts that every Python has: the docstrings of its standard library, with the names that they belong to.
 
 The source is parsed with `ast`. Nothing is imported or run, so the corpus is the same for everybody who has the same
 library, and no module has side effects.
@@ -7,7 +7,6 @@ library, and no module has side effects.
 from __future__ import annotations
 
 import ast
-import re
 import sysconfig
 import warnings
 import zlib
@@ -29,7 +28,6 @@ from naysay.text import short_repr
 _CACHES, _OTHERS = {"__pycache__", "pydoc_data"}, {"dist-packages", "site-packages"}
 SKIPPED = _CACHES | _OTHERS | {"distutils", "ensurepip", "idlelib", "lib2to3", "test", "tests", "turtledemo"}
 _FEWEST_WORDS = 3  # "Internal." or "**DEPRECATED**" describes nothing
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -41,18 +39,16 @@ class Library:
 
     Args:
         names: Dotted, as one would import them: "json.decoder.JSONDecoder.decode".
-        queries: The same in words: "json decoder json decoder decode".
-        documents: The first paragraph of the docstring, on one line.
+        documents: The docstring, on one line.
         skipped: Number of files that this version of Python cannot parse.
 
     Examples:
-        >>> library = Library(("a.get", "b.get", "put"), ("a get", "b get", "put"), ("Get it.", "Get it.", "Put it."))
+        >>> library = Library(("a.get", "b.get", "put"), ("Get it.", "Get it.", "Put it."))
         >>> len(library), library.with_duplicate
         (3, 2)
     """
 
     names: tuple[str, ...]
-    queries: tuple[str, ...]
     documents: tuple[str, ...]
     skipped: int = 0
 
@@ -85,10 +81,8 @@ class Library:
         """
         places = whole_numbers("rows", to_numpy(rows))
         check_range("rows", places, len(self), "pairs")
-        names, queries, documents = (
-            tuple(part[row] for row in places.tolist()) for part in (self.names, self.queries, self.documents)
-        )
-        return Library(names, queries, documents, self.skipped)
+        names, documents = (tuple(part[row] for row in places.tolist()) for part in (self.names, self.documents))
+        return Library(names, documents, self.skipped)
 
 
 @public
@@ -126,7 +120,7 @@ def read_library(root: str | Path | None = None) -> Library:
             if isinstance(node, ast.ClassDef):
                 classes.add(module, node)
             if not any(name.startswith("_") for name in (*owners, node.name)):
-                written.append((module, owners, node.name, _paragraph(node)))
+                written.append((module, owners, node.name, _docstring(node)))
     document_of = {}
     for module, owners, name, text in written:
         shown = text or (classes.inherited(module, owners[-1], name) if owners else "")
@@ -135,17 +129,7 @@ def read_library(root: str | Path | None = None) -> Library:
     if not document_of:
         advice = "This Python has its library without source; use another."
         raise_invalid("root", "a folder of Python source with docstrings", f"none in {str(folder)!r}", advice)
-    return Library(tuple(document_of), tuple(map(words, document_of)), tuple(document_of.values()), skipped)
-
-
-def words(name: str) -> str:
-    """Return a dotted name as words in lower case.
-
-    Examples:
-        >>> words("http.client.HTTPConnection.getresponse"), words("os.path.is_dir")
-        ('http client http connection getresponse', 'os path is dir')
-    """
-    return " ".join(_WORDS.findall(name)).lower()
+    return Library(tuple(document_of), tuple(document_of.values()), skipped)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -171,9 +155,9 @@ def _changes_a_property(node: ast.ClassDef | _FUNCTION) -> bool:
     return any(getattr(mark, "attr", "") in ("setter", "deleter") for mark in node.decorator_list)
 
 
-def _paragraph(node: ast.ClassDef | _FUNCTION) -> str:
-    """Return the first paragraph of a docstring on one line; empty without one."""
-    return " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
+def _docstring(node: ast.ClassDef | _FUNCTION) -> str:
+    """Return a docstring on one line; empty without one."""
+    return " ".join((ast.get_docstring(node) or "").split())
 
 
 @final
@@ -185,7 +169,7 @@ class _Classes:
 
     def add(self, module: str, node: ast.ClassDef) -> None:
         bases = [base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases]
-        docstrings = {inner.name: _paragraph(inner) for inner in node.body if isinstance(inner, _FUNCTION)}
+        docstrings = {inner.name: _docstring(inner) for inner in node.body if isinstance(inner, _FUNCTION)}
         self._by_name.setdefault(node.name, []).append((module, bases, docstrings))
 
     def inherited(self, module: str, name: str, method: str, below: Sequence[tuple[str, str]] = ()) -> str:

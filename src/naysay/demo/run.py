@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from naysay.detectors import Evaluation
     from naysay.quantity import Estimate
 
-SEEDS, STEPS, QUICK_STEPS = 3, 200, 40
+SEEDS, STEPS, QUICK_STEPS = 3, 100, 20
 RESULTS, REPORT = "results.json", "report.html"
 _MARK = {"made_by": "naysay demo"}
 
@@ -41,13 +41,12 @@ class Demonstration:
 
     Args:
         names: Names in the library.
-        duplicates: Names whose document another name has, too.
         fingerprint: Fingerprint of the corpus: the same corpus and seed give the same table.
-        quality: {arm: {measure: one number per seed}}, on test names.
-        detection: {detector: Evaluation} on the plain hard negatives, of which duplicates are false.
+        quality: {arm: {measure: one number per seed}}, on test questions.
+        detection: {detector: Evaluation} on the plain hard negatives of the first seed.
         k_estimate: The estimate of the number of random negatives.
-        rule: The score threshold, in a sentence.
-        miss_rate: The share of test positives below the threshold.
+        rule: What the judge did, in sentences.
+        false_shares: The true share of false negatives among the plain hard and the judged ones.
         summary: The result, in sentences made from the numbers.
         advice: What to do, from the same numbers.
         report: The path of report.html.
@@ -56,13 +55,12 @@ class Demonstration:
     """
 
     names: int
-    duplicates: int
     fingerprint: str
     quality: dict[str, dict[str, list[float]]]
     detection: dict[str, Evaluation]
     k_estimate: Estimate
     rule: str
-    miss_rate: float
+    false_shares: tuple[float, float]
     summary: str
     advice: str
     report: Path
@@ -108,25 +106,23 @@ def run(
         show.print_corpus(screen, library, parts)
         estimate, lessons = _trained(screen, parts, QUICK_STEPS if quick else STEPS, seed)
         first = lessons[0]
-        by_score = choices.calibrated(first, parts.validation)
-        detection = choices.evaluated(first, by_score, parts.train)
-        miss_rate = choices.miss_rate(first, by_score, parts.test)
+        detection = choices.evaluated(first, parts.train)
+        plain, judged = (choices.false_share(mined, parts.train) for mined in (first.plain, first.mined))
     quality = {
         arm: {name: [astuple(one.quality[arm])[place] for one in lessons] for place, name in enumerate(show.MEASURES)}
         for arm in tutorial.ARMS
     }
-    mrr = {arm: rows["MRR"] for arm, rows in quality.items()}
+    ndcg = {arm: rows["nDCG@10"] for arm, rows in quality.items()}
     result = Demonstration(
         names=len(library),
-        duplicates=library.with_duplicate,
         fingerprint=library.fingerprint,
         quality=quality,
         detection=detection,
         k_estimate=estimate,
-        rule=by_score.describe(),
-        miss_rate=miss_rate,
-        summary=show.result_sentence(mrr, "MRR"),
-        advice=show.advice_sentence(mrr),
+        rule=first.mined.rule,
+        false_shares=(plain, judged),
+        summary=show.result_sentence(ndcg, "nDCG@10"),
+        advice=show.advice_sentence(ndcg),
         report=folder / REPORT,
     )
     write_results(folder, _plain(result) | {"seed": seed, "quick": quick})  # before printing, which a closed pipe ends
@@ -198,19 +194,13 @@ def _trained(screen: Console, parts: Split, steps: int, seed: int) -> tuple[Esti
 
 
 def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int, made_by: str) -> None:
-    """Write the report of the judged negatives of the first seed, mined at half time."""
-    from naysay.mining._report import report_mined
-
-    library = parts.train.library
-    report_mined(
-        lesson.mined,
+    """Write the report of the judged negatives of the first seed."""
+    lesson.mined.report(
         result.report,
-        title="Negatives for the standard library",
-        numbers={f"MRR, {arm}": f"{100 * np.mean(rows['MRR']):.1f} %" for arm, rows in result.quality.items()},
-        query_texts=library.queries,
-        corpus_texts=library.documents,
-        query_ids=library.names,
-        corpus_ids=library.names,
+        title="Negatives for questions to the standard library",
+        numbers={f"nDCG@10, {arm}": f"{100 * np.mean(rows['nDCG@10']):.1f} %" for arm, rows in result.quality.items()},
+        query_texts=parts.train.questions,
+        corpus_texts=parts.train.passages,
         provenance={
             "corpus": f"the standard library of Python {platform.python_version()}, {result.fingerprint}",
             "seed": str(seed),
@@ -223,7 +213,7 @@ def _report(result: Demonstration, lesson: Lesson, parts: Split, seed: int, made
 
 def _plain(result: Demonstration) -> dict[str, Any]:
     """Return the result as JSON has it."""
-    names = {"slots": "negatives", "false_negatives": "duplicates", "flagged": "flagged"}
+    names = {"slots": "negatives", "false_negatives": "false", "flagged": "flagged"}
     names |= {"precision": "precision", "recall": "recall"}
     detection = {
         detector: {name: getattr(one, field) for field, name in names.items()}
@@ -232,10 +222,11 @@ def _plain(result: Demonstration) -> dict[str, Any]:
     k = result.k_estimate
     return {
         "python": platform.python_version(),
-        **{name: getattr(result, name) for name in ("names", "duplicates", "fingerprint", "quality")},
+        **{name: getattr(result, name) for name in ("names", "fingerprint", "quality")},
         "detection": detection,
         "k": {"best": k.k, "flat": list(k.flat), "at_edge": k.at_edge},
-        **{name: getattr(result, name) for name in ("rule", "miss_rate", "summary", "advice")},
+        "false_shares": dict(zip(("plain hard", "judged"), result.false_shares, strict=True)),
+        **{name: getattr(result, name) for name in ("rule", "summary", "advice")},
     }
 
 

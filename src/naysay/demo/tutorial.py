@@ -1,4 +1,4 @@
-"""The tutorial: a small text encoder learns to find a docstring by its name, with four kinds of negatives.
+"""The tutorial: a small text encoder learns to find a passage by a few of its words, with four kinds of negatives.
 
 Read it from top to bottom. It uses only public names of naysay, and needs torch. Everything random comes from
 `rng_for(seed, ...)`, so a seed fixes the result.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag, normalize
 
-from naysay import detectors, losses, mining, pools, samplers
+from naysay import losses, mining, pools, samplers
 from naysay.demo.library import Library
 from naysay.positives import Positives
 from naysay.rng import rng_for
@@ -68,7 +67,7 @@ def _hashed(word: str) -> list[int]:
 
 @final
 class Encoder(torch.nn.Module):
-    """A text is the normalised sum of its pieces' vectors; names and docstrings share the table of 32,768 x 64 numbers.
+    """A text is the normalised sum of its pieces' vectors; questions and passages share a table of 32,768 x 64 numbers.
 
     Vectors are initialised at random, those of rare pieces longer, so that texts that share rare pieces are close even
     before training.
@@ -93,25 +92,59 @@ class Encoder(torch.nn.Module):
         return torch.cat([self(texts, rows) for rows in blocks]).numpy()
 
 
-# ---- 2. The data: names to train, to validate and to test ------------------------------------------------------------
+# ---- 2. The data: overlapping passages, and questions of which one passage is labelled as the answer ----------------
+
+STRIDE, PASSAGE, ASKED, QUESTIONS = 6, 36, 5, 4  # words of a step, of a passage, of a question; questions of a text
+FEWEST, MOST = PASSAGE + 2 * STRIDE, 2 * PASSAGE  # words of a docstring: shorter ones are left out, longer ones cut
 
 
 @final
 class Pairs:
-    """Names and docstrings as pieces: query i belongs to document i."""
+    """Questions and passages. Passages begin every 6 words and have 36, so neighbours share most of their words.
 
-    def __init__(self, library: Library) -> None:
-        self.library = library
-        self.queries, self.documents = Pieces(library.queries), Pieces(library.documents)
-        self.known = Positives.from_pairs(np.arange(len(library)), np.arange(len(library)))
+    A question is 5 words of a run of 6. Every passage that holds the whole run answers it: up to six, and more where
+    other docstrings hold the same run. One of them, drawn at random, is labelled; the others are false negatives.
+    Here they are known, because the questions were made from the passages. In your data they are not.
+    """
+
+    def __init__(self, documents: Sequence[str], rng: np.random.Generator, elsewhere: str = "") -> None:
+        self.passages, self.questions, self.runs, labels = [], [], [], []
+        for document in documents:
+            words, first = document.split()[:MOST], len(self.passages)
+            starts = range(0, len(words) - PASSAGE + 1, STRIDE)
+            self.passages += [" ".join(words[at : at + PASSAGE]) for at in starts]
+            for place in rng.permutation(len(starts) + PASSAGE // STRIDE - 1)[:QUESTIONS].tolist():
+                run = words[place * STRIDE : (place + 1) * STRIDE]
+                holders = np.arange(max(0, place - PASSAGE // STRIDE + 1), min(place + 1, len(starts)))
+                label, chosen = first + int(rng.choice(holders)), np.sort(rng.permutation(STRIDE)[:ASKED])
+                if f" {' '.join(run)} " not in elsewhere:
+                    labels.append(label)
+                    self.runs.append(" ".join(run))
+                    self.questions.append(" ".join(run[word] for word in chosen))
+        self.labels = np.array(labels, np.int64)
+        self.queries, self.documents = Pieces(self.questions), Pieces(self.passages)
+        size = {"n_anchors": len(self), "n_items": len(self.passages)}
+        self.known = Positives.from_pairs(np.arange(len(self)), self.labels, **size)
+        holders: dict[str, list[int]] = {}
+        for at, passage in enumerate(self.passages):
+            for word in {*passage.split()}:
+                holders.setdefault(word, []).append(at)
+        rarest = [min((holders[word] for word in run.split()), key=len) for run in self.runs]
+        found = [
+            (row, at)
+            for row, (run, places) in enumerate(zip(self.runs, rarest, strict=True))
+            for at in places
+            if f" {run} " in f" {self.passages[at]} "
+        ]
+        self.relevant = Positives.from_pairs(*np.array(found, np.int64).reshape(-1, 2).T, **size)
 
     def __len__(self) -> int:
-        return len(self.library)
+        return len(self.questions)
 
 
 @dataclass(frozen=True)
 class Split:
-    """Three parts that share no document: 70 % to train, 10 % to validate and calibrate, 20 % to test."""
+    """Three parts by docstring: 70 % to train, 10 % to validate, 20 % to test."""
 
     train: Pairs
     validation: Pairs
@@ -119,43 +152,46 @@ class Split:
 
 
 def split(library: Library, seed: int) -> Split:
-    """Split by docstring: names that share one go to the same part, or a test document would have been trained on."""
-    part = rng_for(seed, worker=1).permutation(np.arange(library.text_of.max() + 1) % 10)[library.text_of]
-    chosen = (np.flatnonzero(which) for which in (part >= 3, part == 2, part < 2))
-    return Split(*(Pairs(library.take(rows)) for rows in chosen))
+    """Split by docstring. A question to validate or test is left out if a passage of another part answers it."""
+    texts = np.array(sorted({text for text in library.documents if len(text.split()) >= FEWEST}))
+    part = rng_for(seed, worker=1).permutation(np.arange(len(texts)) % 10)
+    chosen = [texts[which].tolist() for which in (part >= 3, part == 2, part < 2)]
+    others = [
+        "",
+        *(f" {' | '.join(text for far in chosen if far is not near for text in far)} " for near in chosen[1:]),
+    ]
+    rngs = (rng_for(seed, place, worker=6) for place in range(3))
+    return Split(*(Pairs(near, rng, elsewhere) for near, rng, elsewhere in zip(chosen, rngs, others, strict=True)))
 
 
-# ---- 3. The measure: the rank of the right document ------------------------------------------------------------------
+# ---- 3. The measure: where the passages that answer a question are found ---------------------------------------------
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Recall at 1 and at 10, and the mean reciprocal rank."""
+    """nDCG and recall at 10, and the mean reciprocal rank of the first passage that answers."""
 
-    recall_at_1: float
+    ndcg_at_10: float
     recall_at_10: float
     mrr: float
 
 
 def quality(encoder: Encoder, test: Pairs, *others: Pairs) -> Quality:
-    """Search all documents, also those of `others`, for each name of `test`.
-
-    The rank is one more than the number of other documents that score as high or higher. Duplicates of the right
-    document are right, too.
-    """
-    texts = [text for pairs in (test, *others) for text in pairs.library.documents]
-    text_of = np.unique(np.asarray(texts, np.str_), return_inverse=True)[1]
+    """Search all passages, also those of `others`, for each question of `test`. All that answer it are right."""
     corpus = np.concatenate([encoder.vectors(pairs.documents) for pairs in (test, *others)])
-    scores = encoder.vectors(test.queries) @ corpus.T
-    other = text_of[: len(test), None] != text_of
-    best = np.where(other, -np.inf, scores).max(axis=1, keepdims=True)
-    rank = 1 + np.count_nonzero(other & (scores >= best), axis=1)
-    return Quality(float((rank == 1).mean()), float((rank <= 10).mean()), float((1 / rank).mean()))
+    order = np.argsort(-(encoder.vectors(test.queries) @ corpus.T), axis=1, kind="stable")
+    right = test.relevant.contains(np.arange(len(test)), np.where(order < len(test.passages), order, 0))
+    right &= order < len(test.passages)
+    most = np.minimum(right.sum(axis=1), 10)
+    gains = 1 / np.log2(np.arange(2, 12))
+    ndcg = (right[:, :10] * gains).sum(axis=1) / np.cumsum(gains)[most - 1]
+    recall, rank = right[:, :10].sum(axis=1) / most, 1 + right.argmax(axis=1)
+    return Quality(float(ndcg.mean()), float(recall.mean()), float((1 / rank).mean()))
 
 
 # ---- 4. Training: the same steps for all arms; only the negatives differ ---------------------------------------------
 
-BATCH, TEMPERATURE, RATE = 256, 0.1, 0.1
+BATCH, TEMPERATURE, RATE = 256, 0.02, 0.01
 ARMS = ("random", "in-batch", "plain hard", "judged")
 
 
@@ -169,15 +205,16 @@ class Trainer:
         self.optimiser = torch.optim.Adam(self.encoder.parameters(), lr=RATE)
 
     def batch(self) -> Rows:
-        """Return the names of this step; each epoch has its own order."""
+        """Return the questions of this step; each epoch has its own order."""
         epoch, place = divmod(self.step, max(1, len(self.pairs) // BATCH))
         return rng_for(self.seed, epoch, worker=3).permutation(len(self.pairs))[place * BATCH : (place + 1) * BATCH]
 
     def train(self, steps: int, loss_of: Callable[[Rows, Tensor, Tensor], Tensor]) -> None:
-        """Take some steps; loss_of(rows (B,), names (B, 64), documents (B, 64)) -> (B,)."""
+        """Take some steps; loss_of(rows (B,), questions (B, 64), answers (B, 64)) -> (B,)."""
         for _ in range(steps):
             rows = self.batch()
-            loss = loss_of(rows, self.encoder(self.pairs.queries, rows), self.encoder(self.pairs.documents, rows))
+            answers = self.encoder(self.pairs.documents, self.pairs.labels[rows])
+            loss = loss_of(rows, self.encoder(self.pairs.queries, rows), answers)
             self.optimiser.param_groups[0]["lr"] = RATE * (1 - self.step / self.steps)
             self.optimiser.zero_grad()
             loss.mean().backward()  # type: ignore[no-untyped-call]
@@ -185,62 +222,52 @@ class Trainer:
             self.step += 1
 
     def in_batch(self, steps: int) -> None:
-        """Train with the other documents of the batch: 255 negatives per name, without extra encoding."""
-        self.train(steps, lambda rows, names, own: losses.in_batch(names, own, temperature=TEMPERATURE))
+        """Train with the other answers of the batch: 255 negatives per question, without extra encoding."""
+        self.train(steps, lambda rows, asked, own: losses.in_batch(asked, own, temperature=TEMPERATURE))
 
     def random(self, steps: int, k: int) -> None:
-        """Train with k random documents per name; the pool excludes its own."""
+        """Train with k random passages per question; the pool excludes its own."""
         sampler = samplers.Static(pools.Everything(self.pairs.known))
 
-        def loss_of(rows: Rows, names: Tensor, own: Tensor) -> Tensor:
+        def loss_of(rows: Rows, asked: Tensor, own: Tensor) -> Tensor:
             drawn = sampler.sample(Query(rows, step=self.step), k, rng=rng_for(self.seed, self.step, worker=4))
-            scores = torch.einsum("bd,bkd->bk", names, self.of_slots(drawn.ids))
-            return losses.info_nce((names * own).sum(dim=1), scores, mask=drawn.mask, temperature=TEMPERATURE)
+            scores = torch.einsum("bd,bkd->bk", asked, self.of_slots(drawn.ids))
+            return losses.info_nce((asked * own).sum(dim=1), scores, mask=drawn.mask, temperature=TEMPERATURE)
 
         self.train(steps, loss_of)
 
     def mined(self, steps: int, negatives: Negatives) -> None:
-        """Train with the other documents of the batch and each name's own mined negatives."""
+        """Train with the other answers of the batch and each question's own mined negatives."""
 
-        def loss_of(rows: Rows, names: Tensor, own: Tensor) -> Tensor:
+        def loss_of(rows: Rows, asked: Tensor, own: Tensor) -> Tensor:
             slots, mask = self.of_slots(negatives.ids[rows]), negatives.mask[rows]
-            return losses.in_batch(names, own, negatives=slots, negative_mask=mask, temperature=TEMPERATURE)
+            return losses.in_batch(asked, own, negatives=slots, negative_mask=mask, temperature=TEMPERATURE)
 
         self.train(steps, loss_of)
 
     def of_slots(self, ids: Rows) -> Tensor:
-        """Return (B, K, 64) vectors of the documents in the slots, each encoded once; empty slots hold any."""
+        """Return (B, K, 64) vectors of the passages in the slots, each encoded once; empty slots hold any."""
         distinct, place = np.unique(np.maximum(ids, 0), return_inverse=True)
         vectors: Tensor = self.encoder(self.pairs.documents, distinct)
         return vectors[torch.from_numpy(place.reshape(ids.shape))]
 
-    def copy(self) -> Trainer:
-        """Return another trainer in the same state, so that arms can share their first half."""
-        return deepcopy(self, {id(self.pairs): self.pairs})  # the texts are shared
 
-
-# ---- 5. Negatives: the nearest, and the nearest without duplicates ---------------------------------------------------
-
-
-def duplicates_of(pairs: Pairs) -> detectors.Duplicates:
-    """Detect documents equal to the name's own. Punctuation counts: "Same as a + b." is not "Same as a - b."."""
-    return detectors.Duplicates(item_texts=pairs.library.documents, positives=pairs.known, punctuation=False)
+# ---- 5. Negatives: the nearest, and the nearest without those that are probably false --------------------------------
 
 
 def nearest(encoder: Encoder, pairs: Pairs, k: int) -> mining.Mined:
-    """Mine the k nearest documents of each name that are not its own."""
+    """Mine the k nearest passages of each question that are not its labelled answer."""
     return mining.mine(encoder.vectors(pairs.queries), encoder.vectors(pairs.documents), pairs.known, k, judge=None)
 
 
 def judged(encoder: Encoder, pairs: Pairs, k: int) -> mining.Mined:
-    """Mine the k nearest that are not duplicates of the name's own, by their texts."""
-    vectors = encoder.vectors(pairs.queries), encoder.vectors(pairs.documents)
-    return mining.mine(*vectors, pairs.known, k, judge=duplicates_of(pairs))
+    """Mine the k nearest of which an estimated 5 % are false."""
+    return mining.mine(encoder.vectors(pairs.queries), encoder.vectors(pairs.documents), pairs.known, k, judge="auto")
 
 
 # ---- 6. A lesson: the four arms, from one start, over the same number of steps ---------------------------------------
 
-K, REFRESHES = 4, 2
+K = 4
 
 
 @dataclass(frozen=True)
@@ -248,43 +275,35 @@ class Lesson:
     """The result of one seed.
 
     Args:
-        quality: {arm: quality on the test names}.
-        halfway: The encoder at half time, with which both mining arms mined first.
-        plain: The plain hard negatives mined then.
-        mined: The judged negatives mined then.
+        quality: {arm: quality on the test questions}.
+        start: The encoder before training, with which both mining arms mined.
+        plain: The plain hard negatives.
+        mined: The judged negatives.
     """
 
     quality: dict[str, Quality]
-    halfway: Encoder
+    start: Encoder
     plain: mining.Mined
     mined: mining.Mined
 
 
 def lesson(parts: Split, *, steps: int, seed: int, on_progress: Callable[[str], None] = lambda what: None) -> Lesson:
-    """Train the four arms, `steps` each, and evaluate each on the test names.
+    """Train the four arms, `steps` each, and evaluate each on the test questions.
 
-    The first half is in-batch for all but "random": mining needs a trained encoder. In the second half negatives are
-    mined twice, because hard negatives do not stay hard.
+    Negatives are mined once, by the encoder before training: it finds passages that share rare words. An encoder that
+    was trained on the labels scores them too high, and the judge would take all else for negatives.
     """
-    half, stage = steps // 2, steps // 2 // REFRESHES
-    trainers = {"random": Trainer(parts.train, steps, seed), "in-batch": Trainer(parts.train, steps, seed)}
-    on_progress("random negatives")
-    trainers["random"].random(steps, K)
-    on_progress("in-batch negatives")
-    trainers["in-batch"].in_batch(half)
-    halfway = trainers["in-batch"].copy()
-    plain, judging = halfway.copy(), halfway.copy()
-    trainers["in-batch"].in_batch(steps - half)
-    mined = []
-    for _ in range(REFRESHES):
-        on_progress("plain hard negatives")
-        mined.append(nearest(plain.encoder, parts.train, K))
-        plain.mined(stage, mined[-1].negatives())
-        on_progress("judged negatives")
-        mined.append(judged(judging.encoder, parts.train, K))
-        judging.mined(stage, mined[-1].negatives())
-    on_progress("evaluating on the test names")
-    trainers |= {"plain hard": plain, "judged": judging}
-    corpus = parts.train, parts.validation
-    result = {arm: quality(trainers[arm].encoder, parts.test, *corpus) for arm in ARMS}
-    return Lesson(result, halfway.encoder, mined[0], mined[1])
+    start = Trainer(parts.train, steps, seed).encoder
+    mined = {"plain hard": nearest(start, parts.train, K), "judged": judged(start, parts.train, K)}
+    found = {}
+    for arm in ARMS:
+        on_progress(f"{arm} negatives")
+        trainer = Trainer(parts.train, steps, seed)
+        if arm == "random":
+            trainer.random(steps, K)
+        elif arm == "in-batch":
+            trainer.in_batch(steps)
+        else:
+            trainer.mined(steps, mined[arm].negatives())
+        found[arm] = quality(trainer.encoder, parts.test, parts.train, parts.validation)
+    return Lesson(found, start, mined["plain hard"], mined["judged"])

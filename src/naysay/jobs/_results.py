@@ -16,8 +16,9 @@ from naysay.errors import NaysayError
 from naysay.jobs._folder import JobFolder
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
-from naysay.mining._false_share import estimated
-from naysay.mining._rules import limits_of
+from naysay.mining._decide import lists_of
+from naysay.mining._false_share import FitLists, estimated
+from naysay.mining._rules import Background, limits_of
 from naysay.mining._task import Task
 from naysay.mining.backfill import added, deeper
 from naysay.mining.candidates import Candidates
@@ -104,7 +105,14 @@ def sampled(ready: Ready, whole: Whole, notes: tuple[str, ...]) -> Mined:
         _auto_k=task.counts is None,
         _judged=whole.sample,
         _finish=_no_more,
+        _fit=lambda: (ready.posterior, _lists(ready, rows)),
     )
+
+
+def _lists(ready: Ready, rows: Ids) -> FitLists:
+    """The lists of the sampled anchors, searched again as deep as those that the posterior was fitted to."""
+    sample = Background(ready.background, 0, whole=False)
+    return lists_of(ready.task, ready.posterior, rows, ready.known_scores, lambda: sample, ready.size)
 
 
 def _no_more(candidates: Candidates, detector: Any, threshold: float) -> NoReturn:

@@ -35,7 +35,6 @@ from naysay.jobs._prepare import Ready, prepare, read_tables
 from naysay.jobs._results import MinedFile, Whole, as_numbers, sampled, summarised, to_be_reviewed, together
 from naysay.jobs._review import read_review, review_file, write_review
 from naysay.jobs.options import JobOptions, recorded
-from naysay.mining._false_share import one_positive
 from naysay.mining._rules import is_detector
 from naysay.mining._task import pairs_of
 from naysay.mining.backfill import notes_of
@@ -293,7 +292,7 @@ def _report(
             for name, value in record.items()
         },
         background=ready.background,
-        one_positive=one_positive(ready.task, ready.known_scores)[rows],
+        command="naysay mine ... --false-share TARGET",
         of_anchors=ready.task.queries.n,
         seed=ready.task.options.seed,
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from naysay.detectors.posterior import Posterior
 from naysay.mining._false_share import (
     FitLists,
+    Ids,
     fit_depth,
     fitted,
     is_auto,
@@ -107,7 +108,21 @@ def fit_posterior(
         size: How many anchors to search for at a time.
         candidates: Those of all anchors, as `collect` returned them, if they were searched deep enough.
     """
-    detector, anchors = unfitted(task, known_scores), sampled_anchors(task)
+    detector = unfitted(task, known_scores)
+    lists = lists_of(task, detector, sampled_anchors(task), known_scores, sample, size, candidates)
+    return fitted(task, detector, lists), lists
+
+
+def lists_of(
+    task: Task,
+    detector: Posterior,
+    anchors: Ids,
+    known_scores: Floats32,
+    sample: Callable[[], Background],
+    size: int | None = None,
+    candidates: Candidates | None = None,
+) -> FitLists:
+    """The lists of some anchors, as a posterior is fitted to them; for the other arguments see `fit_posterior`."""
     low = lowest_of_negatives(task, task.options.judge, sample)
     deep, parts = replace(task, depth=fit_depth(task), on_progress=None), []
     step = len(anchors) if size is None else size
@@ -121,5 +136,4 @@ def fit_posterior(
         free = narrowed(task, found, low).kept
         free[:, task.depth : deep.depth] = False  # which only the fit searches
         parts.append(FitLists.of(detector, some, found, listed(found), free))
-    lists = FitLists.joined(parts) if parts else FitLists.empty()
-    return fitted(task, detector, lists), lists
+    return FitLists.joined(parts) if parts else FitLists.empty()

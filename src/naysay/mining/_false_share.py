@@ -165,7 +165,7 @@ def fitted(task: Task, detector: Posterior, lists: FitLists) -> Posterior:
     Where the cut leaves anchors short, and candidates behind the lists are above it, too, a deeper search would not
     help: the target is out of reach.
     """
-    own, counts = _own(detector, lists.anchors), _counts(task, lists.anchors)
+    own, counts = own_positives(detector, lists.anchors), _counts(task, lists.anchors)
     labelled = np.bincount(task.known.pairs()[0][task.kinds["positive"]], minlength=task.queries.n)
     detector.fit(lists.scores, own, alike=lists.alike, n_labelled=labelled[labelled > 0])
     if not detector.fitted:
@@ -184,7 +184,7 @@ def fitted(task: Task, detector: Posterior, lists: FitLists) -> Posterior:
     return detector
 
 
-def _own(detector: Posterior, anchors: Ids) -> Floats:
+def own_positives(detector: Posterior, anchors: Ids) -> Floats:
     """(A,) the score of one labelled positive of each anchor."""
     return np.asarray(detector.positive_scores, np.float64)[anchors]
 
@@ -195,7 +195,7 @@ def _counts(task: Task, anchors: Ids) -> Ids:
 
 def recut(task: Task, detector: Posterior, lists: FitLists, false_share: float) -> Posterior:
     """The same posterior, cut so that what the task returns has another estimated share of false negatives."""
-    own, counts = _own(detector, lists.anchors), _counts(task, lists.anchors)
+    own, counts = own_positives(detector, lists.anchors), _counts(task, lists.anchors)
     posterior = detector.posterior(lists.scores, own, alike=lists.alike)
     shown = np.where(lists.free, posterior, 2.0)
     found = cut_at(shown, counts, false_share, lists.scores)
@@ -291,7 +291,7 @@ def estimated(detector: Posterior, anchors: Ids, candidates: Candidates, kept: M
     whole = (skipped == 0)[:, None] & listed(candidates)
     lists = FitLists.of(detector, anchors, candidates, whole, kept)
     behind = int((kept & ~whole).sum())
-    return detector.share(lists.scores, _own(detector, anchors), lists.free, alike=lists.alike, behind=behind)
+    return detector.share(lists.scores, own_positives(detector, anchors), lists.free, alike=lists.alike, behind=behind)
 
 
 def as_record(detector: Posterior) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Mined negatives as a report: what to do, the scores, a threshold to move, counts, and examples."""
+"""Mined negatives as a report: the trade of false negatives and hardness, examples, pairs to label, and scores."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from naysay._options import takes_options
 from naysay.checks import check_whole, public, raise_invalid, shown
-from naysay.detectors.share import Share
+from naysay.detectors.posterior import Posterior
 from naysay.files import as_path, check_page
+from naysay.mining._false_share import FitLists
 from naysay.mining._report_parts import (
     Labels,
     charts_of,
@@ -23,22 +24,22 @@ from naysay.mining._report_parts import (
     one_positive_each,
     outcomes,
     positive_scores,
+    review_of,
     thresholds_of,
 )
+from naysay.mining._weigh import Weighed, weighed
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import MinedArrays
-from naysay.mining.judge import was_suspicious
-from naysay.mining.select import NOT_SELECTED
 from naysay.quantity.estimate import Estimate
 from naysay.report.contents import Contents
 from naysay.report.html import write_report
-from naysay.report.scores import Sample, Scores
-from naysay.report.threshold import Decided, rate_of, sample_of, share_of
+from naysay.report.scores import Scores
+from naysay.report.trade import Trade, false_text
 from naysay.rng import rng_for
-from naysay.text import percent, versions
+from naysay.text import versions
 
 _SLOTS = 1 << 22  # candidates in the report, in whole anchors
-_HIGH_RATE = 0.05  # a false-negative rate to review before training
+_HIGH_RATE, _ABOVE = 0.05, 1.2  # a false share to look into before training, if it is clearly above
 
 
 @final
@@ -58,10 +59,11 @@ class ReportOptions:
             and the number of negatives can be estimated; without, the tables are about what was found.
         run: What `quantity.estimate` returned for the AUCs of a run: its k is shown in place of one from the
             background.
-        one_positive: (n,) the score of one known positive of each anchor, NaN without one. By default it is drawn by
-            the seed. All estimates of false negatives rest on it.
         of_anchors: How many anchors there are, if `mined` holds a part of them.
-        seed: Seed of the anchors, if there are many, and of the examples.
+        fit: The posterior that estimates false negatives, and the lists of some anchors. Without it there is no trade.
+        anchors: (n,) the anchor of each row in these lists, ascending. By default the row numbers.
+        command: What mines again with another target, with TARGET in place of its value.
+        seed: Seed of the anchors, if there are many, of the examples and of the pairs to label.
     """
 
     title: str = ""
@@ -73,8 +75,10 @@ class ReportOptions:
     provenance: Mapping[str, str] | None = None
     background: Any = None
     run: Estimate | None = None
-    one_positive: Any = None
     of_anchors: int | None = None
+    fit: tuple[Posterior, FitLists] | None = None
+    anchors: Any = None
+    command: str = "mined.rethreshold(false_share=TARGET)"
     seed: int = 0
 
 
@@ -108,37 +112,46 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
     queries = Labels("query", options.query_texts, options.query_ids, n)
     corpus = Labels("corpus", options.corpus_texts, options.corpus_ids, mined.known.n_items)
     rng = rng_for(options.seed)  # step 0, which chose the positives of the judge for the same seed
-    if options.one_positive is None:
-        positives = one_positive_each(mined, rng)
-    else:
-        positives = floats_of("one_positive", options.one_positive).astype(np.float32)
-    if positives.shape != (n,):
-        raise_invalid("one_positive", f"of shape ({n},), one for each anchor", f"shape {positives.shape}")
+    positives = one_positive_each(mined, rng)
     rows = np.sort(rng.permutation(n)[: max(1, _SLOTS // max(1, depth))])
     part = _rows(mined.candidates, rows)
-    sample, rate, notes = _sample(mined, part, rows, positives, total, rng_for(options.seed, 1))
+    found = _weighed(mined, options, total)
+    notes: tuple[str, ...] = ()
     if len(rows) < n:
-        notes += (f"Distributions, difficulty and examples are of {len(rows):,} random anchors.",)
+        notes = (f"Distributions, difficulty and examples are of {len(rows):,} random anchors.",)
     random_scores = None
     if options.background is not None:
         random_scores = floats_of("background", getattr(options.background, "scores", options.background))
     charts, chart_notes = charts_of(mined, part, positives, random_scores, options.run)
     given = {str(name): str(value) for name, value in (options.numbers or {}).items()}
-    own = _numbers(mined, rate, total, given)
+    own = _numbers(mined, found.trade, total)
     if total > n:
         notes = (f"This page shows {n:,} of {total:,} anchors; the counts of outcomes are of these.", *notes)
     contents = Contents(
         title=options.title or "Mined negatives",
-        advice=_advice(mined, rate, given.get("negatives", "") if total > n else f"{int(mined.mask.sum()):,}"),
+        advice=_advice(mined, found, given.get("negatives", "") if total > n else f"{int(mined.mask.sum()):,}"),
         numbers=given | {name: text for name, text in own.items() if name not in given} if total > n else own | given,
-        scores=_scores(mined, part, sample),
+        scores=_scores(mined, part),
         tables=(*outcomes(mined), *thresholds_of(mined, part, random_scores)),
         charts=charts,
-        examples=examples_of(mined, part, rows, queries, corpus, rng_for(options.seed, 2)),
+        examples=examples_of(mined, part, rows, queries, corpus),
         provenance=_provenance(mined) | dict(options.provenance or {}),
         notes=(*mined.notes, *notes, *chart_notes),
+        trade=found.trade,
+        review=review_of(found, queries, corpus),
     )
     return write_report(path, contents)
+
+
+def _weighed(mined: MinedArrays, options: ReportOptions, total: int) -> Weighed:
+    """The trade and pairs to label, or why there are none."""
+    if options.fit is None:
+        reason = "these scores have no posterior: pairs were rescored, or none was given"
+        return Weighed(reason=reason)
+    anchors = np.arange(len(mined.ids)) if options.anchors is None else np.asarray(options.anchors)
+    movable = isinstance(mined.judge, Posterior) or "rethreshold" not in options.command
+    command = options.command if movable else ""
+    return weighed(mined, anchors, *options.fit, total=total, seed=options.seed, command=command)
 
 
 def _rows(candidates: Candidates, rows: NDArray[np.int64]) -> Candidates:
@@ -147,76 +160,7 @@ def _rows(candidates: Candidates, rows: NDArray[np.int64]) -> Candidates:
     return replace(candidates, **{name: getattr(candidates, name)[rows] for name in names}, outside={})
 
 
-def _sample(
-    mined: MinedArrays,
-    part: Candidates,
-    rows: NDArray[np.int64],
-    positives: NDArray[np.float32],
-    total: int,
-    rng: np.random.Generator,
-) -> tuple[Sample | None, Share | None, tuple[str, ...]]:
-    """The sample on which the threshold can be moved, the false-negative rate at the threshold, and notes on both."""
-    decided = part.filled & (part.rank > 0)
-    decided &= (part.why == 0) | was_suspicious(part) | part.dropped_for([NOT_SELECTED, "short anchor"])
-    holes = np.zeros(len(rows), np.bool_)
-    for reason, counts in mined.candidates.outside.items():
-        if reason.startswith("suspicious"):
-            holes |= counts[rows] > 0
-    notes: tuple[str, ...] = ()
-    if holes.any():
-        notes = (
-            f"The search skipped suspected candidates of {int(holes.sum()):,} anchors. The threshold cannot be moved "
-            "for these, and their part of the figures is estimated from the others.",
-        )
-    ways = [name for place, name in enumerate(mined.kept_names) if name != "top" and (mined.kept_by == place).any()]
-    if ways:
-        notes += (
-            f"Some negatives were taken by other rules than the highest score: {', '.join(ways)}. The figures beside "
-            "the threshold, and the false-negative rate, are of the highest scores below it.",
-        )
-    threshold = _threshold(mined, part, decided)
-    lowest = np.where(part.filled, part.scores, np.inf).min(axis=1, initial=np.inf)
-    there = ~holes
-    given = Decided(
-        part.scores[there],
-        decided[there],
-        mined.counts[rows][there],
-        positives[rows][there],
-        (positives[rows] >= lowest)[there],
-        suspicion=part.suspicion[there] if threshold is None else None,
-    )
-    at, all_of = (mined.suspicion_threshold if threshold is None else threshold), share_of(given)
-    bands = "mined.rethreshold(judge=naysay.detectors.Bands(THRESHOLD, THRESHOLD))"
-    command = "mined.rethreshold(THRESHOLD)" if threshold is None else bands
-    sample = sample_of(
-        given,
-        at,
-        rng=rng,
-        share=np.nan if all_of is None else all_of.estimate,
-        of_anchors=total,
-        command=command if total == len(mined.ids) else "",  # a part of a job cannot be judged again
-    )
-    if sample is None:
-        notes += ("The threshold cannot be moved in this page: there are no candidates that it decides about.",)
-    return sample, rate_of(given, at), notes
-
-
-def _threshold(mined: MinedArrays, part: Candidates, decided: NDArray[np.bool_]) -> float | None:
-    """The score at or above which candidates were suspected; infinity if none was, None if there is no such score."""
-    if mined.judge is None:
-        return float(np.inf)
-    scores = part.scores[decided].astype(np.float64)
-    flagged = part.suspicion[decided] >= np.float32(mined.suspicion_threshold)
-    thresholds = mined.thresholds
-    if len(thresholds) and np.isfinite(thresholds).all() and np.ptp(thresholds) == 0:
-        near = np.float32(thresholds[0])  # judges differ in their precision, and in what they do at the threshold
-        tried = [float(thresholds[0]), float(near), float(np.nextafter(near, np.float32(np.inf)))]
-    else:
-        tried = [float(scores[flagged].min(initial=np.inf))]  # a threshold that was moved, if it separates the scores
-    return next((score for score in tried if np.array_equal(scores >= score, flagged)), None)
-
-
-def _scores(mined: MinedArrays, part: Candidates, sample: Sample | None) -> Scores:
+def _scores(mined: MinedArrays, part: Candidates) -> Scores:
     """The scores of positives, negatives and dropped candidates; thresholds only if all anchors share them."""
     lost = part.filled & (part.why != 0)
     thresholds = mined.thresholds[np.isfinite(mined.thresholds)]
@@ -229,59 +173,46 @@ def _scores(mined: MinedArrays, part: Candidates, sample: Sample | None) -> Scor
         reasons=part.reasons,
         low=float(low) if np.ndim(low) == 0 and np.isfinite(low) else np.nan,
         high=float(thresholds[0]) if len(thresholds) and np.ptp(thresholds) == 0 else np.nan,
-        sample=sample,
     )
 
 
-def _advice(mined: MinedArrays, rate: Share | None, count: str) -> tuple[str, ...]:
-    """What to do first, by how many of the negatives may be false; then why. `count`: of all negatives, if known."""
-    these = f"these {count} negatives" if count else "these negatives"
+def _advice(mined: MinedArrays, found: Weighed, count: str) -> tuple[str, ...]:
+    """How many of the negatives are false, before and after judging; then why, and what to do."""
+    these, trade = f"these {count} negatives" if count else "these negatives", found.trade
+    others = [mined.rule]
     if not mined.mask.any():
         first = "There is nothing to train on: no negatives were found. The counts below show why."
-    elif mined.judge is None:
-        first = "Do not train on these yet: no candidate was judged, so the nearest are taken whatever they are."
-        if rate is not None:
-            first += f" Up to {percent(rate.estimate)} of them may be unlabelled positives."
-        first += " Move the threshold below to see what a judge would do, or mine again with judge='auto'."
-    elif rate is None or (rate.notes and rate.estimate <= _HIGH_RATE):
-        first = (
-            f"Review the most suspicious examples before you train on {these}: the false-negative rate cannot be "
-            "estimated from the scores."
-        )
-    elif rate.estimate > _HIGH_RATE:
-        first = (
-            f"Review examples before you train: up to {percent(rate.estimate)} of {these} may be unlabelled "
-            "positives. Lower the threshold to see what that costs."
-        )
+    elif trade is None:
+        first = f"How many of {these} are false cannot be told: {found.reason}."
+        others.insert(0, "Read the examples before you train, or label the pairs below.")
     else:
-        first = f"Train on {these}: at most {percent(rate.estimate)} of them are estimated to be false."
-    others = [mined.rule]
-    if rate is not None:
-        others.append(
-            f"With {rate.confidence:.0%} confidence at most {percent(rate.high)} of the negatives are false, if "
-            + ", and ".join(rate.assumptions)
-            + "."
-        )
-        others += [f"About that share: {note}." for note in rate.notes]
+        now, nearest = trade.chosen, trade.rules[0]
+        first = f"An estimated {false_text(now)} of {these} are false"
+        if now.dropped:
+            first += f"; of the nearest, without a judge, it would be {false_text(nearest)}."
+        else:
+            first += ": they are the nearest, and none was dropped."
+        wanted = now.target if np.isfinite(now.target) else _HIGH_RATE
+        if now.false_share > _ABOVE * wanted:
+            others.insert(0, "Too many may be false to train on: move the target to see what fewer would cost.")
+        else:
+            others.insert(0, "Train on them.")
     if mined.short.any():
         part = f"{int(mined.short.sum()) / int(mined.counts.sum()):.1%} of the slots"
         rows = f"{(mined.short > 0).mean():.1%} of the anchors"
-        others.append(f"{part} are empty, in {rows}: search deeper, or raise the threshold.")
+        others.append(f"{part} are empty, in {rows}: search deeper, or raise the target.")
     return (first, *others)
 
 
-def _numbers(mined: MinedArrays, rate: Share | None, total: int, given: Mapping[str, str]) -> dict[str, str]:
-    """The headline numbers; counts only if all anchors are here; no second figure for one that was given."""
+def _numbers(mined: MinedArrays, trade: Trade | None, total: int) -> dict[str, str]:
+    """The headline numbers; counts only if all anchors are here."""
     kept = mined.scores[mined.mask]
     whole = total == len(mined.ids)
     found = {"anchors": f"{total:,}"} | ({"negatives": f"{len(kept):,}"} if whole else {})
-    if not any("false negatives" in name for name in given):
-        found["false negatives, upper estimate"] = "unknown" if rate is None else percent(rate.estimate)
     found["mean score of the negatives"] = f"{kept.mean(dtype=np.float64):.4g}" if len(kept) else "none"
-    if not whole:
-        return found
-    suspected = sum(int(each.sum()) for reason, each in mined.dropped.items() if reason.startswith("suspicious"))
-    return found | {"suspected candidates": f"{suspected:,}", "empty slots": f"{int(mined.short.sum()):,}"}
+    if trade is not None:
+        found["mean score of the nearest"] = f"{trade.rules[0].mean_score:.4g}"
+    return found | ({"empty slots": f"{int(mined.short.sum()):,}"} if whole else {})
 
 
 def _provenance(mined: MinedArrays) -> dict[str, str]:

@@ -12,23 +12,23 @@ from naysay.checks import as_array, check_lengths, raise_invalid
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.mining._task import pairs_of
+from naysay.mining._weigh import Weighed
 from naysay.mining.candidates import Candidates
 from naysay.mining.explain import MinedArrays
 from naysay.mining.judge import was_suspicious
-from naysay.mining.select import NOT_SELECTED
 from naysay.positives import POSITIVE
 from naysay.quantity.estimate import Estimate, estimate
 from naysay.quantity.separation import auc, separation
 from naysay.quantity.simulated import simulated
 from naysay.report.charts import difficulty_by_percentile, effectiveness, percentile_bins
-from naysay.report.contents import Chart, Example, Examples, Table
+from naysay.report.contents import Chart, Example, Examples, ReviewPair, Table
 from naysay.report.threshold_tables import threshold_tables
 from naysay.text import percent as share
 
 _AROUND = np.array([3, 2, 1.5, 1.25, 1.1, 1.02, 0.95, 0.8, 0.65, 0.5, 0.25])  # times the share: thresholds shown
 _FALSE, _HARD = 0.001, 0.05  # the note's shares
 Floats = NDArray[np.floating[Any]]
-_EACH = 30  # examples of a kind
+_EACH = 10  # examples of a kind
 Ids = NDArray[np.int64]
 
 
@@ -146,27 +146,45 @@ class Labels:
         text = str(self.texts[row])
         return text if self.ids is None else f"{name}: {text}"
 
+    def named(self, row: int) -> tuple[str, str]:
+        """The id of a row, or its number, and its text, or nothing."""
+        name = str(row if self.ids is None else self.ids[row])
+        return name, "" if self.texts is None else str(self.texts[row])
+
 
 def examples_of(
-    mined: MinedArrays, part: Candidates, rows: Ids, queries: Labels, corpus: Labels, rng: np.random.Generator
+    mined: MinedArrays, part: Candidates, rows: Ids, queries: Labels, corpus: Labels
 ) -> tuple[Examples, ...]:
-    """The hardest negatives, the most suspect candidates, and some of what was dropped for each reason."""
+    """The most suspect negatives, or the hardest where nothing was judged, and the hardest that the judge dropped."""
     taken = part.kept & (part.kept_by >= 0)
-    by_score = np.where(taken, part.scores, -np.inf)
-    judged = part.filled & (part.suspicion > 0)
-    suspicion = np.where(judged, part.suspicion, -np.inf)
-    most = "With the highest suspicion, kept or dropped; one for each anchor."
-    best = "Kept, with the highest scores; one for each anchor."
+    judged = bool(part.suspicion[taken].any())
+    title, most = "The hardest negatives", "Kept, with the highest scores; one for each anchor."
+    if judged:
+        title, most = "The most suspect that were kept", "With the highest suspicion; one for each anchor."
+    ordered = np.where(taken, part.suspicion if judged else part.scores, -np.inf)
+    lost = was_suspicious(part) | part.dropped_for(["duplicate"])
+    hard = np.where(lost, part.scores, -np.inf)
     groups = [
-        ("The hardest negatives", "hardest", _one_each(by_score, taken), best),
-        ("The most suspect candidates", "suspect", _one_each(suspicion, judged), most),
-        ("Dropped candidates", "dropped", _dropped(part, rng), "Random, as many for each reason."),
+        (title, "kept", _one_each(ordered, taken), most),
+        ("The hardest that were dropped", "dropped", _one_each(hard, lost), "By score; one for each anchor."),
     ]
     found = []
     for title, kind, places, note in groups:
         rows_shown = tuple(_example(mined, part, rows, queries, corpus, row, slot) for row, slot in places)
         found += [Examples(title, kind, rows_shown, note)] if places else []
     return tuple(found)
+
+
+def review_of(found: Weighed, queries: Labels, corpus: Labels) -> tuple[ReviewPair, ...]:
+    """The pairs that can be labelled in the page."""
+    if found.rows is None or found.ids is None or found.scores is None or found.posterior is None:
+        return ()
+    return tuple(
+        ReviewPair(*queries.named(row), *corpus.named(item), score, posterior)
+        for row, item, score, posterior in zip(
+            found.rows.tolist(), found.ids.tolist(), found.scores.tolist(), found.posterior.tolist(), strict=True
+        )
+    )
 
 
 def _one_each(values: NDArray[Any], mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -178,18 +196,6 @@ def _one_each(values: NDArray[Any], mask: NDArray[np.bool_]) -> list[tuple[int, 
     best = values[there, slot[there]]
     chosen = there[np.argsort(-best, kind="stable")[:_EACH]]
     return list(zip(chosen.tolist(), slot[chosen].tolist(), strict=True))
-
-
-def _dropped(part: Candidates, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """(row, slot) of some candidates of each reason but "not selected"."""
-    reasons = [place for place, name in enumerate(part.reasons, 1) if name != NOT_SELECTED]
-    found = []
-    for place in reasons:
-        slots = np.flatnonzero((part.why == place) & part.filled)
-        found.append(rng.permutation(slots)[: max(1, _EACH // len(reasons))])
-    places = np.concatenate([np.empty(0, np.int64), *found])
-    row, slot = np.divmod(places, max(1, part.ids.shape[1]))
-    return list(zip(row.tolist(), slot.tolist(), strict=True))
 
 
 def _example(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -10,12 +11,13 @@ from numpy.typing import NDArray
 
 from naysay._options import takes_options
 from naysay.checks import public, raise_invalid, shown
+from naysay.detectors.posterior import Posterior
 from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
 from naysay.mining._early_stop import stops_early
-from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto, pairs_to_review
+from naysay.mining._false_share import MOST, FitLists, cut_again, fit_depth, is_auto, pairs_to_review
 from naysay.mining._known import known_of, own_note, read_own
 from naysay.mining._pipeline import MinedRows, collect, finish, mine_rows
-from naysay.mining._rules import Threshold, limits_of
+from naysay.mining._rules import Background, Threshold, limits_of
 from naysay.mining._search import nearest_of, surveyed, with_index
 from naysay.mining._task import Task, read_sources, task_of, without_own_vectors
 from naysay.mining.backfill import notes_of, tally_of
@@ -132,6 +134,7 @@ def mine(queries: Any, corpus: Any, positives: Any, k: Any, options: MiningOptio
         _recut=None if posterior is None or lists is None else partial(cut_again, task, posterior, lists),
         _draw=None if posterior is None or lists is None else partial(pairs_to_review, task, posterior, lists),
         _background=None if rescored else sample,  # scores of the same kind
+        _fit=None if rescored else partial(_fitted, task, known_scores, sample, posterior, lists),
     )
 
 
@@ -148,3 +151,16 @@ def _mine_again(
     rows = task.rows(0, task.queries.n, known_scores) if anchors is None else task.some(anchors, known_scores)
     detector, rule, drop_at = judge
     return mine_rows(task, rows, Threshold(detector, rule, min_score, drop_at), list_all=list_all)
+
+
+def _fitted(
+    task: Task,
+    known_scores: NDArray[np.float32],
+    sample: Callable[[], Background],
+    posterior: Posterior | None,
+    lists: FitLists | None,
+) -> tuple[Posterior, FitLists]:
+    """The posterior that judged and the lists that it was fitted to; where another judged, it is fitted now."""
+    if posterior is not None and lists is not None:
+        return posterior, lists
+    return fit_posterior(task, known_scores, sample)

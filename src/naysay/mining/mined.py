@@ -14,6 +14,7 @@ from naysay.checks import check_number, check_whole, public, raise_invalid, show
 from naysay.detectors.calibrated import Calibrated
 from naysay.detectors.posterior import Posterior
 from naysay.formats.write_negatives import Written, write_negatives
+from naysay.mining._false_share import FitLists
 from naysay.mining._review import ToReview
 from naysay.mining._rules import (
     Background,
@@ -29,12 +30,13 @@ from naysay.mining.candidates import Candidates, canonical_order
 from naysay.mining.explain import Explanation, MinedArrays, explained
 from naysay.mining.judge import SUSPICIOUS, combined, drop_at, was_suspicious
 from naysay.mining.judge import judge as judge_candidates
-from naysay.types import Negatives, Query
+from naysay.types import Negatives, Query, anchor_ids
 
 # finish(candidates as judged, detector or None, threshold) -> (candidates with the negatives marked, k of each anchor)
 Finish = Callable[[Candidates, Any, float], tuple[Candidates, NDArray[np.int64]]]
 Recut = Callable[[float], tuple[Posterior, str]]  # of a false share: the judge, and what it does
 Judged = tuple[Any, str, float]  # the detector, what it does, and the suspicion at which it drops
+Fit = Callable[[], tuple[Posterior, FitLists]]  # the posterior by which false negatives are estimated, and lists
 
 
 @final
@@ -83,6 +85,7 @@ class Mined(MinedArrays):
     _recut: Recut | None = None
     _draw: Callable[[int], ToReview] | None = None
     _background: Callable[[], Background] | None = None
+    _fit: Fit | None = None
 
     def negatives(self) -> Negatives:
         """Return the same as `Negatives`, for losses, policies and reports; row i is anchor i."""
@@ -251,14 +254,15 @@ class Mined(MinedArrays):
             path: The file, which ends in .html.
             background: (s,) scores of random pairs. By default they are scored here, unless pairs were rescored.
             **options: Keywords of `report_mined`: title, numbers, query_texts, corpus_texts, query_ids, corpus_ids,
-                provenance, run, one_positive, of_anchors, seed.
+                provenance, run, of_anchors, seed, command.
         """
         from naysay.mining._report import report_mined
 
         if background is None and self._background is not None:
             background = self._background()
+        fit = None if self._fit is None else self._fit()
         shown = self if self._mine is None else replace(self, candidates=self._listed(), _mine=None)
-        return report_mined(shown, path, background=background, **options)
+        return report_mined(shown, path, background=background, fit=fit, anchors=anchor_ids(self.query), **options)
 
     def __reduce__(self) -> NoReturn:
         """Raise: what judges again holds open files, models and functions."""

@@ -1,25 +1,27 @@
-"""REPORT: results as one HTML file that opens offline: what to do, charts, a threshold to move, examples."""
+"""REPORT: results as one HTML file that opens offline: what to do, the trade, examples, pairs to label."""
 
 from naysay.report.charts import difficulty_by_percentile, effectiveness, score_distribution
-from naysay.report.contents import Chart, Contents, Example, Examples, Table
+from naysay.report.contents import Chart, Contents, Example, Examples, ReviewPair, Table
 from naysay.report.html import write_report
-from naysay.report.scores import Sample, Scores
-from naysay.report.threshold import AtThreshold, at_threshold
+from naysay.report.scores import Scores
 from naysay.report.threshold_tables import threshold_tables
+from naysay.report.trade import Trade, TradePoint
+from naysay.report.trade_chart import trade_chart
 
 __all__ = [
-    "AtThreshold",
     "Chart",
     "Contents",
     "Example",
     "Examples",
-    "Sample",
+    "ReviewPair",
     "Scores",
     "Table",
-    "at_threshold",
+    "Trade",
+    "TradePoint",
     "difficulty_by_percentile",
     "effectiveness",
     "score_distribution",
     "threshold_tables",
+    "trade_chart",
     "write_report",
 ]

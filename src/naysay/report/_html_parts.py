@@ -1,4 +1,4 @@
-"""The parts of the page as HTML, and the slider's data.
+"""The parts of the page as HTML, and the data of its script.
 
 Every text of a user is displayed as text, never interpreted: markup is escaped, characters without a glyph are
 replaced, long texts are cut, and each is in a `bdi` element of its own, so that right-to-left marks end with the text.
@@ -10,15 +10,11 @@ import json
 import re
 from collections.abc import Mapping
 from html import escape
-from math import isfinite, isnan
+from math import isnan
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from naysay.report.contents import Cell, Chart, Example, Examples, Table
-from naysay.report.scores import Sample
-from naysay.report.threshold import AtThreshold, at_threshold
+from naysay.report.contents import Cell, Chart, Example, Examples, ReviewPair, Table
+from naysay.report.trade import Trade, TradePoint, false_text
 from naysay.text import number, percent
 
 MAX_LENGTH = 400  # characters of a text that are shown
@@ -29,18 +25,14 @@ _NO_GLYPH = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\u
 _IN_SCRIPT = re.compile("[<>&\u2028\u2029\x7f-\x9f\ud800-\udfff]")
 _FIGURE = re.compile(r"-?[\d,.]{1,20} ?%?")
 _ROWS, _CELL = 200, 200  # rows of a table, and characters of a cell, that are shown
-STEPS = 1000  # of the slider
 _FIGURES = {
-    "suspected": "suspected candidates",
+    "target": "target",
+    "false_share": "false negatives, estimated",
+    "mean_score": "hardness: mean score",
+    "dropped": "dropped of the nearest",
     "negatives": "negatives",
     "empty": "empty slots",
-    "mean_score": "hardness: mean score",
-    "mean_percentile": "hardness: mean percentile",
-    "miss_rate": "known positives below the threshold",
-    "false_rate": "false negatives, upper estimate",
 }
-_COUNTS = ("suspected", "negatives", "empty")
-_SHARES = ("mean_percentile", "miss_rate", "false_rate")
 
 
 def shown_text(text: str, max_length: int = MAX_LENGTH) -> str:
@@ -88,6 +80,11 @@ def figures(numbers: Mapping[str, str]) -> str:
     """Return the headline figures, each under its name."""
     cells = (f"<div><dt>{boxed(name, 80)}</dt><dd>{boxed(value, 120)}</dd></div>" for name, value in numbers.items())
     return f'<dl class="figures">{"".join(cells)}</dl>' if numbers else ""
+
+
+def folded(given: Table) -> str:
+    """Return a table that opens at a click."""
+    return f"<details><summary>{boxed(given.title, 200)}</summary>{table(given)}</details>"
 
 
 def table(given: Table) -> str:
@@ -168,102 +165,70 @@ def search(kinds: list[str]) -> str:
     )
 
 
-def slider_ends(sample: Sample) -> tuple[float, float]:
-    """Return the lowest and the highest threshold: everything suspected, and nothing suspected."""
-    if sample.by == "suspicion":
-        return 0.0, 1.0
-    known = np.concatenate([sample.values, sample.positives]).astype(np.float64)
-    low, high = float(known.min()), float(known.max())
-    high += max(high - low, 1e-6) / 100
-    return (min(low, sample.threshold), max(high, sample.threshold)) if isfinite(sample.threshold) else (low, high)
-
-
-def slider_start(sample: Sample) -> float:
-    """Return the threshold in use; the highest of the slider if nothing is suspected."""
-    low, high = slider_ends(sample)
-    return min(max(sample.threshold, low), high)
-
-
-def slider_data(sample: Sample) -> dict[str, Any]:
-    """Return the numbers that the page's script needs. Scores are written so that they read as the same float32."""
-    low, high = slider_ends(sample)
-    return {
-        "sizes": np.bincount(sample.anchors, minlength=len(sample.k)).tolist(),
-        "scores": _short(sample.scores),
-        "values": None if sample.by == "score" else _short(sample.values),
-        "k": sample.k.tolist(),
-        "positives": _short(sample.positives),
-        "positiveAnchors": sample.positive_anchors.tolist(),
-        "retrieved": sample.retrieved.astype(int).tolist(),
-        "share": sample.share if isfinite(sample.share) else None,
-        "scale": sample.of_anchors / len(sample.k),
-        "threshold": slider_start(sample),
-        "low": low,
-        "high": high,
-        "steps": STEPS,
-        "byScore": sample.by == "score",
-        "command": sample.command,
-    }
-
-
-def _short(values: NDArray[np.float32]) -> list[float]:
-    """Return the shortest decimals that identify each float32."""
-    short: list[float] = values.astype("U24").astype(np.float64).tolist()
-    return short
-
-
-def slider(sample: Sample) -> str:
-    """Return the slider, a box for its exact value, a reset button, and the figures, which the script updates."""
-    (low, high), start = slider_ends(sample), slider_start(sample)
-    place = round(STEPS * (start - low) / (high - low))
-    now = at_threshold(sample, start)
-    cells = "".join(_figure(name, now) for name in _FIGURES)
-    command = shown_text(sample.command.replace("THRESHOLD", f"{start:.6g}"), 300)
+def slider(trade: Trade) -> str:
+    """Return the slider over the targets, and the figures, which the script updates."""
+    now = trade.curve[trade.start]
+    cells = "".join(f"<div><dt>{_FIGURES[name]}</dt><dd {_figure(name, now)}</dd></div>" for name in _FIGURES)
+    command = shown_text(trade.command[:300].replace("TARGET", f"{now.target:.4g}"))
     apply = f'<p class="command">To apply it: <code id="command">{command}</code></p>'
     return (
-        f'<form class="threshold"><label for="threshold">Threshold ({sample.by})</label>'
-        f'<input type="range" id="threshold" min="0" max="{STEPS}" step="1" value="{place}" '
-        f'aria-valuetext="{number(start)}"><label for="exact">exact value</label>'
-        f'<input type="number" id="exact" step="any" value="{start:.6g}">'
-        f'<button type="button" id="reset">Reset to {number(start)}</button></form>'
+        '<form class="target"><label for="target">Move the target: the largest estimated false share</label>'
+        f'<input type="range" id="target" min="0" max="{len(trade.curve) - 1}" step="1" value="{trade.start}" '
+        f'aria-valuetext="{percent(now.target)}"><button type="button" id="reset">Reset</button></form>'
         f'<dl class="figures">{cells}</dl>'
         '<p class="visually-hidden" id="announced" aria-live="polite"></p>'
-        f"{apply if sample.command else ''}{_basis(sample)}"
+        f"{apply if trade.command else ''}"
+        f'<p class="note">{shown_text(trade.basis, 2000)}</p>'
     )
 
 
-def _figure(name: str, now: AtThreshold) -> str:
-    value = getattr(now, name)
-    text = percent(value) if name in _SHARES else number(float(round(value)) if name in _COUNTS else value)
-    exact = repr(float(value)) if isfinite(value) else ""
-    return f'<div><dt>{_FIGURES[name]}</dt><dd data-figure="{name}" data-value="{exact}">{text or "none"}</dd></div>'
-
-
-def _basis(sample: Sample) -> str:
-    """Return what the figures rest on."""
-    part = len(sample.k) < sample.of_anchors
-    anchors = f"{len(sample.k):,} of {sample.of_anchors:,} anchors" if part else f"all {sample.of_anchors:,} anchors"
-    sentences = [
-        f"Computed in this page from {len(sample.scores):,} candidates of {anchors}"
-        + ("; counts are scaled to all." if part else "."),
-        "The negatives at a threshold are the highest scores below it, k per anchor. The percentile of a negative is "
-        "the share of its anchor's candidates that score lower.",
-    ]
-    if sample.by == "suspicion":
-        sentences.append("The threshold is one of suspicion, so the scores of positives do not give a miss rate.")
-    elif not len(sample.positives):
-        sentences.append("No positives are known, so the miss rate is unknown.")
+def _figure(name: str, now: TradePoint) -> str:
+    if name == "false_share":
+        text = false_text(now)
     else:
-        sentences.append(
-            f"Known positives: {len(sample.positives):,}, one per anchor, of which the search would have found "
-            f"{int(np.count_nonzero(sample.retrieved)):,}. Their share below the threshold is the share of unlabelled "
-            "positives that are missed, if these score like labelled ones."
-        )
-        sentences.append(
-            f"False negatives, upper estimate: at most {percent(sample.share)} of the candidates are positives; times "
-            "the share of the retrieved known positives that the same rule would take, divided by the share of the "
-            "candidates that it takes. It is the estimate of detectors.false_negative_rate, without its interval."
-            if isfinite(sample.share)
-            else "The share of false negatives could not be estimated from these scores."
-        )
-    return f'<p class="note">{shown_text(" ".join(sentences), 2000)}</p>'
+        value = getattr(now, name)
+        text = percent(value) if name == "target" else number(value) or "none"
+    return f'data-figure="{name}">{text}'
+
+
+def review(pairs: tuple[ReviewPair, ...]) -> str:
+    """Return the pairs with their choices, folded, and a button that downloads the labels."""
+    rows = "".join(_pair(pair, place) for place, pair in enumerate(pairs))
+    return (
+        f"<p>These {len(pairs):,} pairs were drawn at random among the nearest candidates. Is the candidate a right "
+        "answer that was not labelled? Then it is a false negative: yes. Pairs without an answer stay blank. Labels "
+        "stay in this page until you download them; give the file to <code>naysay mine --reviewed labels.csv</code>, "
+        "which corrects the estimates by it.</p>"
+        f"<details><summary>Label {len(pairs):,} pairs</summary><ol>{rows}</ol></details>"
+        '<p><button type="button" id="download">Download labels.csv</button> '
+        f'<output id="labelled" aria-live="polite">0 of {len(pairs):,} labelled</output></p>'
+    )
+
+
+def _pair(pair: ReviewPair, place: int) -> str:
+    posterior = "" if isnan(pair.posterior) else f" · probability {pair.posterior:.2f}"
+    texts = (("Query", pair.query_text or pair.query_id), ("Candidate", pair.document_text or pair.document_id))
+    shown = "".join(f"<div><dt>{name}</dt><dd>{boxed(text)}</dd></div>" for name, text in texts)
+    choices = "".join(
+        f'<label><input type="radio" name="pair{place}" value="{value}"{" checked" if not value else ""}> '
+        f"{value or 'blank'}</label>"
+        for value in ("yes", "no", "")
+    )
+    legend = f"<legend>Pair {place + 1}: a false negative?</legend>"
+    head = f'<p class="outcome">score {number(pair.score)}{posterior}</p>'
+    return f'<li class="pair">{head}<dl>{shown}</dl><fieldset>{legend}{choices}</fieldset></li>'
+
+
+def review_data(pairs: tuple[ReviewPair, ...]) -> list[list[str]]:
+    """Return the cells of the file, without the labels; texts are cut as in the page, ids are whole."""
+    return [
+        [
+            pair.query_id,
+            _NO_GLYPH.sub("\ufffd", pair.query_text[:MAX_LENGTH]),
+            pair.document_id,
+            _NO_GLYPH.sub("\ufffd", pair.document_text[:MAX_LENGTH]),
+            f"{pair.score:.6g}",
+            "" if isnan(pair.posterior) else f"{pair.posterior:.4g}",
+        ]
+        for pair in pairs
+    ]

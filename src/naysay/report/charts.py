@@ -37,8 +37,7 @@ def score_distribution(scores: Scores) -> Chart:
     """Plot the distribution of each kind of score, with the thresholds, and list its quantiles.
 
     Shares are within a kind, so that ten positives and a million candidates can be compared. The four most frequent
-    reasons for dropping have a curve each; others share one. The threshold of `scores.sample` moves with the page's
-    slider.
+    reasons for dropping have a curve each; others share one.
 
     Args:
         scores: The scores.
@@ -68,7 +67,7 @@ def score_distribution(scores: Scores) -> Chart:
     at = "".join(f" The {name} threshold is {number(value)}." for name, value in thresholds.items())
     return Chart(
         "Score distribution",
-        _distribution_spec(list(groups), values, (start, stop), thresholds, scores),
+        _distribution_spec(list(groups), values, (start, stop), thresholds),
         f"Share of scores over the score: {medians}.{at}",
         Table("Scores", columns, rows, "How many scores there are of each kind, and their quantiles."),
         "Shares are within each kind, so that kinds of different size can be compared.",
@@ -93,7 +92,6 @@ def _distribution_spec(
     values: list[Spec],
     ends: tuple[float, float],
     thresholds: Mapping[str, float],
-    scores: Scores,
 ) -> Spec:
     x = axis("score", title="score", scale={"domain": list(ends), "nice": False})
     y = axis("share", title="share of its kind", axis={"format": "~%"})
@@ -107,17 +105,7 @@ def _distribution_spec(
             layer(fixed, "rule", {"x": x}, color="var(--ink)", strokeDash=[2, 3]),
             layer(fixed, "text", {"x": x, "text": text}, align="left", dx=4, y=7, color="var(--ink)"),
         ]
-    spec: Spec = {"width": 700, "height": 240, "layer": layers}
-    if scores.sample is not None and scores.sample.by == "score":
-        spec["params"] = [{"name": "threshold", "value": min(max(scores.sample.threshold, ends[0]), ends[1])}]
-        moving = {
-            "data": {"values": [{"here": 0}]},
-            "transform": [{"calculate": "threshold", "as": "score"}],
-            "mark": {"type": "rule", "color": "var(--accent)", "strokeWidth": 2.5, "clip": True},
-            "encoding": {"x": x},
-        }
-        layers.append(moving)
-    return spec
+    return {"width": "container", "height": 240, "layer": layers}
 
 
 def _quantiles(group: AnyFloats) -> tuple[float, ...]:
@@ -238,7 +226,7 @@ def effectiveness(estimate: Estimate, *, caption: str = "", k: int | None = None
         f"v is largest at k = {estimate.k}, where it is {max(curve):.4g}; from k = {low} to {high} it is within 1 % of "
         f"that, and at k = 1 it is {curve[0]:.4g}."
     )
-    spec = {"width": 700, "height": 220, "layer": layers}
+    spec = {"width": "container", "height": 220, "layer": layers}
     return Chart("How many negatives", spec, words, table, " ".join((caption or words, *estimate.notes)))
 
 

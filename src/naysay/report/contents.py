@@ -11,6 +11,7 @@ import numpy as np
 
 from naysay.checks import check_all, check_kind, public, raise_invalid
 from naysay.report.scores import Scores, check_texts, number_or_nan, tuple_of
+from naysay.report.trade import Trade
 from naysay.text import short_repr
 
 Cell = str | float | int
@@ -159,6 +160,39 @@ class Examples:
 
 @final
 @public
+@dataclass(frozen=True, slots=True)
+class ReviewPair:
+    """A query and a candidate that a person can label in the page, as a row of the file that `naysay mine` reads.
+
+    Args:
+        query_id: The id of the query, or its row number.
+        query_text: Its text; empty if there is none.
+        document_id: The id of the candidate, or its row number.
+        document_text: Its text; empty if there is none.
+        score: The score of the pair.
+        posterior: The probability that the candidate is a false negative; NaN if it cannot be told.
+
+    Examples:
+        >>> ReviewPair("q7", "a query", "d3", "a document", 0.71, 0.2).document_id
+        'd3'
+    """
+
+    query_id: str
+    query_text: str
+    document_id: str
+    document_text: str
+    score: float
+    posterior: float
+
+    def __post_init__(self) -> None:
+        texts = ("query_id", "query_text", "document_id", "document_text")
+        check_texts(**{name: getattr(self, name) for name in texts})
+        for name in ("score", "posterior"):
+            number_or_nan(name, getattr(self, name))
+
+
+@final
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
     """The contents of a report.
@@ -167,12 +201,14 @@ class Contents:
         title: The title of the page.
         advice: Sentences; the first is the lead, the others follow as a list.
         numbers: {what: figure}, the headline figures.
-        scores: Scores of positives, kept and dropped negatives, with the threshold to move; None: no such section.
-        tables: Tables.
-        charts: Charts, after that of `scores`.
+        scores: Scores of positives, kept and dropped negatives; None: no such section.
+        tables: Tables, folded.
+        charts: Charts, after those of `trade` and `scores`.
         examples: Groups of examples.
         provenance: {what: value}: versions, arguments, seed, hashes of the input.
         notes: Sentences at the end.
+        trade: The false share against hardness, with a target to move; None: no such section.
+        review: Pairs that can be labelled in the page, and downloaded with their labels.
 
     Examples:
         >>> Contents("Two encoders", ("Use the second: its negatives are harder.",), {"k": "8"}).numbers
@@ -188,17 +224,21 @@ class Contents:
     examples: tuple[Examples, ...] = ()
     provenance: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    trade: Trade | None = None
+    review: tuple[ReviewPair, ...] = ()
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_texts(title=self.title)
         kinds = {"advice": str, "notes": str, "tables": Table, "charts": Chart, "examples": Examples}
+        kinds |= {"review": ReviewPair}
         for name, kind in kinds.items():
             object.__setattr__(self, name, tuple_of(name, getattr(self, name), kind))
         if not self.advice:
             raise_invalid("advice", "at least one sentence", "none", "Begin with what to do.")
         check_kind("scores", self.scores, Scores | None, "Scores, or None")
+        check_kind("trade", self.trade, Trade | None, "a Trade, or None")
         for name in ("numbers", "provenance"):
             check_kind(name, given := getattr(self, name), Mapping, "{what: figure}")
             object.__setattr__(self, name, {str(what): str(value) for what, value in given.items()})

@@ -17,6 +17,8 @@ from naysay.report import _html_parts as parts
 from naysay.report._html_parts import attribute, boxed, script_data
 from naysay.report.charts import score_distribution
 from naysay.report.contents import Chart, Contents, Table
+from naysay.report.trade import trade_data
+from naysay.report.trade_chart import trade_chart
 
 MAX_BYTES = 2_000_000
 _NO_CHARTS = (
@@ -65,15 +67,15 @@ def as_html(contents: Contents) -> str:
     """Return the whole page."""
     library = _library()
     drawn = library is not None
-    charts = (
-        list(contents.charts) if contents.scores is None else [score_distribution(contents.scores), *contents.charts]
-    )
-    sample = None if contents.scores is None else contents.scores.sample
+    charts = [] if contents.trade is None else [trade_chart(contents.trade)]
+    charts += [] if contents.scores is None else [score_distribution(contents.scores)]
+    charts += contents.charts
     data = script_data(
         {
             # Vega labels its drawing by the description in the specification.
             "charts": [{"spec": {**chart.spec, "description": chart.description}} for chart in charts] if drawn else [],
-            "sample": None if sample is None else parts.slider_data(sample),
+            "trade": None if contents.trade is None else trade_data(contents.trade),
+            "review": parts.review_data(contents.review),
         }
     )
     script = _resource("page.js")
@@ -106,30 +108,29 @@ def as_html(contents: Contents) -> str:
 def _sections(contents: Contents, charts: list[Chart], *, drawn: bool) -> list[tuple[str, str, str]]:
     """Return (id, title, HTML) of each section."""
     sections: list[tuple[str, str, str]] = []
-    own = 0 if contents.scores is None else 1
-    if contents.scores is not None:
-        sections.append(("scores", "Scores", parts.chart(charts[0], 0, drawn=drawn)))
-        if contents.scores.sample is not None:
-            sections.append(("move", "Move the threshold", parts.slider(contents.scores.sample)))
-    if contents.tables:
-        tables = "".join(f"<h3>{boxed(table.title, 200)}</h3>{parts.table(table)}" for table in contents.tables)
-        sections.append(("tables", "Counts", tables))
-    sections += [
-        (f"chart{place}", boxed(chart.title, 200), parts.chart(chart, place, drawn=drawn))
-        for place, chart in enumerate(charts)
-        if place >= own
-    ]
+    drawings = iter([(chart, parts.chart(chart, place, drawn=drawn)) for place, chart in enumerate(charts)])
+    if contents.trade is not None:
+        chart, drawing = next(drawings)
+        sections.append(("trade", chart.title, drawing + parts.slider(contents.trade)))
     if contents.examples:
         kinds = [given.kind for given in contents.examples]
         shelves = "".join(parts.examples(given) for given in contents.examples)
         sections.append(("examples", "Examples", parts.search(kinds) + shelves))
+    if contents.review:
+        sections.append(("review", "Review", parts.review(contents.review)))
+    if contents.scores is not None:
+        sections.append(("scores", "Scores", next(drawings)[1]))
+    for place, (chart, drawing) in enumerate(drawings):
+        sections.append((f"chart{place}", boxed(chart.title, 200), drawing))
+    if contents.tables:
+        sections.append(("tables", "Counts", "".join(map(parts.folded, contents.tables))))
     notes = contents.notes if drawn or not charts else (*contents.notes, _NO_CHARTS)
     if notes:
         sections.append(("notes", "Notes", parts.listed(notes)))
     if contents.provenance:
         rows = tuple(contents.provenance.items())
         origin = Table("Provenance", ("what", "value"), rows, "Inputs, settings and versions.")
-        sections.append(("provenance", "Provenance", parts.table(origin)))
+        sections.append(("provenance", "Provenance", parts.folded(origin)))
     return sections
 
 

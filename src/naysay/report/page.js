@@ -21,118 +21,80 @@
     const options = { mode: "vega-lite", ast: true, renderer: "svg", actions: false, defaultStyle: false, config };
     try {
       const made = await window.vegaEmbed(place, spec, options);
-      views.push({ view: made.view, moves: (spec.params || []).some((one) => one.name === "threshold") });
+      views.push({ view: made.view, moves: (spec.params || []).some((one) => one.name === "place") });
     } catch (error) {
       place.textContent = `This chart could not be drawn: ${error.message}`;
     }
   };
   const drawn = Promise.all([...document.querySelectorAll("[data-chart]")].map(draw));
 
-  // ---- the threshold: the same figures as naysay.report.at_threshold ----
-  const figuresAt = (sample, threshold) => {
-    const { scores, values, sizes, k, positives, positiveAnchors, retrieved, scale } = sample;
-    const lowest = new Float64Array(sizes.length);
-    let suspected = 0, negatives = 0, empty = 0, sum = 0, above = 0, at = 0;
-    for (let anchor = 0; anchor < sizes.length; anchor++) {
-      const end = at + sizes[anchor];
-      let taken = 0, last = Infinity;
-      for (; at < end; at++) {
-        if (!(values[at] < threshold)) { suspected++; continue; }
-        if (taken < k[anchor]) {
-          taken++;
-          last = scores[at];
-          sum += last;
-          above += (end - at - 1) / sizes[anchor];
-        }
-      }
-      negatives += taken;
-      empty += k[anchor] - taken;
-      lowest[anchor] = taken < k[anchor] ? -Infinity : last;
-    }
-    const figures = {
-      suspected: scale * suspected, negatives: scale * negatives, empty: scale * empty,
-      mean_score: negatives ? sum / negatives : NaN, mean_percentile: negatives ? above / negatives : NaN,
-      miss_rate: NaN, false_rate: NaN,
-    };
-    if (sample.byScore && positives.length) {
-      let below = 0, passed = 0, found = 0;
-      for (let i = 0; i < positives.length; i++) {
-        found += retrieved[i];
-        if (!(positives[i] < threshold)) continue;
-        below++;
-        if (retrieved[i] && positives[i] >= lowest[positiveAnchors[i]]) passed++;
-      }
-      figures.miss_rate = below / positives.length;
-      if (sample.share !== null && negatives && found) {
-        const part = passed / found;
-        figures.false_rate = Math.min(1, (sample.share * part * scores.length) / negatives);
-      }
-    }
-    return figures;
-  };
-
+  // ---- the trade: a table of targets, and a slider over its rows ----
   const digits = (value) => String(Number(value.toPrecision(4)));
-  const sixDigits = (value) => String(Number(value.toPrecision(6)));
   const whole = (value) => Math.round(value).toLocaleString("en-US");
-  const percent = (value) => {
+  const plain = (value) => {
     const part = 100 * value;
-    return `${part >= 1 || part === 0 ? part.toFixed(1) : Number(part.toPrecision(2))} %`;
+    return part >= 1 || part === 0 ? part.toFixed(1) : digits(Number(part.toPrecision(2)));
   };
   const shown = {
-    suspected: whole, negatives: whole, empty: whole, mean_score: digits,
-    mean_percentile: percent, miss_rate: percent, false_rate: percent,
+    target: (row) => `${plain(row.target)} %`,
+    false_share: (row) => `${plain(row.false_share)} % (95 % CI ${plain(row.low)} to ${plain(row.high)})`,
+    mean_score: (row) => (row.mean_score === null ? "none" : digits(row.mean_score)),
+    dropped: (row) => whole(row.dropped),
+    negatives: (row) => whole(row.negatives),
+    empty: (row) => whole(row.empty),
   };
-  const unknown = { mean_score: "none" };
-
-  const sample = data.sample;
-  if (sample) {
-    for (const name of ["scores", "values", "positives"]) sample[name] = Float32Array.from(sample[name] || []);
-    if (sample.byScore) sample.values = sample.scores;
-    const range = document.getElementById("threshold"), exact = document.getElementById("exact");
-    const command = document.getElementById("command"), announced = document.getElementById("announced");
+  const trade = data.trade;
+  if (trade) {
+    const rows = trade.rows.map((row) => Object.fromEntries(trade.names.map((name, place) => [name, row[place]])));
+    const range = document.getElementById("target"), announced = document.getElementById("announced");
+    const command = document.getElementById("command"), cells = [...document.querySelectorAll("[data-figure]")];
     let pause = 0;
+    const show = (place) => {
+      const row = rows[place];
+      for (const cell of cells) cell.textContent = shown[cell.dataset.figure](row);
+      range.setAttribute("aria-valuetext", shown.target(row));
+      if (command) command.textContent = trade.command.replaceAll("TARGET", digits(row.target));
+      for (const one of views) if (one.moves) one.view.signal("place", place).runAsync();
+    };
     // Announced once the slider rests: a screen reader would otherwise read out every step.
-    const announce = (threshold) => {
+    const announce = () => {
       clearTimeout(pause);
       pause = setTimeout(() => {
-        const figures = [...document.querySelectorAll("[data-figure]")].map(
-          (cell) => `${cell.previousElementSibling.textContent} ${cell.textContent}`);
-        announced.textContent = `Threshold ${digits(threshold)}: ${figures.join(", ")}.`;
+        const figures = cells.map((cell) => `${cell.previousElementSibling.textContent} ${cell.textContent}`);
+        announced.textContent = `${figures.join(", ")}.`;
       }, 500);
     };
-    const show = (threshold) => {
-      const figures = figuresAt(sample, threshold);
-      for (const cell of document.querySelectorAll("[data-figure]")) {
-        const name = cell.dataset.figure, value = figures[name];
-        cell.dataset.value = Number.isFinite(value) ? String(value) : "";
-        cell.textContent = Number.isFinite(value) ? shown[name](value) : unknown[name] || "unknown";
-      }
-      range.setAttribute("aria-valuetext", digits(threshold));
-      if (command) command.textContent = sample.command.replaceAll("THRESHOLD", sixDigits(threshold));
-      for (const one of views) if (one.moves) one.view.signal("threshold", threshold).runAsync();
-    };
-    const place = (threshold) => Math.round((sample.steps * (threshold - sample.low)) / (sample.high - sample.low));
-    const moveTo = (threshold) => {
-      range.value = String(place(threshold));
-      exact.value = sixDigits(threshold);
-      show(threshold);
-    };
-    range.addEventListener("input", () => {
-      const threshold = sample.low + ((sample.high - sample.low) * Number(range.value)) / sample.steps;
-      exact.value = sixDigits(threshold);
-      show(threshold);
-      announce(threshold);
+    range.addEventListener("input", () => { show(Number(range.value)); announce(); });
+    document.getElementById("reset").addEventListener("click", () => {
+      range.value = String(trade.start);
+      show(trade.start);
+      announce();
     });
-    exact.addEventListener("input", () => {
-      const threshold = exact.valueAsNumber;
-      if (!Number.isFinite(threshold)) return;
-      range.value = String(place(threshold));
-      show(threshold);
-      announce(threshold);
-    });
-    document.getElementById("reset").addEventListener("click", () => { moveTo(sample.threshold); announce(sample.threshold); });
     range.form.addEventListener("submit", (event) => event.preventDefault());
-    moveTo(sample.threshold);
+    show(Number(range.value));
+  }
+
+  // ---- review: labels, and the file that `naysay mine --reviewed` reads ----
+  const button = document.getElementById("download");
+  if (button) {
+    const head = ["query_id", "query_text", "document_id", "document_text", "score", "posterior", "false_negative"];
+    const label = (place) => document.querySelector(`input[name="pair${place}"]:checked`).value;
+    const cell = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const count = () => {
+      const done = data.review.filter((_, place) => label(place)).length;
+      document.getElementById("labelled").textContent = `${whole(done)} of ${whole(data.review.length)} labelled`;
+    };
+    for (const one of document.querySelectorAll(".pair input")) one.addEventListener("input", count);
+    button.addEventListener("click", () => {
+      const lines = [head, ...data.review.map((row, place) => [...row, label(place)])];
+      const text = lines.map((row) => `${row.map(cell).join(",")}\n`).join("");
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+      link.download = "labels.csv";
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    });
+    count();
   }
 
   // ---- search ----
