@@ -227,8 +227,10 @@ def test_the_bound_by_lists_agrees_with_plain_loops(near):
     assert module._by_lists(scores, judged, rest, selected) == pytest.approx(expected)
 
 
-def test_a_large_corpus_has_a_bound():
-    """A sample of the corpus holds none of the few candidates that matter, and showed nothing."""
+def test_a_large_corpus_has_a_bound(monkeypatch):
+    """A small sample of the corpus holds none of the few candidates that matter, and shows nothing."""
+    for name, value in (("_PAIRS", 4000), ("_ROWS", 100)):
+        monkeypatch.setattr(module, name, value)
     world = families(150, sizes=(1,), others=4000)
     share = estimates(world, {"nearest": ns.mine(world.anchor_vectors, world.item_vectors, world.known, 8).ids})
     assert (share["nearest"].low, share["nearest"].bound) == (0, False)
