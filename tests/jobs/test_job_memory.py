@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-ANCHORS, DOCUMENTS, WIDTH = 4500, 20_000, 64
+ANCHORS, DOCUMENTS, WIDTH = 2100, 8000, 64
 # Everything that a job loads is loaded before the measurement: the budget is above what the program takes for itself.
 CHILD = """
 import json, sys

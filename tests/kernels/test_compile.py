@@ -106,7 +106,7 @@ def test_prefetch_never_faults(index):
 
 
 def test_the_first_loop_does_not_load_scipy_and_matrix_products_still_do():
-    """What numba asks SciPy at its first loop takes 0.4 s; loops of others that need it find it."""
+    """What numba asks SciPy at its first loop is slow; loops of others that need it find it."""
     code = """
 import sys
 import numpy as np

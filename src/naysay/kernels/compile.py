@@ -55,7 +55,7 @@ def _saying(load: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _load_array_functions() -> None:
-    """Load numba's functions of arrays without scipy.linalg: that takes 0.4 s, and no loop of ours needs it.
+    """Load numba's functions of arrays without scipy.linalg: that is slow to load, and no loop of ours needs it.
 
     numba only asks here whether there is a BLAS. SciPy has one, and loops that multiply matrices load it themselves.
     """
