@@ -22,15 +22,13 @@ from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, s
 from naysay.jobs._own import own_by_id, own_by_text
 from naysay.jobs._review import as_record as pairs_record
 from naysay.jobs.options import JobOptions
-from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
+from naysay.mining._decide import fit_posterior, pairs_to_review, sample_of, score_known, threshold_of
 from naysay.mining._false_share import (
     ESTIMATED,
     MOST,
     as_record,
     fit_bytes,
     is_auto,
-    pairs_to_review,
-    restored,
     unfitted,
 )
 from naysay.mining._known import known_of, own_note
@@ -123,7 +121,9 @@ def _posterior(
         if review is not None:
             folder.finish("review", pairs_record(pairs_to_review(task, found, lists, review)))
         folder.finish("posterior", as_record(found))
-    return restored(unfitted(task, scores), folder.done["posterior"])
+    posterior = unfitted(task, scores)
+    posterior.restore(folder.done["posterior"])
+    return posterior
 
 
 def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> Tables:
@@ -137,7 +137,7 @@ def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> T
     files = {name: f"known_{name}.npy" for name in _KNOWN}
     arrays: dict[str, Any] = {name: folder.array(file) for name, file in files.items() if file in folder.files}
     known = Positives(**arrays, n_items=state["corpus"]["n"], duplicates=state["duplicates"])
-    sides = [open_side(folder, name, state[name]["n"], state[name]["broken"]) for name in ("query", "corpus")]
+    sides = [open_side(folder, name, **state[name]) for name in ("query", "corpus")]
     own = folder.array("own.npy", mmap=False)
     itself = Positives.from_pairs(own[0], own[1], known.n_anchors, known.n_items) if own.size else None
     return Tables(known, itself, folder.array("own_text.npy", mmap=False), sides[0], sides[1])
@@ -163,13 +163,14 @@ def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[st
             broken = write_distinct(column, folder, name)
         elif size is None:
             raise_invalid(option, "given where pairs hold row numbers and --model is to encode texts", "none")
-        side = open_side(folder, name, size or 0, broken)
+        named = path is None and column.numbers is None
+        side = open_side(folder, name, size or 0, broken, named=named)
         what = "queries" if name == "query" else "documents"
         if size is not None and size != side.n:
             source = f"the {side.n:,} {what}" + (f" of {str(path)!r}" if path is not None else " that the pairs name")
             raise_invalid(f"--{name}-vectors", f"a vector for each of {source}", f"{size:,} vectors")
         rows.append([rows_in(pair[place], side, what) for pair in columns])
-        state[name] = {"n": side.n, "broken": broken}
+        state[name] = {"n": side.n, "broken": broken, "named": named}
         sides.append(side)
     positives, *ignored = zip(*rows, strict=True)
     itself = np.array(own_by_id(sides[0], sides[1]) if job.same_ids else [(), ()], np.int64)

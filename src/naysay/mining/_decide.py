@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from naysay.detectors.posterior import Posterior
 from naysay.mining._false_share import (
     FitLists,
+    counts_of,
     fit_depth,
     fitted,
     is_auto,
@@ -22,6 +23,7 @@ from naysay.mining._false_share import (
     usable,
 )
 from naysay.mining._pipeline import collect, narrowed
+from naysay.mining._review import ToReview, drawn_pairs
 from naysay.mining._rules import (
     Background,
     Threshold,
@@ -125,3 +127,8 @@ def fit_posterior(
         parts.append(FitLists.of(detector, some, found, listed(found), free))
     lists = FitLists.joined(parts) if parts else FitLists.empty()
     return fitted(task, detector, lists), lists
+
+
+def pairs_to_review(task: Task, detector: Posterior, lists: FitLists, count: int) -> ToReview:
+    """So many random pairs among the nearest that may be taken."""
+    return drawn_pairs(detector, lists, counts_of(task, lists.anchors), count, task.reviewed)

@@ -7,8 +7,8 @@ from typing import Any
 
 from naysay._options import takes_options
 from naysay.checks import public, raise_invalid, shown
-from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
-from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto, pairs_to_review
+from naysay.mining._decide import fit_posterior, pairs_to_review, sample_of, score_known, threshold_of
+from naysay.mining._false_share import MOST, cut_again, fit_depth, is_auto
 from naysay.mining._known import known_of, own_note, read_own
 from naysay.mining._pipeline import collect, finish, mine_rows
 from naysay.mining._rules import limits_of
