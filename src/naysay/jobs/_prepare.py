@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown, with_option_names
 from naysay.detectors.posterior import Posterior
+from naysay.formats._table_files import check_memory
 from naysay.jobs._folder import INDEX, VECTORS, JobFolder
 from naysay.jobs._guards import disk_errors, raise_damaged
 from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
@@ -145,6 +146,10 @@ def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> T
 
 def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[str, Any]:
     given = [("pairs", job.pairs)] + ([("--ignore", job.ignore)] if job.ignore is not None else [])
+    for option, path in (*given, ("--queries", job.queries), ("--corpus", job.corpus)):
+        if path is not None:
+            with reading(option):
+                check_memory(option, path, job.budget)
     columns = [read_pairs(option, path, job.anchor_column, job.positive_column) for option, path in given]
     named = (
         ("query", "--queries", job.queries, (job.query_id_column, job.query_text_column, "")),
