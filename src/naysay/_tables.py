@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ROWS = 4096  # rows of a batch
 _BATCH = 1 << 22  # bytes of a batch
+_PAGE, _PAGE_ROWS = 1.6, 1024  # memory that a page takes while it is read, in its size; and rows of a page
 
 
 def _open_parquet(path: Path) -> pq.ParquetFile:
@@ -50,6 +51,29 @@ def parquet_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa
             yield batch
             del batch
             pa.default_memory_pool().release_unused()  # else freed pages stay resident, several times a batch
+
+
+def check_pages(parameter: str, path: Path, limit: int) -> None:
+    """Raise if the first page of each column of a Parquet file takes more than `limit` bytes while it is read.
+
+    The usual writers put 1,024 rows or more in a page. Only where so many rows would be too large, a page is read.
+    """
+    import pyarrow as pa
+
+    with _open_parquet(path) as file:
+        groups = [file.metadata.row_group(place) for place in range(file.num_row_groups)]
+        if not any(_PAGE * group.total_byte_size * _PAGE_ROWS > limit * max(1, group.num_rows) for group in groups):
+            return
+        pool = pa.default_memory_pool()
+        before = pool.bytes_allocated()
+        reader = file.iter_batches(1)  # which holds its pages
+        next(reader, None)
+        taken = int(_PAGE * (pool.bytes_allocated() - before))
+        del reader
+    if taken > limit:
+        advice = "Pass a larger --budget, or write the file with smaller pages (pyarrow: write_batch_size=64)."
+        rule = f"a file whose pages take at most {limit / 1e6:g}MB"
+        raise_invalid(parameter, rule, f"{taken / 1e6:.0f}MB for a page of {str(path)!r}", advice)
 
 
 def _is_part(leaf: str, columns: list[str]) -> bool:

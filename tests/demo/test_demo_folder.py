@@ -1,6 +1,7 @@
 """The folder of the demonstration: a new one or its own, never one with other files."""
 
 import json
+import shutil
 
 import pytest
 
@@ -87,3 +88,11 @@ def test_a_draft_of_a_killed_run_and_a_folder_in_the_way(tmp_path):
 def test_a_folder_is_a_path(out):
     with pytest.raises(NaysayError, match=r"^run: `out` must be a path, got "):
         run(out=out)
+
+
+def test_a_full_disk_is_found_before_the_run(tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)._replace(free=9_000_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(NaysayError, match=r"`out` must be on a disk with 10 MB free, for the report, got '.*' with 9"):
+        run(quick=True, out=tmp_path / "new")
+    assert not (tmp_path / "new").exists()

@@ -9,6 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from naysay.errors import NaysayError
+from naysay.formats._table_files import check_memory
+
 BUDGET = 200_000_000
 # Everything that a job loads is loaded before the measurement: the budget is above what the program takes for itself.
 CHILD = """
@@ -59,3 +62,18 @@ def test_the_budget_holds_for_one_large_row_group(large, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.splitlines()[-1]) < BUDGET
+
+
+def test_a_page_that_is_too_large_is_found_before_the_work(tmp_path):
+    """1,024 texts of 10 kB are one page, unless the writer is told otherwise."""
+    table = pa.table({"id": [f"d{row}" for row in range(2048)], "text": ["x" * 10_000] * 2048})
+    options = {"use_dictionary": False, "compression": "none"}
+    pq.write_table(table, tmp_path / "large.parquet", **options)
+    pq.write_table(table, tmp_path / "small.parquet", write_batch_size=16, data_page_size=10_000, **options)
+    check_memory("--corpus", tmp_path / "large.parquet", 20_000_000)
+    check_memory("--corpus", tmp_path / "small.parquet", 10_000_000)
+    message = r"`--corpus` must be a file whose pages take at most 10MB, got 1\dMB for a page of .*larger --budget"
+    with pytest.raises(NaysayError, match=message):
+        check_memory("--corpus", tmp_path / "large.parquet", 10_000_000)
+    check_memory("--corpus", tmp_path / "none.parquet", 1)
+    check_memory("--corpus", tmp_path / "lines.jsonl", 1)

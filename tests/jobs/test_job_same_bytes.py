@@ -23,6 +23,7 @@ def expected(world, path, k, **given):
         "ids",
         corpus_ids=names,
         corpus_texts=world.texts,
+        query_ids=world.anchors,
         query_texts=world.anchors,
         with_scores=True,
     )
@@ -146,6 +147,8 @@ def test_every_format_as_mined_writes_it(world, name, suffix, given):
     mined = mine(world.queries, world.corpus, world.known, 5, judge=Absolute(0.6), depth=30)
     labels = {"corpus_ids": [f"d{row}" for row in range(world.items)], "corpus_texts": world.texts}
     labels["query_texts"] = world.anchors
+    if name == "ids":
+        labels["query_ids"] = world.anchors  # which the pairs name, and no file
     written = mined.write(world.folder / f"whole{suffix}", name, **labels, **given)
     asked = {"judge": "absolute:0.6", "depth": 30, "format": name}
     found = world.run(f"out{suffix}", **asked, **({"with_scores": False} | given))

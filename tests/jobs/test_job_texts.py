@@ -73,3 +73,14 @@ def test_texts_come_back(tmp_path_factory, blocks, data):
     assert broken == (bad[0] if bad else -1)
     with pytest.raises(IndexError):
         texts[len(flat)]
+
+
+def test_blocks_of_long_texts_are_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(job_texts, "_RUN", 100)
+    texts = ["é" * 30, "", "a" * 300, "b" * 40, "c", "", "d" * 99, "e" * 101]
+    with (tmp_path / "t.bytes").open("wb") as run, (tmp_path / "t.starts").open("wb") as starts:
+        write_texts(run, starts, [texts])
+    blocks = list(Texts(tmp_path / "t").blocks())
+    assert [text for block in blocks for text in block] == texts
+    assert all(len(block) == 1 or sum(len(text.encode()) for text in block) <= 100 for block in blocks)
+    assert len(blocks) == 5

@@ -12,6 +12,7 @@ from naysay.errors import NaysayError
 from naysay.mining import _report as reported
 from naysay.mining import mine
 from naysay.mining._report import report_mined
+from naysay.mining._report_parts import Labels
 from naysay.quantity import estimate
 from naysay.report import Contents, html
 
@@ -417,3 +418,8 @@ def test_what_is_no_mined_and_no_place(tmp_path):
         report_mined({}, tmp_path / "report.html")
     with pytest.raises(NaysayError, match=r"^report_mined: `path` must be a file, got the folder"):
         report_mined(JUDGED, tmp_path)
+
+
+def test_ids_of_any_size():
+    labels = Labels("query", None, [7, 10**5000, "name"], 3)
+    assert [labels[row] for row in range(3)] == ["7", "a number of more than 4,300 digits", "name"]

@@ -101,7 +101,9 @@ def test_intervals_of_corrected_estimates_hold_the_truth():
         nearest = mine(queries, corpus, labelled, 8, judge=None).ids
         share = ((nearest < 900) & (nearest // 3 == np.arange(300)[:, None])).mean()
         assert first.judge.summary.before.high < share
-        inside += found.judge.summary.before.low < share < found.judge.summary.before.high
+        before, part = found.judge.summary.before, truth.mean()
+        assert np.log(before.high / before.low) > 2 * 1.96 * np.sqrt((1 - part) / part / 101)
+        inside += before.low < share < before.high
     assert inside == 3
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 SEEDS, STEPS, QUICK_STEPS = 3, 100, 20
 RESULTS, REPORT = "results.json", "report.html"
+_NEEDED = 10_000_000  # bytes of both files, and to spare
 _MARK = {"made_by": "naysay demo"}
 
 
@@ -149,6 +151,10 @@ def check_folder(out: str | Path) -> Path:
         raise_invalid("out", "a folder that can be made", f"{str(folder)!r} ({error.strerror})")
     if not folder.parent.is_dir():
         raise_invalid("out", "in an existing folder", repr(str(folder)))
+    free = shutil.disk_usage(folder.parent).free
+    if free < _NEEDED:
+        rule = f"on a disk with {_NEEDED / 1e6:g} MB free, for the report"
+        raise_invalid("out", rule, f"{str(folder)!r} with {free / 1e6:.1f} MB")
     if names and not (names <= {RESULTS, REPORT} and _is_ours(folder / RESULTS)):
         raise_invalid("out", "a new folder, or that of an earlier demo", repr(str(folder)), "Pass another `out`.")
     if folder.exists():

@@ -57,6 +57,10 @@ class Margin:
         """(B, K): at least 0.5 where a score is above the row's threshold."""
         return _above(self.threshold, query, negatives)
 
+    def describe(self) -> str:
+        """What is suspected, in a sentence."""
+        return f"Suspected: scores of at least that of the anchor's positive minus {self.margin:g}."
+
     def __repr__(self) -> str:
         return described(self)
 
@@ -101,6 +105,10 @@ class ShareOfPositive:
     def suspicion(self, query: Query, negatives: Negatives) -> Array:
         """(B, K): at least 0.5 where a score is above the row's threshold."""
         return _above(self.threshold, query, negatives)
+
+    def describe(self) -> str:
+        """What is suspected, in a sentence."""
+        return f"Suspected: scores of at least {100 * self.share:g} % of that of the anchor's positive."
 
     def __repr__(self) -> str:
         return described(self)

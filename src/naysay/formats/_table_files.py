@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, final
 
-from naysay._tables import parquet_batches, parquet_schema
+from naysay._tables import check_pages, parquet_batches, parquet_schema
 from naysay.checks import check_one_of, raise_invalid, shown
 from naysay.errors import MissingExtraError, NaysayError
 from naysay.files import check_file, check_source, raise_unreadable
@@ -216,6 +216,13 @@ def column_names(parameter: str, path: Path) -> list[str]:
             return list(parquet_schema(path).names)
         with _csv(path, kind, None) as reader:
             return list(reader.schema.names)
+
+
+def check_memory(parameter: str, path: Path, limit: int) -> None:
+    """Raise if a page of a Parquet file takes more than `limit` bytes of memory; other files are read by lines."""
+    if _kind(path) == ".parquet" and path.is_file():
+        with _reading(parameter, _WHOLE, path):
+            check_pages(parameter, path, limit)
 
 
 def batches(parameter: str, path: Path, columns: list[str], optional: Sequence[str] = ()) -> Iterator[list[list[Any]]]:

@@ -70,6 +70,7 @@ class Side:
     texts: Texts | None
     keys: Path  # the file of the keys of the ids
     broken: dict[str, int]  # {"ids" or "texts": the first row that is not valid UTF-8}
+    named: bool = False  # whether the texts are the names of rows: the pairs hold them, and there is no file
 
 
 def read_pairs(option: str, path: Path, anchor: str, positive: str) -> tuple[Column, Column]:
@@ -196,12 +197,12 @@ def write_distinct(column: Column, folder: JobFolder, name: str) -> dict[str, in
     return {"texts": broken} if broken >= 0 else {}
 
 
-def open_side(folder: JobFolder, name: str, n: int, broken: dict[str, int]) -> Side:
+def open_side(folder: JobFolder, name: str, n: int, broken: dict[str, int], *, named: bool) -> Side:
     """What `write_side` or `write_distinct` left."""
     parts = [f"{name}_ids", f"{name}_texts"]
     ids, texts = (Texts(folder.path / part) if f"{part}.bytes" in folder.files else None for part in parts)
     size = n if ids is None and texts is None else len(ids if ids is not None else texts or ())
-    return Side(size, ids, texts, folder.path / f"{name}_ids.keys", broken)
+    return Side(size, ids, texts, folder.path / f"{name}_ids.keys", broken, named)
 
 
 def rows_in(column: Column, side: Side, what: str) -> Ids:

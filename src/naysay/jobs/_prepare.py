@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from naysay.checks import raise_invalid, shown, with_option_names
 from naysay.detectors.posterior import Posterior
+from naysay.formats._table_files import check_memory
 from naysay.jobs._folder import INDEX, VECTORS, JobFolder
 from naysay.jobs._guards import disk_errors, raise_damaged
 from naysay.jobs._inputs import Side, open_side, read_pairs, reading, rows_in, strings_of, write_distinct, write_side
 from naysay.jobs._own import own_by_id, own_by_text
 from naysay.jobs._review import as_record as pairs_record
 from naysay.jobs.options import JobOptions
-from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
-from naysay.mining._false_share import as_record, fit_bytes, is_auto, pairs_to_review, restored, unfitted
+from naysay.mining._decide import fit_posterior, pairs_to_review, sample_of, score_known, threshold_of
+from naysay.mining._false_share import as_record, fit_bytes, is_auto, unfitted
 from naysay.mining._known import known_of, own_note
 from naysay.mining._rules import Background, Threshold
 from naysay.mining._search import surveyed, with_index
@@ -113,7 +114,9 @@ def _posterior(
         if review is not None:
             folder.finish("review", pairs_record(pairs_to_review(task, found, lists, review)))
         folder.finish("posterior", as_record(found))
-    return restored(unfitted(task, scores), folder.done["posterior"])
+    posterior = unfitted(task, scores)
+    posterior.restore(folder.done["posterior"])
+    return posterior
 
 
 def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> Tables:
@@ -127,7 +130,7 @@ def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> T
     files = {name: f"known_{name}.npy" for name in _KNOWN}
     arrays: dict[str, Any] = {name: folder.array(file) for name, file in files.items() if file in folder.files}
     known = Positives(**arrays, n_items=state["corpus"]["n"], duplicates=state["duplicates"])
-    sides = [open_side(folder, name, state[name]["n"], state[name]["broken"]) for name in ("query", "corpus")]
+    sides = [open_side(folder, name, **state[name]) for name in ("query", "corpus")]
     own = folder.array("own.npy", mmap=False)
     itself = Positives.from_pairs(own[0], own[1], known.n_anchors, known.n_items) if own.size else None
     return Tables(known, itself, folder.array("own_text.npy", mmap=False), sides[0], sides[1])
@@ -135,6 +138,10 @@ def read_tables(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> T
 
 def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[str, Any]:
     given = [("pairs", job.pairs)] + ([("--ignore", job.ignore)] if job.ignore is not None else [])
+    for option, path in (*given, ("--queries", job.queries), ("--corpus", job.corpus)):
+        if path is not None:
+            with reading(option):
+                check_memory(option, path, job.budget)
     columns = [read_pairs(option, path, job.anchor_column, job.positive_column) for option, path in given]
     named = (
         ("query", "--queries", job.queries, (job.query_id_column, job.query_text_column, "")),
@@ -153,13 +160,14 @@ def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[st
             broken = write_distinct(column, folder, name)
         elif size is None:
             raise_invalid(option, "given where pairs hold row numbers and --model is to encode texts", "none")
-        side = open_side(folder, name, size or 0, broken)
+        named = path is None and column.numbers is None
+        side = open_side(folder, name, size or 0, broken, named=named)
         what = "queries" if name == "query" else "documents"
         if size is not None and size != side.n:
             source = f"the {side.n:,} {what}" + (f" of {str(path)!r}" if path is not None else " that the pairs name")
             raise_invalid(f"--{name}-vectors", f"a vector for each of {source}", f"{size:,} vectors")
         rows.append([rows_in(pair[place], side, what) for pair in columns])
-        state[name] = {"n": side.n, "broken": broken}
+        state[name] = {"n": side.n, "broken": broken, "named": named}
         sides.append(side)
     positives, *ignored = zip(*rows, strict=True)
     itself = np.array(own_by_id(sides[0], sides[1]) if job.same_ids else [(), ()], np.int64)

@@ -17,7 +17,7 @@ from naysay.jobs._folder import JobFolder
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
 from naysay.mining._decide import lists_of
-from naysay.mining._false_share import FitLists, estimated
+from naysay.mining._false_share import FitLists, estimated, is_auto, trade
 from naysay.mining._rules import Background, limits_of
 from naysay.mining._task import Task
 from naysay.mining.backfill import added, deeper
@@ -124,7 +124,7 @@ def _no_more(candidates: Candidates, detector: Any, threshold: float) -> NoRetur
 @final
 @dataclass(frozen=True, slots=True)
 class MinedFile:
-    """What a job wrote. str() is two lines: what it did, and what to do next.
+    """What a job wrote. str() is three lines: what it did, what to do next, and what is known of false negatives.
 
     Args:
         output: The file.
@@ -141,6 +141,7 @@ class MinedFile:
         dropped: {reason: number of candidates}.
         recall: The recall of the index, None if the search was exact.
         advice: What to do next, in a sentence.
+        trade: The estimate of false negatives before and after the judge, what the judge cost, and what it rests on.
         review: The file of pairs to review, or None.
         own_text: How many anchors have their own text or vector in the corpus under another id, which is left out.
     """
@@ -158,11 +159,12 @@ class MinedFile:
     dropped: Mapping[str, int] = field(default_factory=dict)
     recall: float | None = None
     advice: str = ""
+    trade: str = ""
     review: Path | None = None
     own_text: int = 0
 
     def __str__(self) -> str:
-        """One line, and another if there is advice."""
+        """One line each, as far as there is something to say."""
         rate = self.false_negatives
         if isinstance(rate, Share):
             rate = f"{percent(rate.estimate)} ({_interval(rate)})"
@@ -172,7 +174,7 @@ class MinedFile:
         counts = f"{self.anchors:,} anchors, {self.negatives:,} negatives, false negatives {rate}"
         own = f", own text of {self.own_text:,} anchors left out" if self.own_text else ""
         line = f"{self.output}: {counts}, {hardness}, {short}{own}{recall}"
-        return f"{line}\n{self.advice}" if self.advice else line
+        return "\n".join(part for part in (line, self.advice, self.trade) if part)
 
 
 def _interval(share: Share) -> str:
@@ -201,6 +203,7 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: in
         notes=sample.notes,
         dropped=whole.dropped,
         recall=task.recall,
+        trade=_trade(ready, sample, rate),
         own_text=ready.own_text,
         advice=next_step(
             output,
@@ -211,6 +214,16 @@ def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: in
             target=task.options.false_share,
         ),
     )
+
+
+def _trade(ready: Ready, sample: Mined, rate: Share | str) -> str:
+    """The judge, what it leaves of the false negatives, and what that costs; or why this cannot be told."""
+    rule = ready.threshold.rule
+    if is_auto(ready.task):
+        return rule
+    if isinstance(rate, str):
+        return f"{rule} The share of false negatives is {rate}."
+    return f"{rule} {trade(ready.task, ready.posterior, rate, float(sample.scores[sample.mask].mean()))}"
 
 
 def to_be_reviewed(summary: MinedFile, path: Path, pairs: int) -> MinedFile:

@@ -18,6 +18,7 @@ from naysay.jobs._guards import raise_damaged
 Ids = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 _TEXTS = 4096  # texts that are read at a time
+_RUN = 1 << 22  # bytes of texts that are read at a time
 _BLOCK = 1 << 16  # keys that are read at a time
 _IN_MEMORY = 1 << 20  # keys that are compared at a time, some 60 bytes each
 _HOW = ("utf-8", "surrogatepass")  # a lone surrogate is what a byte of broken UTF-8 becomes: it passes through
@@ -63,9 +64,11 @@ class Texts:
         for first in range(0, self._size, _TEXTS):
             count = min(_TEXTS, self._size - first)
             ends = np.frombuffer(_read(self._starts, 8 * first, 8 * (count + 1)), np.int64)
-            run = _read(self._bytes, int(ends[0]), int(ends[-1] - ends[0]))
-            edges = (ends - ends[0]).tolist()
-            yield [run[start:stop].decode(*_HOW) for start, stop in pairwise(edges)]
+            while len(ends) > 1:  # long texts come in smaller blocks, of one text at least
+                part = ends[: max(2, int(np.searchsorted(ends, ends[0] + _RUN, side="right")))]
+                run = _read(self._bytes, int(part[0]), int(part[-1] - part[0]))
+                yield [run[start:stop].decode(*_HOW) for start, stop in pairwise((part - part[0]).tolist())]
+                ends = ends[len(part) - 1 :]
 
 
 def write_texts(run: BinaryIO, starts: BinaryIO, blocks: Iterable[list[str]]) -> int:

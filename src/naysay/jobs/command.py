@@ -45,6 +45,7 @@ from naysay.positives import POSITIVE
 STOPPED = "stopped; run again with --resume"
 DECLARATIONS = (JobOptions, MiningOptions)
 _TAG = "naysay"
+_PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
 
 
 @with_option_names("mine", option_names(MiningOptions, JobOptions))
@@ -53,11 +54,12 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
 
     **The same bytes come out for any budget and number of threads, and after any number of kills**: a part of the
     anchors is mined at a time, and kept; `resume` continues after the last part. Files that changed meanwhile raise an
-    error. The rule and the notes are printed on standard error; the summary, and what to do next, on standard output.
+    error. Notes are printed on standard error; the summary, what to do next, and the estimate of false negatives on
+    standard output.
 
     Args:
         pairs: .parquet, .jsonl, .csv or .tsv: an anchor and a positive in each row.
-        console: Where the summary is printed.
+        console: Where the summary is printed. A quiet one prints nothing, and no progress.
         **options: The options of `naysay mine` with underscores, as values or as text: those of `JobOptions`, and
             those of `mine` that can be written as text.
 
@@ -77,23 +79,18 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     place = _checked_place(job)
     for path in (job.output, job.report):
         if path is not None and path.exists():
-            _print(errors, f"{path} is there already: it is replaced when the job is done.")
+            errors.print(f"{path} is there already: it is replaced when the job is done.", **_PLAIN)
     writing = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
     lock = job.output.with_name(f".{job.output.name}.naysay-lock")
     with _progress(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
         summary = _run(place, job, mining, progress)
     left = sorted(file.name for file in place.iterdir()) if place.is_dir() else []
     if left:
-        _print(errors, f"{place} is kept: it holds {left[0]!r}, which the job did not make.")
-    for sentence in (summary.rule, *summary.notes):
-        _print(errors, sentence)
-    _print(out, str(summary))
+        errors.print(f"{place} is kept: it holds {left[0]!r}, which the job did not make.", **_PLAIN)
+    for sentence in summary.notes:
+        errors.print(sentence, **_PLAIN)
+    out.print(str(summary), **_PLAIN)
     return summary
-
-
-def _print(console: Console, text: str) -> None:
-    """Print text as it is."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress) -> MinedFile:
@@ -240,7 +237,8 @@ def _finalize(
 def _write(output: Path, job: JobOptions, whole: Whole, ready: Ready, on_progress: Callable[[int], None]) -> int:
     """Write the negatives, a block at a time; return the number of rows of the file."""
     name = format_called(job.format, "trec")
-    sides = _labels("query", ready.queries), _labels("corpus", ready.corpus)
+    by_text = name == "ids"  # rows that the pairs name have no other id
+    sides = _labels("query", ready.queries, by_text=by_text), _labels("corpus", ready.corpus, by_text=by_text)
     if name == "trec":
         return runs.write_lines(output, whole.ids, whole.scores, *sides, job.tag or _TAG)
     known = ready.task.known
@@ -251,10 +249,10 @@ def _write(output: Path, job: JobOptions, whole: Whole, ready: Ready, on_progres
     return whole_files.write_blocks(output, FORMATS[name], content, job.corpus_path, on_progress)
 
 
-def _labels(side: str, given: Side) -> Labels:
-    """The ids and texts of a side, gathered from disk."""
-    labels = Labels(side, given.n)
-    labels.names = None if given.ids is None else given.ids.gather
+def _labels(side: str, given: Side, *, by_text: bool) -> Labels:
+    """The ids and texts of a side, gathered from disk. `by_text`: whether rows that the pairs name are called so."""
+    labels, names = Labels(side, given.n), given.texts if given.named and by_text else given.ids
+    labels.names = None if names is None else names.gather
     labels.texts = None if given.texts is None else given.texts.gather
     return labels
 

@@ -14,6 +14,7 @@ from naysay.detectors.posterior import Posterior
 from naysay.mining._false_share import (
     FitLists,
     Ids,
+    counts_of,
     fit_depth,
     fitted,
     is_auto,
@@ -23,6 +24,7 @@ from naysay.mining._false_share import (
     usable,
 )
 from naysay.mining._pipeline import collect, narrowed
+from naysay.mining._review import ToReview, drawn_pairs
 from naysay.mining._rules import (
     Background,
     Threshold,
@@ -137,3 +139,8 @@ def lists_of(
         free[:, task.depth : deep.depth] = False  # which only the fit searches
         parts.append(FitLists.of(detector, some, found, listed(found), free))
     return FitLists.joined(parts) if parts else FitLists.empty()
+
+
+def pairs_to_review(task: Task, detector: Posterior, lists: FitLists, count: int) -> ToReview:
+    """So many random pairs among the nearest that may be taken."""
+    return drawn_pairs(detector, lists, counts_of(task, lists.anchors), count, task.reviewed)

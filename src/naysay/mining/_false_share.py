@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -13,7 +12,6 @@ from naysay.detectors.cut import cut_at, nearest_below
 from naysay.detectors.posterior import DEPTH, MIN_DEPTH, Posterior
 from naysay.detectors.posterior_summary import OUT_OF_REACH, PosteriorSummary, summary_of
 from naysay.detectors.share import Share
-from naysay.mining._review import ToReview, drawn_pairs
 from naysay.mining._task import FITTED, Task
 from naysay.mining.candidates import Candidates, listed
 from naysay.rng import rng_for
@@ -165,7 +163,7 @@ def fitted(task: Task, detector: Posterior, lists: FitLists) -> Posterior:
     Where the cut leaves anchors short, and candidates behind the lists are above it, too, a deeper search would not
     help: the target is out of reach.
     """
-    own, counts = own_positives(detector, lists.anchors), _counts(task, lists.anchors)
+    own, counts = own_positives(detector, lists.anchors), counts_of(task, lists.anchors)
     labelled = np.bincount(task.known.pairs()[0][task.kinds["positive"]], minlength=task.queries.n)
     detector.fit(lists.scores, own, alike=lists.alike, n_labelled=labelled[labelled > 0])
     if not detector.fitted:
@@ -189,13 +187,14 @@ def own_positives(detector: Posterior, anchors: Ids) -> Floats:
     return np.asarray(detector.positive_scores, np.float64)[anchors]
 
 
-def _counts(task: Task, anchors: Ids) -> Ids:
+def counts_of(task: Task, anchors: Ids) -> Ids:
+    """(A,) k of some anchors."""
     return np.full(len(anchors), task.width) if task.counts is None else task.counts[anchors]
 
 
 def recut(task: Task, detector: Posterior, lists: FitLists, false_share: float) -> Posterior:
     """The same posterior, cut so that what the task returns has another estimated share of false negatives."""
-    own, counts = own_positives(detector, lists.anchors), _counts(task, lists.anchors)
+    own, counts = own_positives(detector, lists.anchors), counts_of(task, lists.anchors)
     posterior = detector.posterior(lists.scores, own, alike=lists.alike)
     shown = np.where(lists.free, posterior, 2.0)
     found = cut_at(shown, counts, false_share, lists.scores)
@@ -222,11 +221,6 @@ def cut_again(task: Task, detector: Posterior, lists: FitLists, false_share: flo
     return other, sentence(task, other)
 
 
-def pairs_to_review(task: Task, detector: Posterior, lists: FitLists, count: int) -> ToReview:
-    """So many random pairs among the nearest that may be taken."""
-    return drawn_pairs(detector, lists, _counts(task, lists.anchors), count, task.reviewed)
-
-
 def usable(detector: Posterior) -> bool:
     """Whether a posterior can judge: it was fitted, and there is no reason not to trust its cut."""
     return detector.fitted and not detector.reason
@@ -234,12 +228,8 @@ def usable(detector: Posterior) -> bool:
 
 def sentence(task: Task, detector: Posterior) -> str:
     """What the posterior estimates and drops, what that costs, and what it rests on."""
-    options, summary = task.options, detector.summary
-    one = task.counts is not None and (task.counts == task.width).all()
-    plain = one and options.rank_range is None and options.min_score is None
-    among = f"the {task.width} nearest" if plain else "the nearest candidates that may be taken"
-    target = f"{100 * detector.false_share:g} %"
-    text = f"Estimated false negatives among {among}: {_share(summary.before)}"
+    summary, target = detector.summary, f"{100 * detector.false_share:g} %"
+    text = f"Estimated false negatives among {_nearest(task)}: {_share(summary.before)}"
     if summary.tau >= 1:
         text = f"{text}. This is within the target of {target}, so nothing is dropped."
     else:
@@ -248,8 +238,31 @@ def sentence(task: Task, detector: Posterior) -> str:
             f"{_share(summary.after)} for a target of {target}. This lowers the mean score of the negatives from "
             f"{summary.hardness_before:.3f} to {summary.hardness_after:.3f}."
         )
-    note = f" Note: {summary.reason}." if summary.reason else ""
-    return f"{text} {basis(summary, options.labelled_share)}{_by_review(task)}{note}"
+    note, without = f" Note: {summary.reason}." if summary.reason else "", task.queries.n - len(task.held_out())
+    if without:
+        note = f" {without:,} anchors have no positive: they are judged by score and rank alone.{note}"
+    return f"{text} {basis(summary, task)}{note}"
+
+
+def trade(task: Task, detector: Posterior, kept: Share, hardness: float) -> str:
+    """The same for what another judge kept, or none: `kept` is its share, `hardness` its mean score."""
+    summary = detector.summary
+    if task.options.judge is None:
+        text = f"Estimated false negatives: {_share(kept)}. The mean score of the negatives is {hardness:.3f}."
+    else:
+        text = (
+            f"Estimated false negatives among {_nearest(task)}: {_share(summary.before)}. The judge leaves "
+            f"{_share(kept)}. This changes the mean score of the negatives from {summary.hardness_before:.3f} to "
+            f"{hardness:.3f}."
+        )
+    return f"{text} {basis(summary, task)}"
+
+
+def _nearest(task: Task) -> str:
+    """What the estimate before the cut is about."""
+    one = task.counts is not None and (task.counts == task.width).all()
+    plain = one and task.options.rank_range is None and task.options.min_score is None
+    return f"the {task.width} nearest" if plain else "the nearest candidates that may be taken"
 
 
 def _share(share: Share | None) -> str:
@@ -258,16 +271,14 @@ def _share(share: Share | None) -> str:
     return f"{100 * share.estimate:.1f} % (95 % CI {100 * share.low:.1f} to {100 * share.high:.1f})"
 
 
-def _by_review(task: Task) -> str:
-    """What a review of pairs adds to the sentence; nothing if there was none."""
-    return "" if task.reviewed is None else f" It is corrected: {task.reviewed.describe()}"
-
-
-def basis(summary: PosteriorSummary, labelled_share: float | None = None) -> str:
+def basis(summary: PosteriorSummary, task: Task | None = None) -> str:
     """What the estimate rests on."""
+    stated, reviewed = (None, None) if task is None else (task.options.labelled_share, task.reviewed)
     labels = f"The estimate rests on {summary.labelled:,} labelled positives"
-    if labelled_share is not None:
-        return f"{labels}, which are {100 * labelled_share:g} % of all positives, as stated."
+    if reviewed is not None:
+        return f"{labels}. It is corrected: {reviewed.describe()}"
+    if stated is not None:
+        return f"{labels}, which are {100 * stated:g} % of all positives, as stated."
     check = summary.check
     if check is None or np.isnan(check.by_vectors):
         return f"{labels}; whether they are a random part of all positives could not be checked."
@@ -297,9 +308,3 @@ def estimated(detector: Posterior, anchors: Ids, candidates: Candidates, kept: M
 def as_record(detector: Posterior) -> dict[str, Any]:
     """The state of a posterior as plain lists and numbers."""
     return {name: np.asarray(part).tolist() for name, part in detector.state().items()}
-
-
-def restored(detector: Posterior, record: Mapping[str, Any]) -> Posterior:
-    """The posterior with the state that `as_record` gave."""
-    detector.restore(record)
-    return detector

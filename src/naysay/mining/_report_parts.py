@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naysay.arrays import to_numpy
-from naysay.checks import as_array, check_lengths, raise_invalid
+from naysay.checks import as_array, check_lengths, raise_invalid, shown
 from naysay.detectors.calibrated import one_per_anchor
 from naysay.detectors.thresholds import choose_thresholds
 from naysay.mining._task import pairs_of
@@ -140,7 +140,8 @@ class Labels:
         """The label of a row; nothing for -1."""
         if row < 0:
             return ""
-        name = f"row {row}" if self.ids is None else str(self.ids[row])
+        given = None if self.ids is None else self.ids[row]
+        name = f"row {row}" if given is None else shown(given) if isinstance(given, int) else str(given)
         if self.texts is None:
             return name
         text = str(self.texts[row])

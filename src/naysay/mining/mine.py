@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from naysay._options import takes_options
 from naysay.checks import public, raise_invalid, shown
 from naysay.detectors.posterior import Posterior
-from naysay.mining._decide import fit_posterior, sample_of, score_known, threshold_of
+from naysay.mining._decide import fit_posterior, pairs_to_review, sample_of, score_known, threshold_of
 from naysay.mining._early_stop import stops_early
-from naysay.mining._false_share import MOST, FitLists, cut_again, fit_depth, is_auto, pairs_to_review
+from naysay.mining._false_share import MOST, FitLists, cut_again, fit_depth, is_auto
 from naysay.mining._known import known_of, own_note, read_own
 from naysay.mining._pipeline import MinedRows, collect, finish, mine_rows
 from naysay.mining._rules import Background, Threshold, limits_of

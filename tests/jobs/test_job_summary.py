@@ -1,0 +1,85 @@
+"""What `naysay mine` prints: the last line, for each judge; nothing where the console is quiet; and ids as given."""
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from job_world import Families, World, lines
+from rich.console import Console
+
+SHARE = r"\d+\.\d % \(95 % CI \d+\.\d to \d+\.\d\)"
+RESTS = r"The estimate rests on \d+ labelled positives.*\."
+COST = rf"The judge leaves {SHARE}\. This changes the mean score of the negatives from 0\.\d+ to 0\.\d+\. {RESTS}"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return Families(tmp_path_factory.mktemp("families"), n=150, others=500)
+
+
+@pytest.mark.parametrize(
+    ("judge", "line"),
+    [
+        ("auto", rf"Estimated false negatives among the 5 nearest: {SHARE}\. Candidates .* are dropped, which leaves "
+                 rf"{SHARE} for a target of 5 %\. This lowers the mean score of the negatives from .* to .*\. {RESTS}"),
+        ("none", rf"Nothing is suspected: the nearest are taken\. Estimated false negatives: {SHARE}\. The mean score "
+                 rf"of the negatives is 0\.\d+\. {RESTS}"),
+        ("share:0.95", rf"Suspected: scores of at least 95 % of that of the anchor's positive\. .*: {SHARE}\. {COST}"),
+        ("margin:0.05", rf"Suspected: scores of at least that of the anchor's positive minus 0\.05\. .*{COST}"),
+        ("calibrated:0.05", rf"Threshold .* per anchor, .*\. Estimated false negatives among the 5 .*{COST}"),
+        ("absolute:0.5", rf"Suspected by Absolute\(high=0\.5\)\. Estimated false negatives among the 5 .*{COST}"),
+    ],
+)  # fmt: skip
+def test_the_last_line(world, capsys, judge, line):
+    said = world.run(judge=judge)
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 3
+    assert shown[1].startswith("Next: ")
+    assert re.fullmatch(line, shown[2]), shown[2]
+    assert "leaves 0.0 %" not in shown[2]
+    assert said.false_negatives.estimate > 0.005
+
+
+@pytest.mark.parametrize("judge", ["auto", "share:0.95"])
+def test_the_last_line_where_it_cannot_tell(tmp_path, capsys, judge):
+    small = Families(tmp_path, n=10, others=200)
+    small.run(judge=judge)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert ("How many of the nearest are false cannot be told: only 10 labelled" in last) == (judge == "auto")
+    assert ("The share of false negatives is unknown (only 10 labelled positives" in last) == (judge != "auto")
+
+
+@pytest.mark.parametrize("judge", ["auto", "share:0.95", "margin:0.05", "calibrated:0.05", "none", "absolute:0.5"])
+def test_anchors_without_a_positive_are_ordinary(tmp_path, capsys, judge):
+    some = Families(tmp_path, n=150, others=500, unlabelled=3)
+    said = some.run(judge=judge)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert said.negatives == 5 * 150
+    assert ("50 anchors have no positive: they are judged by score and rank alone." in last) == (judge == "auto")
+    assert ("50 anchors have no positive, and nothing of them is suspected." in last) == (
+        judge[:5] in ("share", "margi")
+    )
+
+
+def test_a_quiet_console_is_quiet(world, capsys):
+    world.run()
+    capsys.readouterr()
+    world.run(console=Console(quiet=True))  # the output is there already, which is said otherwise
+    assert capsys.readouterr() == ("", "")
+
+
+def test_ids_that_only_the_pairs_name(tmp_path):
+    rng = np.random.default_rng(0)
+    table = {"anchor": [f"q{row}" for row in range(12)], "positive": [f"d{(5 * row) % 12}" for row in range(12)]}
+    pq.write_table(pa.table(table), tmp_path / "pairs.parquet")
+    for name in ("q.npy", "c.npy"):
+        np.save(tmp_path / name, rng.normal(size=(12, 4)).astype(np.float32))
+    world = World.__new__(World)
+    world.folder = tmp_path
+    world.run(corpus=None, judge="none", k="3")
+    for row, line in enumerate(lines(tmp_path / "out.jsonl")):
+        assert line["anchor"] == f"q{row}"
+        assert line["positives"] == [table["positive"][row]]
+        assert {*line["negatives"]} <= {*table["positive"]} - {*line["positives"]}
