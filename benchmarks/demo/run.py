@@ -46,9 +46,9 @@ def demonstration() -> None:
 def tune() -> None:
     """Write results/demonstration_tuning.json: every setting that was tried, on validation questions, one seed.
 
-    Learning rate and temperature where in-batch negatives are best; then k and the judge. The passages (their length,
-    their overlap, the words of a question) were chosen before training, so that the nearest hold many false negatives
-    and the estimate of their share is right: they are a property of the data, and the same for all arms.
+    Learning rate and temperature are chosen where in-batch negatives are best. The arms that mine are for comparison:
+    their judge has its default target, and k was not tuned. The passages (their length and overlap, the words of a
+    question) were chosen without training, so that the nearest hold many false negatives, nearly equal to the answer.
     """
     torch.set_num_threads(1)
     parts, found = tutorial.split(read_library(), 0), {}
@@ -59,10 +59,9 @@ def tune() -> None:
         found["in-batch, rate {}, temperature {}".format(*chosen)] = grid[chosen]
         save(parts, found)
     tutorial.RATE, tutorial.TEMPERATURE = max(grid, key=lambda each: grid[each]["ndcg_at_10"])
-    for k in (4, 8):
-        for name, mine in judges(k).items():
-            found[f"{name}, k {k}"] = quality_of(parts, mine)
-            save(parts, found)
+    for name, mine in judges(tutorial.K).items():
+        found[f"{name}, k {tutorial.K}"] = quality_of(parts, mine)
+        save(parts, found)
 
 
 def save(parts: Split, found: dict[str, Any]) -> None:

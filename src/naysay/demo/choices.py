@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from naysay import detectors, mining, pools, quantity
 from naysay.demo.tutorial import Encoder, Lesson, Pairs, Split, Trainer
 from naysay.rng import rng_for
-from naysay.types import Query
+from naysay.types import Detector, Query
 
 
 def auc(encoder: Encoder, pairs: Pairs, seed: int) -> float:
@@ -31,8 +31,9 @@ def how_many(parts: Split, steps: int, seed: int) -> quantity.Estimate:
 def evaluated(lesson: Lesson, pairs: Pairs) -> dict[str, detectors.Evaluation]:
     """Evaluate detectors on the plain hard negatives: all passages that answer the question are false negatives."""
     query, negatives = Query(np.arange(len(pairs)), positives=pairs.labels), lesson.plain.negatives()
-    judge, at = lesson.mined.judge, lesson.mined.suspicion_threshold
-    others = {
+    judge: Detector = lesson.mined.judge
+    at = lesson.mined.suspicion_threshold
+    others: dict[str, Detector] = {
         "share 0.95": detectors.ShareOfPositive(lesson.plain.positive_scores, 0.95),
         "Duplicates, by text": detectors.Duplicates(item_texts=pairs.passages, positives=pairs.known),
     }

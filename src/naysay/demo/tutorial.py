@@ -69,8 +69,7 @@ def _hashed(word: str) -> list[int]:
 class Encoder(torch.nn.Module):
     """A text is the normalised sum of its pieces' vectors; questions and passages share a table of 32,768 x 64 numbers.
 
-    Vectors are initialised at random, those of rare pieces longer, so that texts that share rare pieces are close even
-    before training.
+    Vectors begin at random, those of rare pieces longer, so that texts that share rare pieces are close at once.
     """
 
     def __init__(self, pairs: Pairs, rng: np.random.Generator) -> None:
@@ -102,41 +101,33 @@ FEWEST, MOST = PASSAGE + 2 * STRIDE, 2 * PASSAGE  # words of a docstring: shorte
 class Pairs:
     """Questions and passages. Passages begin every 6 words and have 36, so neighbours share most of their words.
 
-    A question is 5 words of a run of 6. Every passage that holds the whole run answers it: up to six, and more where
-    other docstrings hold the same run. One of them, drawn at random, is labelled; the others are false negatives.
-    Here they are known, because the questions were made from the passages. In your data they are not.
+    A question is 5 words of a run of 6. Every passage that holds the whole run answers it, also of other docstrings.
+    One of them, drawn at random, is labelled; the others are false negatives.
     """
 
     def __init__(self, documents: Sequence[str], rng: np.random.Generator, elsewhere: str = "") -> None:
-        self.passages, self.questions, self.runs, labels = [], [], [], []
+        self.passages, self.questions, self.runs, labels = list[str](), list[str](), list[str](), list[int]()
         for document in documents:
             words, first = document.split()[:MOST], len(self.passages)
             starts = range(0, len(words) - PASSAGE + 1, STRIDE)
             self.passages += [" ".join(words[at : at + PASSAGE]) for at in starts]
             for place in rng.permutation(len(starts) + PASSAGE // STRIDE - 1)[:QUESTIONS].tolist():
                 run = words[place * STRIDE : (place + 1) * STRIDE]
-                holders = np.arange(max(0, place - PASSAGE // STRIDE + 1), min(place + 1, len(starts)))
-                label, chosen = first + int(rng.choice(holders)), np.sort(rng.permutation(STRIDE)[:ASKED])
+                around = np.arange(max(0, place - PASSAGE // STRIDE + 1), min(place + 1, len(starts)))
+                label, chosen = first + int(rng.choice(around)), np.sort(rng.permutation(STRIDE)[:ASKED])
                 if f" {' '.join(run)} " not in elsewhere:
                     labels.append(label)
                     self.runs.append(" ".join(run))
                     self.questions.append(" ".join(run[word] for word in chosen))
         self.labels = np.array(labels, np.int64)
         self.queries, self.documents = Pieces(self.questions), Pieces(self.passages)
-        size = {"n_anchors": len(self), "n_items": len(self.passages)}
-        self.known = Positives.from_pairs(np.arange(len(self)), self.labels, **size)
-        holders: dict[str, list[int]] = {}
-        for at, passage in enumerate(self.passages):
-            for word in {*passage.split()}:
-                holders.setdefault(word, []).append(at)
-        rarest = [min((holders[word] for word in run.split()), key=len) for run in self.runs]
-        found = [
-            (row, at)
-            for row, (run, places) in enumerate(zip(self.runs, rarest, strict=True))
-            for at in places
-            if f" {run} " in f" {self.passages[at]} "
-        ]
-        self.relevant = Positives.from_pairs(*np.array(found, np.int64).reshape(-1, 2).T, **size)
+        size = len(self), len(self.passages)
+        self.known = Positives.from_pairs(np.arange(len(self)), self.labels, *size)
+        spaced = [f" {passage} " for passage in self.passages]
+        runs = enumerate(f" {run} " for run in self.runs)
+        found = [(row, at) for row, run in runs for at, text in enumerate(spaced) if run in text]
+        rows, places = np.array(found, np.int64).reshape(-1, 2).T
+        self.relevant = Positives.from_pairs(rows, places, *size)
 
     def __len__(self) -> int:
         return len(self.questions)

@@ -88,9 +88,9 @@ def weighed(
         if name == CHOSEN:
             n, scores = int(taken.sum()), mined.scores[rows][taken].astype(np.float64)
         numbers = (int((near & ~mask).sum()), n, max(0, int(counts.sum()) - n))
-        scaled = (round(number * total / len(rows)) for number in numbers)
-        mean = float(scores.mean()) if n else nan
-        points.append(TradePoint(name, *scaled, share.estimate, share.low, share.high, mean, target))
+        dropped, taken_in_all, empty = (round(number * total / len(rows)) for number in numbers)
+        ends, mean = (share.estimate, share.low, share.high), float(scores.mean()) if n else nan
+        points.append(TradePoint(name, dropped, taken_in_all, empty, *ends, mean, target))
     basis = (
         f"Estimated from {counted(detector.summary.labelled, 'labelled positive')} and the nearest candidates of "
         f"{counted(len(rows), 'anchor')}" + ("; counts are scaled to all." if len(rows) < total else ".")
