@@ -117,16 +117,12 @@ class Groups:
     Args:
         limits: (s - 1,) the richness at which the next group begins.
         shares: (s,) the labelled share of each, descending.
-        c: The labelled share of all.
-        prefixes: Of each group, over all slots.
-        rising: `Prefixes.rising` of the group with most labelled positives.
+        inside: (s,) how many labelled positives each has.
     """
 
     limits: Floats
     shares: Floats
-    c: float
-    prefixes: list[Prefixes]
-    rising: float
+    inside: Whole
 
     @staticmethod
     def of(log_odds: Floats, labels: Mask, order: Whole, rows: Whole, richness: Floats, whole: Prefixes) -> Groups:
@@ -156,5 +152,4 @@ class Groups:
         limits = limits[[last for _, last, _ in joined[:-1]]]
         group = np.searchsorted(limits, richness, side="right")
         inside = np.bincount(group[rows[labels]], minlength=len(shares))
-        c = float(inside.sum() / (inside / shares).sum())
-        return Groups(limits, shares, c, kept, kept[int(inside.argmax())].rising())
+        return Groups(limits, shares, inside)
