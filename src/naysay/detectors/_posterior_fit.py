@@ -91,7 +91,9 @@ def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fi
     kept = [part.share for part in parts]
     shares = np.array([groups.shares[place] if share is None else share for place, share in enumerate(kept)])
     draws = np.stack([part.draws for part in parts], axis=1)
-    none, most = np.zeros(0), int(groups.inside.argmax()) if len(parts) > 1 else 0
+    none, first = np.zeros(0), int(groups.inside.argmax()) if len(parts) > 1 else 0
+    unlabelled = (groups.inside * (1 / shares - 1)).sum()
+    fewest = (groups.inside * (1 / np.array([max(part.most, 1e-9) for part in parts]) - 1)).sum()
     model = Model(
         knots=knots,
         weights=np.stack([part.weights for part in parts]),
@@ -106,8 +108,8 @@ def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fi
         ratios=none,
         shift=0.0,
         doubt=1.0,
-        least=1.0,
-        rising=parts[most].rising,
+        least=min(1.0, float(fewest / unlabelled)) if c is None else 1.0,
+        rising=parts[first].rising,
         draws=draws,
     )
     if c is not None:
@@ -177,6 +179,7 @@ class _Group:
 
     weights: Floats  # (31,)
     share: float | None  # P(labelled | positive), None if it cannot be estimated here
+    most: float  # its upper limit
     rising: float
     draws: Floats  # (B, 32) weights and shares
 
@@ -197,7 +200,7 @@ class _Group:
         moved = np.stack([((count[present] - 1)[:, None] * slopes).sum(axis=0) for count in _counts(rows, seed)])
         draws = np.full((DRAWS, design.width + 1), 0.5)
         draws[:, :-1] = weights + np.linalg.solve(curvature, moved.T).T
-        return _Group(weights, None, 1.0, draws).shared(prefixes, labels, rows, seed)
+        return _Group(weights, None, 1.0, 1.0, draws).shared(prefixes, labels, rows, seed)
 
     def shared(self, prefixes: Prefixes | None, labels: Mask, rows: Whole, seed: int) -> _Group:
         """The same with the share by some prefixes.
@@ -206,14 +209,14 @@ class _Group:
         upwards.
         """
         if prefixes is None:
-            return replace(self, share=None, rising=1.0)
+            return replace(self, share=None, most=1.0, rising=1.0)
         share, draws = prefixes.lower_limit(prefixes.labelled, prefixes.slots), self.draws.copy()
         sampled = prefixes.resampled(_counts(rows, seed), labels, rows)
         limits = np.array([prefixes.lower_limit(*pair) for pair in zip(*sampled, strict=True)])
         limits = np.clip(np.nan_to_num(limits), 1e-6, 1 - 1e-6)
         odds = np.log(limits) - np.log1p(-limits)
         draws[:, -1] = 1 / (1 + np.exp(-(odds - odds.mean() + np.log(share) - np.log1p(-share))))
-        return replace(self, share=share, rising=prefixes.rising(), draws=draws)
+        return replace(self, share=share, most=prefixes.upper_limit(), rising=prefixes.rising(), draws=draws)
 
 
 def _counts(rows: Whole, seed: int) -> Floats:

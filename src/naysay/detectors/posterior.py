@@ -182,7 +182,7 @@ class Posterior:
         )
         summary = replace(summary, check=check, by_scores=by_scores, rising=model.rising)
         doubt, least = summary.doubts(mean_of(posterior, lists.nearest(self.k)))
-        model = replace(model, doubt=doubt, least=least)
+        model = replace(model, doubt=doubt, least=least * model.least)
         return model, self._cut(model, lists, summary, posterior)
 
     def _cut(self, model: Model, lists: Lists, summary: PosteriorSummary, posterior: Floats) -> PosteriorSummary:
