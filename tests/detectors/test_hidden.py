@@ -43,13 +43,14 @@ class Recorder:
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=10),
     st.floats(0.01, 0.99),
     st.integers(0, 1000),
+    st.booleans(),
 )
 @settings(max_examples=100, deadline=None)
-def test_a_split_hides_a_share_of_those_with_several(positive, ignored, share, seed):
+def test_a_split_hides_a_share_of_each_anchor(positive, ignored, share, seed, keep_one):
     known = ns.Positives.from_pairs([a for a, _ in positive], [i for _, i in positive], 7, 10)
     if ignored:
         known = known.with_ignored([a for a, _ in ignored], [i for _, i in ignored])
-    split = split_known(known, share, rng=np.random.default_rng(seed))
+    split = split_known(known, share, rng=np.random.default_rng(seed), keep_one=keep_one)
     kept, hidden = pairs_of(split.kept), pairs_of(split.hidden)
     assert kept | hidden == pairs_of(known)
     assert not kept & hidden
@@ -58,8 +59,8 @@ def test_a_split_hides_a_share_of_those_with_several(positive, ignored, share, s
     for anchor in range(7):
         count = sum(a == anchor for a, _ in pairs_of(known))
         gone = sum(a == anchor for a, _ in hidden)
-        most = min(int(count * share) + 1, max(count - 1, 0))
-        assert min(int(count * share), max(count - 1, 0)) <= gone <= most
+        least = max(count - 1, 0) if keep_one else count
+        assert min(int(count * share), least) <= gone <= min(int(count * share) + 1, least)
     for part in split.kept, split.hidden:
         assert (part.n_anchors, part.n_items) == (7, 10)
         for anchor in range(7):  # rows are sorted, as everything that looks them up expects
@@ -68,12 +69,13 @@ def test_a_split_hides_a_share_of_those_with_several(positive, ignored, share, s
 
 
 def test_a_split_hides_every_positive_as_often():
-    known = ns.Positives.from_pairs([0] * 6 + [1, 1], [0, 2, 3, 5, 7, 8, 1, 4], 2, 9)
-    counts = np.zeros((2, 9))
+    known = ns.Positives.from_pairs([0] * 6 + [1, 1, 2], [0, 2, 3, 5, 7, 8, 1, 4, 6], 3, 9)
+    counts = np.zeros((3, 9))
     for seed in range(2000):
         counts[split_known(known, 0.25, rng=np.random.default_rng(seed)).hidden.pairs()] += 1
     assert counts[0].sum() / 2000 == pytest.approx(1.5, abs=0.06)  # 6 * 0.25
     assert counts[1].sum() / 2000 == pytest.approx(0.5, abs=0.06)
+    assert counts[2].sum() / 2000 == pytest.approx(0.25, abs=0.04)  # the only one of its anchor, as often
     assert stats.chisquare(counts[0][[0, 2, 3, 5, 7, 8]]).pvalue > 0.001
     assert stats.chisquare(counts[1][[1, 4]]).pvalue > 0.001
 
@@ -82,7 +84,8 @@ def test_a_split_is_repeatable_moves_the_generator_by_one_key_and_keeps_names():
     known = ns.Positives.from_pairs(["a", "a", "a", "b"], ["x", "y", "z", "x"])
     one, same = (split_known(known, 0.5, rng=ns.rng_for(3)) for _ in range(2))
     assert pairs_of(one.hidden) == pairs_of(same.hidden)
-    assert one.kept.contains(["b"], ["x"]).all()
+    kept = split_known(known, 0.9, rng=ns.rng_for(3), keep_one=True).kept
+    assert kept.contains(["b"], ["x"]).all()
     assert one.hidden.anchor_names is known.anchor_names
     used, fresh = ns.rng_for(5), ns.rng_for(5)
     split_known(WORLD.known, 0.5, rng=used)
@@ -103,12 +106,44 @@ def test_one_hidden_positive_of_each_anchor_is_shown_and_counted():
     assert shown.shape == (len(having), 1)
     assert SPLIT.hidden.contains(having, shown.ids).all()
     assert np.array_equal(shown.scores, WORLD.scores(np.array(having), shown.ids))
-    flagged = sum(float(score) >= 0.4 for score in shown.scores[:, 0])
-    exact = stats.binomtest(flagged, len(having)).proportion_ci(0.95, "exact")
-    assert (found.estimate, found.n) == (flagged / len(having), len(having))
-    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+    each = [int(SPLIT.hidden.count([anchor])[0]) for anchor in having]
+    share = sum(n for n, score in zip(each, shown.scores[:, 0], strict=True) if score >= 0.4) / sum(each)
+    size = sum(each) ** 2 / sum(n * n for n in each)
+    assert (found.estimate, found.n) == (pytest.approx(share), len(having))
+    exact = stats.beta.ppf(
+        [0.025, 0.975], [share * size, share * size + 1], [size - share * size + 1, size - share * size]
+    )
+    assert (found.low, found.high) == pytest.approx(tuple(exact))
     assert found.notes == (f"{450 - len(having)} of 450 rows have no hidden positive, or repeat an anchor: left out",)
-    assert 0 < flagged < len(having)
+    assert 0 < share < 1
+
+
+def test_anchors_with_one_positive_count_and_many_hidden_ones_weigh_more():
+    """Anchors with one positive are hard, those with three easy: the truth over unlabelled pairs is held."""
+    held, promised = 0, 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        counts = np.where(np.arange(300) % 2, 1, 3)
+        anchors = np.repeat(np.arange(300), counts)
+        easy = rng.random(len(anchors)) < np.where(counts == 1, 0.3, 0.9)[anchors]
+        known = ns.Positives.from_pairs(anchors, np.arange(len(anchors)), 300, len(anchors))
+        for keep_one in (False, True):
+            hidden = split_known(known, 0.3, rng=ns.rng_for(seed), keep_one=keep_one).hidden
+            found = hidden_positives(Flags(easy), ns.Query(np.arange(300)), hidden, rng=ns.rng_for(seed, 1))
+            inside = found.low <= easy.mean() <= found.high
+            held, promised = held + (inside and not keep_one), promised + (inside and keep_one)
+    assert held >= 36
+    assert promised < 20
+
+
+class Flags:
+    """Flags some items."""
+
+    def __init__(self, flagged):
+        self.flagged = flagged
+
+    def suspicion(self, query, negatives):
+        return self.flagged[negatives.ids].astype(float)
 
 
 def test_which_of_an_anchors_hidden_positives_is_chance():

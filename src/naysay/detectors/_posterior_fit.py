@@ -21,6 +21,7 @@ FOLDS, DRAWS = 4, 100
 _CLEAR = 2.0  # standard errors of the gain
 _ALONE = [0, 3]  # features that do not depend on the other slots of a list
 _FEW = 50  # blocks to start a fit from
+_REFITTED = 150  # anchors at least in a group with weights of its own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,28 +72,49 @@ def fit_model(lists: Lists, depth: int, seed: int, c: float | None = None) -> Fi
     whole = Prefixes.of(log_odds, labels, order)
     if gain < _CLEAR or whole is None:
         return Fit(None, 2, labelled, gain)
-    groups = Groups.of(log_odds, labels, order, rows, lists.levels(depth)[1], whole)
-    none = np.zeros(0)
+    richness = lists.levels(depth)[1]
+    groups = Groups.of(log_odds, labels, order, rows, richness, whole)
+    parts = [_Group.of(design, labels, rows, (log_odds, weights, curvature), whole, seed)]
+    if len(groups.limits):
+        all_, parts, group = parts[0], [], np.searchsorted(groups.limits, richness, side="right")
+        del design
+        for place, count in enumerate(np.bincount(group, minlength=len(groups.shares)).tolist()):
+            inside = (group == place)[rows]
+            if count < _REFITTED:
+                own = Prefixes.of(log_odds, labels, order, inside)
+                parts.append(all_.shared(own, labels, rows, seed))
+                continue
+            part, mine = design_of(list(features[:, inside]), knots), labels[inside]
+            again = cross_fitted(part, mine, folds[rows][inside])
+            own = Prefixes.of(again[0], mine, np.argsort(-again[0], kind="stable"))
+            parts.append(_Group.of(part, mine, rows[inside], again, own, seed))
+    kept = [part.share for part in parts]
+    shares = np.array([groups.shares[place] if share is None else share for place, share in enumerate(kept)])
+    draws = np.stack([part.draws for part in parts], axis=1)
+    none, first = np.zeros(0), int(groups.inside.argmax()) if len(parts) > 1 else 0
+    unlabelled = (groups.inside * (1 / shares - 1)).sum()
+    fewest = (groups.inside * (1 / np.array([max(part.most, 1e-9) for part in parts]) - 1)).sum()
     model = Model(
         knots=knots,
-        weights=weights,
-        c=groups.c,
-        depth=depth,
-        beyond=0.0,
-        shift=0.0,
-        doubt=1.0,
-        rising=groups.rising,
+        weights=np.stack([part.weights for part in parts]),
+        c=float(groups.inside.sum() / (groups.inside / shares).sum()),
         limits=groups.limits,
-        shares=groups.shares,
-        similar=none,
+        shares=shares,
+        beyond=0.0,
+        depth=depth,
         scale=np.array([0.0, 1, 0, 1]),
+        similar=none,
         edges=none,
         ratios=none,
-        draws=_draws(weights, curvature, design, labels, rows, groups, seed),
+        shift=0.0,
+        doubt=1.0,
+        least=min(1.0, float(fewest / unlabelled)) if c is None else 1.0,
+        rising=parts[first].rising,
+        draws=draws,
     )
     if c is not None:
         model = model.raised(c)
-        model.draws[:, WIDTH:] = model.shares  # what is known does not vary
+        model.draws[:, :, WIDTH] = model.shares  # what is known does not vary
     alone = _alone(features[_ALONE], labels)
     return Fit(replace(model, beyond=beyond_of(model, lists, model.priors(lists, seed))), 0, labelled, gain, alone)
 
@@ -151,25 +173,52 @@ def _gain(log_odds: Floats, labels: Mask, rows: NDArray[np.intp], n: int) -> flo
     return float(apart.mean() / spread) if spread > 0 else 0.0
 
 
-def _draws(
-    weights: Floats, curvature: Floats, design: Design, labels: Mask, rows: Whole, groups: Groups, seed: int
-) -> Floats:
-    """(B, 31 + s) weights and shares under Poisson resamples of the anchors, by one Newton step each.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group:
+    """The fit to one group of anchors, and samples of it: Poisson resamples of its anchors, by one Newton step each."""
 
-    The share of a sample is compared with the mean of all samples, because the largest of several limits is biased
-    upwards.
-    """
-    chance = 0.5 + 0.5 * np.tanh(0.5 * design.times(weights))
-    present, starts = np.unique(rows, return_index=True)
-    slopes = design.sums_by(labels - chance, starts)
-    counts = rng_for(seed, 1).poisson(1.0, (DRAWS, int(rows[-1]) + 1)).astype(np.float64)
-    moved = np.stack([((count[present] - 1)[:, None] * slopes).sum(axis=0) for count in counts])
-    moved = weights + np.linalg.solve(curvature, moved.T).T
-    drawn = np.empty((DRAWS, len(groups.shares)))
-    for place, (share, prefixes) in enumerate(zip(groups.shares.tolist(), groups.prefixes, strict=True)):
-        sampled = prefixes.resampled(counts, labels, rows)
+    weights: Floats  # (31,)
+    share: float | None  # P(labelled | positive), None if it cannot be estimated here
+    most: float  # its upper limit
+    rising: float
+    draws: Floats  # (B, 32) weights and shares
+
+    @staticmethod
+    def of(
+        design: Design,
+        labels: Mask,
+        rows: Whole,
+        fit: tuple[Floats, Floats, Floats],
+        prefixes: Prefixes | None,
+        seed: int,
+    ) -> _Group:
+        """From what `cross_fitted` returned."""
+        _, weights, curvature = fit
+        chance = 0.5 + 0.5 * np.tanh(0.5 * design.times(weights))
+        present, starts = np.unique(rows, return_index=True)
+        slopes = design.sums_by(labels - chance, starts)
+        moved = np.stack([((count[present] - 1)[:, None] * slopes).sum(axis=0) for count in _counts(rows, seed)])
+        draws = np.full((DRAWS, design.width + 1), 0.5)
+        draws[:, :-1] = weights + np.linalg.solve(curvature, moved.T).T
+        return _Group(weights, None, 1.0, 1.0, draws).shared(prefixes, labels, rows, seed)
+
+    def shared(self, prefixes: Prefixes | None, labels: Mask, rows: Whole, seed: int) -> _Group:
+        """The same with the share by some prefixes.
+
+        The share of a sample is compared with the mean of all samples, because the largest of several limits is biased
+        upwards.
+        """
+        if prefixes is None:
+            return replace(self, share=None, most=1.0, rising=1.0)
+        share, draws = prefixes.lower_limit(prefixes.labelled, prefixes.slots), self.draws.copy()
+        sampled = prefixes.resampled(_counts(rows, seed), labels, rows)
         limits = np.array([prefixes.lower_limit(*pair) for pair in zip(*sampled, strict=True)])
         limits = np.clip(np.nan_to_num(limits), 1e-6, 1 - 1e-6)
         odds = np.log(limits) - np.log1p(-limits)
-        drawn[:, place] = 1 / (1 + np.exp(-(odds - odds.mean() + np.log(share) - np.log1p(-share))))
-    return np.concatenate([moved, drawn], axis=1)
+        draws[:, -1] = 1 / (1 + np.exp(-(odds - odds.mean() + np.log(share) - np.log1p(-share))))
+        return replace(self, share=share, most=prefixes.upper_limit(), rising=prefixes.rising(), draws=draws)
+
+
+def _counts(rows: Whole, seed: int) -> Floats:
+    """(B, A) how often each anchor is in each sample."""
+    return rng_for(seed, 1).poisson(1.0, (DRAWS, int(rows[-1]) + 1)).astype(np.float64)

@@ -76,14 +76,17 @@ class Prefixes:
         first = float(betaincinv(self.labelled[0], self.slots[0] - self.labelled[0] + 1, _ERROR))
         return first * float(self.slots[later] / self.labelled[later])
 
-    def clearly_above(self, other: Prefixes) -> bool:
-        """Whether the lower limit of this share is above the upper limit of another."""
+    def upper_limit(self) -> float:
+        """The upper limit of the labelled share, of the prefix with the largest lower limit."""
         from scipy.special import betaincinv
 
-        best = int(betaincinv(other.labelled, other.slots - other.labelled + 1, _ERROR).argmax())
-        hits, missed = other.labelled[best], other.slots[best] - other.labelled[best]
-        upper = float(betaincinv(hits + 1, missed, 1 - _ERROR)) if missed > 0 else 1.0
-        return self.lower_limit(self.labelled, self.slots) > upper
+        best = int(betaincinv(self.labelled, self.slots - self.labelled + 1, _ERROR).argmax())
+        hits, missed = self.labelled[best], self.slots[best] - self.labelled[best]
+        return float(betaincinv(hits + 1, missed, 1 - _ERROR)) if missed > 0 else 1.0
+
+    def clearly_above(self, other: Prefixes) -> bool:
+        """Whether the lower limit of this share is above the upper limit of another."""
+        return self.lower_limit(self.labelled, self.slots) > other.upper_limit()
 
     def resampled(self, counts: Floats, labels: Mask, rows: Whole) -> tuple[Floats, Floats]:
         """(B, P) labelled slots and slots of each prefix under counts (B, A) of the anchors."""
@@ -117,16 +120,12 @@ class Groups:
     Args:
         limits: (s - 1,) the richness at which the next group begins.
         shares: (s,) the labelled share of each, descending.
-        c: The labelled share of all.
-        prefixes: Of each group, over all slots.
-        rising: `Prefixes.rising` of the group with most labelled positives.
+        inside: (s,) how many labelled positives each has.
     """
 
     limits: Floats
     shares: Floats
-    c: float
-    prefixes: list[Prefixes]
-    rising: float
+    inside: Whole
 
     @staticmethod
     def of(log_odds: Floats, labels: Mask, order: Whole, rows: Whole, richness: Floats, whole: Prefixes) -> Groups:
@@ -156,5 +155,4 @@ class Groups:
         limits = limits[[last for _, last, _ in joined[:-1]]]
         group = np.searchsorted(limits, richness, side="right")
         inside = np.bincount(group[rows[labels]], minlength=len(shares))
-        c = float(inside.sum() / (inside / shares).sum())
-        return Groups(limits, shares, c, kept, kept[int(inside.argmax())].rising())
+        return Groups(limits, shares, inside)

@@ -29,6 +29,7 @@ _FAR = 1e3  # deviations
 _CLOSEST = 1e-150  # of the knots' span: its square is not 0
 _MOST = 600.0  # added to log-odds: its exponential is finite
 _MODEL_ERROR = 0.15  # of the log-share, where assumptions hold about: benchmarks/results/posterior.json
+_SELECTED = 0.4  # more of it, where all of the posterior was left out
 _DRAWN_SLOTS = 5_000  # at most, to see how other weights change the estimate
 LARGEST = 1 - 2.0**-24  # in 32 bits: a threshold of 1 drops nothing, and log-odds are finite
 
@@ -41,11 +42,11 @@ class Model:
         p = min(1, (1 - c) / c g / (1 - g))                    P(an unlabelled candidate is positive)
         logit q = logit p + log ratio(v) + shift               with the evidence v of item vectors
 
-    c is a share of each group of anchors of similar richness.
+    Groups of anchors of similar richness have weights and a c of their own.
 
     Args:
         knots: (5, 5) of the splines, NaN after the last.
-        weights: (31,) of the constant and the splines.
+        weights: (s, 31) of the constant and the splines, in each group.
         c: P(labelled | positive), over all groups.
         limits: (s - 1,) the richness at which the next group of anchors begins, ascending.
         shares: (s,) P(labelled | positive) in each group.
@@ -57,8 +58,9 @@ class Model:
         ratios: (b,) the log-ratio of densities in each bin, ascending.
         shift: What a check of the labels, or labels of candidates, add to the log-odds.
         doubt: How many times as many false negatives other evidence allows, at least 1.
+        least: How many times as many it demands, at most 1.
         rising: How much the labelled share rises towards the highest scores: about 1 if those are positives.
-        draws: (B, 31 + s) other weights and shares that samples of the anchors would have given.
+        draws: (B, s, 32) other weights and shares that samples of the anchors would have given.
     """
 
     knots: Floats
@@ -74,6 +76,7 @@ class Model:
     ratios: Floats
     shift: float
     doubt: float
+    least: float
     rising: float
     draws: Floats
 
@@ -84,14 +87,20 @@ class Model:
         step = max(1, _BLOCK // max(1, part.scores.shape[1]))
         for start in range(0, len(found), step):
             features, behind = candidate_features(part.take(slice(start, start + step)), seed, self.depth)
-            odds = additive(features, self.knots, self.weights) + self.offsets(features[-1], self.shares)
+            odds = self.log_odds(features, self.weights, self.shares)
             prior = np.exp(np.minimum(odds, 0.0))
             found[start : start + step] = np.where(behind, np.nan, prior)[:, : found.shape[1]]
         return found
 
-    def offsets(self, richness: Floats, shares: Floats) -> Floats:
-        """log((1 - c) / c) of the group of each anchor."""
-        return np.asarray((np.log1p(-shares) - np.log(shares))[np.searchsorted(self.limits, richness, side="right")])
+    def log_odds(self, features: list[Floats], weights: Floats, shares: Floats) -> Floats:
+        """log((1 - c) / c g / (1 - g)) of rows of slots, with the weights and the share of the group of each row."""
+        group = np.searchsorted(self.limits, features[-1].reshape(len(features[-1])), side="right")
+        found = np.empty(features[0].shape)
+        for place, (own, share) in enumerate(zip(weights, shares.tolist(), strict=True)):
+            rows = slice(None) if len(weights) == 1 else group == place
+            part = additive([feature[rows] for feature in features], self.knots, own)
+            found[rows] = part + (np.log1p(-share) - np.log(share))
+        return found
 
     def counts(self, priors: Floats) -> Mask:
         """(A, W): where similarities count: elsewhere not even the most similar candidate is likely to be positive."""
@@ -133,7 +142,7 @@ class Model:
         return found
 
     def of_lists(self, lists: Lists, seed: int) -> Floats:
-        """(A, M) the posterior of all candidates, 0 where a list has ended."""
+        """`of_priors` of the priors."""
         return self.of_priors(self.priors(lists, seed), lists)
 
     def raised(self, c: float) -> Model:
@@ -158,7 +167,7 @@ def scaled(shares: Floats, factor: float) -> Floats:
 
 _STATE = {
     "knots": Entry((FEATURES, KNOTS), missing=True),
-    "weights": Entry((WIDTH,), at_least=-1e100, at_most=1e100),
+    "weights": Entry(("s", WIDTH), at_least=-1e100, at_most=1e100),
     "c": Entry(above=0, below=1),
     "limits": Entry(("s - 1",)),
     "shares": Entry(("s",), above=0, below=1),
@@ -170,8 +179,9 @@ _STATE = {
     "ratios": Entry(("b",)),
     "shift": Entry(),
     "doubt": Entry(at_least=1),
+    "least": Entry(at_least=0, at_most=1),
     "rising": Entry(at_least=0),
-    "draws": Entry(("B", "31 + s"), at_least=-1e100, at_most=1e100),
+    "draws": Entry(("B", "s", WIDTH + 1), at_least=-1e100, at_most=1e100),
 }
 MODEL_KEYS = tuple(_STATE)
 
@@ -186,15 +196,15 @@ def model_of_state(state: Mapping[str, Any], others: Iterable[str]) -> Model:
         if len(parts[name]) != size:
             rule = f"numbers of shape ({size},), as there are {bins} ratios and {groups} shares"
             raise_invalid(name, rule, f"shape {parts[name].shape}")
-    if not groups or parts["draws"].shape[1] != WIDTH + groups:
-        raise_invalid("draws", f"numbers of shape (B, {WIDTH + groups})", f"shape {parts['draws'].shape}")
+    if not groups:
+        raise_invalid("shares", "of at least one group", "none")
     if not all(map(_ascending, knots)):
         raise_invalid("knots", "clearly ascending, then NaN", "another order")
     for name in ("edges", "ratios", "limits"):
         if (np.diff(parts[name]) < 0).any():
             raise_invalid(name, "ascending", "another order")
     check_all("scale", scale[1::2], scale[1::2] > 0, "deviations above 0")
-    drawn = parts["draws"][:, WIDTH:]
+    drawn = parts["draws"][:, :, WIDTH]
     check_all("draws", drawn, (drawn > 0) & (drawn < 1), "weights and shares above 0 and below 1")
     plain: dict[str, Any] = {name: part if part.ndim else part.item() for name, part in parts.items()}
     return Model(**plain)
@@ -240,9 +250,11 @@ def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask, seed: in
     """The mean posterior of some slots, with a 95 % interval for their share of false negatives.
 
     Log-normal: the deviation of the log-mean over the model's draws, and that of the outcomes, which counts the
-    variance of each slot and that between anchors. To them comes the error of the model itself, which no sample shows.
-    Where other evidence allows more false negatives, the interval reaches up to that. Where the labelled share still
-    rises towards the highest scores, those may not be positives alone, and no lower end is claimed.
+    variance of each slot and that between anchors. To them comes the error of the model itself, which no sample shows,
+    and which is larger where slots of high posterior were left out: what is left has those that were estimated too low,
+    or as good as none if the posterior is sharper than it says. Where other evidence allows more false negatives, or
+    fewer, the interval reaches to that. Where the labelled share still rises towards the highest scores, those may not
+    be positives alone, and no lower end is claimed.
     """
     from scipy.special import ndtri
 
@@ -257,9 +269,12 @@ def share_of(model: Model, lists: Lists, posterior: Floats, mask: Mask, seed: in
         return share(0.0, 0.0, most_share(0, anchors, 1 - CONFIDENCE), anchors)
     sums, slots = np.where(mask, posterior, 0.0).sum(axis=1), mask.sum(axis=1)
     variance = float((np.where(mask, posterior * (1 - posterior), 0.0)).sum() + ((sums - estimate * slots) ** 2).sum())
-    spread = np.sqrt(_drawn_variance(model, lists, mask, seed) + variance / (n * estimate) ** 2 + _MODEL_ERROR**2)
+    whole = float(posterior[lists.filled & (np.arange(mask.shape[1]) < slots[:, None])].sum())  # of as many nearest
+    left = min(1.0, estimate * n / whole)
+    error = _MODEL_ERROR + _SELECTED * (1 - left)
+    spread = np.sqrt(_drawn_variance(model, lists, mask, seed) + variance / (n * estimate) ** 2 + error**2)
     factor = float(np.exp(ndtri((1 + CONFIDENCE) / 2) * spread))
-    return share(estimate, estimate / factor, min(1.0, estimate * factor * model.doubt), anchors)
+    return share(estimate, model.least * left * estimate / factor, min(1.0, estimate * factor * model.doubt), anchors)
 
 
 def _drawn_variance(model: Model, lists: Lists, mask: Mask, seed: int) -> float:
@@ -271,15 +286,14 @@ def _drawn_variance(model: Model, lists: Lists, mask: Mask, seed: int) -> float:
     part = lists.take(rows).cut(model.depth + 2)
     chosen, behind = mask[rows][:, : model.depth + 2], int(mask[rows][:, model.depth + 2 :].sum())
     features, last = candidate_features(part, seed, model.depth)
-    richness = np.broadcast_to(features[-1], chosen.shape)[chosen]
     drawn = [np.broadcast_to(feature, chosen.shape)[chosen] for feature in features]
     priors = model.priors(part, seed)
     evidence = np.zeros(chosen.shape)
     evidence[:, : priors.shape[1]] = model.evidence(priors, part)
     evidence, beyond, means = evidence[chosen], last[chosen], []
     for draw in model.draws:
-        weights, shares = draw[:WIDTH], draw[WIDTH:]
-        odds = additive(drawn, model.knots, weights) + model.offsets(richness, shares)
+        weights, shares = draw[:, :WIDTH], draw[:, WIDTH]
+        odds = model.log_odds(drawn, weights, shares)
         posterior = model.final(np.exp(np.minimum(odds, 0.0)), evidence)
         least = min(LARGEST, model.beyond * float(np.mean((1 - shares) / shares) / np.mean(1 / model.shares - 1)))
         means.append((np.where(beyond, least, posterior).sum() + behind * least) / (len(odds) + behind))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naysay._rows import offsets
 from naysay._slots import Score, check_score, score_slots
 from naysay.arrays import is_torch, to_numpy
-from naysay.checks import check_kind, check_number, public, raise_invalid
+from naysay.checks import check_bool, check_kind, check_number, public, raise_invalid
 from naysay.detectors._slots import (
     SUSPICION_THRESHOLD,
     check_query_and_negatives,
@@ -30,7 +30,7 @@ from naysay.rng import key_from, rng_for
 from naysay.types import Array, Detector, Negatives, Query, check_query, positive_ids
 
 _ASSUMPTIONS = (
-    "unlabelled positives are like the hidden ones: which pairs are known is random",
+    "unlabelled positives are like the hidden ones: which pairs are known is random, and so is which are hidden",
     "encoder and detector were fitted without the hidden pairs",
     "anchors are independent of each other",
 )
@@ -52,17 +52,19 @@ class Split:
 
 
 @public
-def split_known(positives: Positives, share: float = 0.1, *, rng: np.random.Generator) -> Split:
-    """Hide a share of the positives of each anchor that has several. Every anchor keeps at least one.
+def split_known(positives: Positives, share: float = 0.1, *, rng: np.random.Generator, keep_one: bool = False) -> Split:
+    """Hide a share of the positives, each with the same probability, whatever else its anchor has.
 
-    Of c positives floor(c share + u) are hidden, u uniform in [0, 1) for each anchor, at most c - 1: c share on
-    average, all equally likely. An anchor with one positive keeps it, so hidden positives represent anchors with
-    several. O(pairs log pairs).
+    Of c positives of an anchor floor(c share + u) are hidden, u uniform in [0, 1): c share on average. So hidden
+    positives represent all known ones, and an anchor with one positive may lose it. keep_one=True leaves each anchor at
+    least one, for detectors that need it. Hidden positives then represent anchors with several only, which are often
+    easier, and `hidden_positives` promises too much. O(pairs log pairs).
 
     Args:
         positives: The known positives.
         share: The share to hide, above 0 and below 1.
         rng: The generator of the choice.
+        keep_one: Whether every anchor keeps at least one positive.
 
     Returns:
         The two parts.
@@ -71,13 +73,14 @@ def split_known(positives: Positives, share: float = 0.1, *, rng: np.random.Gene
         >>> known = Positives.from_pairs([0, 0, 0, 0, 1], [3, 5, 6, 8, 3])
         >>> split = split_known(known, 0.5, rng=np.random.default_rng(0))
         >>> len(split.kept), len(split.hidden), split.hidden.count().tolist()
-        (3, 2, [2, 0])
+        (2, 3, [2, 1])
     """
     check_kind("positives", positives, Positives, "a Positives")
     part = check_number("share", share, above=0, below=1)
     generator = rng_for(int(key_from(rng)))
     counts = positives.count()
-    wanted = np.minimum(np.floor(counts * part + generator.random(len(counts))), np.maximum(counts - 1, 0))
+    most = np.maximum(counts - 1, 0) if check_bool("keep_one", keep_one) else counts
+    wanted = np.minimum(np.floor(counts * part + generator.random(len(counts))), most)
     order = generator.random(len(positives))
     if positives.relation is not None:
         order[positives.relation != POSITIVE] = 1.0  # above any random number: ignored pairs come last, and are kept
@@ -101,11 +104,15 @@ def hidden_positives(
     threshold: float = SUSPICION_THRESHOLD,
     confidence: float = CONFIDENCE,
 ) -> Share:
-    """Estimate the mean true positive rate (MTPR) of a detector from known positives alone.
+    """Estimate the share of unlabelled positives that a detector flags, from known positives alone.
 
-    **One hidden positive per anchor**, in a slot of its own. The observations are then independent, each a hit with the
-    anchor's own rate, whose mean over anchors is the MTPR. So Clopper and Pearson's interval is exact, also for few
-    anchors and near 0 and 1, where a bootstrap over anchors with several hidden positives each is not.
+    **One hidden positive per anchor**, in a slot of its own, so that observations are independent. It counts as often
+    as its anchor has hidden positives, because an anchor with twice as many known ones has about twice as many unknown
+    ones. The interval is that of Clopper and Pearson at the effective number of observations, (sum w)^2 / sum w^2 of
+    these weights: exact where every anchor has as many hidden, also for few anchors and near 0 and 1.
+
+    The hidden positives must be a random part of all positives: `split_known` without `keep_one`, and labels that do
+    not depend on the score. If known positives are the easier ones, the estimate is too high.
 
     It does not measure false alarms: a detector that flags everything scores 1. Check how many candidates it flags, or
     `false_negative_rate` of the remaining ones. Cost: one call of the detector with B rows.
@@ -161,12 +168,13 @@ def hidden_positives(
         # This function made the negatives, so the detector's own advice does not help.
         raise_invalid("score", "given for a detector that uses scores", None, "Pass a function score(anchors, ids).")
     rng.bit_generator.state = moved.bit_generator.state
-    flagged = int((suspicion[:, 0] >= limit).sum())
-    n = len(chosen)
-    low, high = exact_interval(flagged, n, level)
+    n, weights = len(chosen), hidden.count(anchors[chosen]).astype(np.float64)
+    share = float((weights * (suspicion[:, 0] >= limit)).sum() / weights.sum())
+    size = float(weights.sum() ** 2 / (weights**2).sum())
+    low, high = exact_interval(share * size, size, level)
     left = f"{len(anchors) - n:,} of {len(anchors):,} rows have no hidden positive, or repeat an anchor: left out"
     notes = (left,) if n < len(anchors) else ()
-    return Share("hidden positives that are flagged", flagged / n, low, high, level, n, _ASSUMPTIONS, notes)
+    return Share("hidden positives that are flagged", share, low, high, level, n, _ASSUMPTIONS, notes)
 
 
 def _check_functions(query: Query, negatives: Negatives | None, score: Any, embed: Any) -> None:

@@ -158,7 +158,7 @@ class Posterior:
             raise_invalid("truth", "of at least one labelled candidate", "none")
         before, said = self._fitted()
         model = corrected(before, lists, self.seed, asked, known == 1)
-        model = replace(model, doubt=1.0)
+        model = replace(model, doubt=1.0, least=1.0)
         self._learnt = model, self._cut(model, lists, said, model.of_lists(lists, self.seed))
         return self
 
@@ -181,7 +181,8 @@ class Posterior:
             found.model, lists, priors, self.k, self.false_share, float(np.nan_to_num(by_scores))
         )
         summary = replace(summary, check=check, by_scores=by_scores, rising=model.rising)
-        model = replace(model, doubt=summary.doubt(mean_of(posterior, lists.nearest(self.k))))
+        doubt, least = summary.doubts(mean_of(posterior, lists.nearest(self.k)))
+        model = replace(model, doubt=doubt, least=least * model.least)
         return model, self._cut(model, lists, summary, posterior)
 
     def _cut(self, model: Model, lists: Lists, summary: PosteriorSummary, posterior: Floats) -> PosteriorSummary:

@@ -112,14 +112,21 @@ class PosteriorSummary:
     by_scores: float = np.nan
     rising: float = 1.0
 
-    def doubt(self, estimate: float) -> float:
-        """How many times an estimate other evidence allows, at least 1: scores, unless item vectors allow less."""
+    def doubts(self, estimate: float) -> tuple[float, float]:
+        """How many times an estimate other evidence allows, and demands.
+
+        It allows, at least once, what scores do, unless item vectors allow less; it demands, at most once, what was
+        estimated before a correction by item vectors.
+        """
+        if estimate == 0:
+            return 1.0, 1.0
         other, check = float(np.nan_to_num(self.by_scores)), self.check
         if check is not None and not np.isnan(check.by_vectors):
             most = check.by_vectors + _ERRORS * (check.excess - check.low)
             agrees = check.by_vectors <= check.by_labels and self.rising <= _RISING
             other = min(other, most) if agrees else max(other, check.by_vectors)
-        return max(1.0, other / estimate) if estimate > 0 else 1.0
+        before = estimate if check is None or not check.shift else check.by_labels
+        return max(1.0, other / estimate), min(1.0, before / estimate)
 
     @property
     def reason(self) -> str:
