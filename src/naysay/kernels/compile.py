@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -59,14 +60,14 @@ def _load_array_functions() -> None:
 
     numba only asks here whether there is a BLAS. SciPy has one, and loops that multiply matrices load it themselves.
     """
-    from numba.np import linalg
-
-    own = getattr(linalg, "ensure_blas", None)
+    linalg: Any = import_module("numba.np.linalg")
+    own = getattr(linalg, "ensure_blas", None)  # numba's own; without it, only time is lost
+    if own is None:
+        return
     linalg.ensure_blas = lambda: None
     try:
-        from numba.np import arraymath
-
-        arraymath.ensure_blas = own
+        functions: Any = import_module("numba.np.arraymath")
+        functions.ensure_blas = own
     finally:
         linalg.ensure_blas = own
 

@@ -112,7 +112,7 @@ def _as_deep_as_needed(task: Task, rows: Rows, threshold: Threshold) -> Candidat
     anchors, wanted, parts = anchor_ids(rows.query), wanted_of(task, rows), []
     blocks = list(in_parts(everyone, slots_of_memory(task, SLOTS) // depth)) or [everyone]
     for block in blocks:
-        own = rows if len(blocks) == 1 else task.some(anchors[block], rows.all_known_scores)
+        own = rows if len(blocks) == 1 else _some(task, anchors[block], rows.all_known_scores)
         candidates = judged(task, own, depth, None if caps is None else caps[block])
         left = open_rows(own.query, wanted[block], threshold, candidates) if depth < task.depth else block[:0]
         for some in in_parts(left, slots_of_memory(task, SLOTS) // task.depth):
@@ -128,6 +128,14 @@ def _without_reviewed(task: Task, rows: Rows, candidates: Candidates) -> Candida
     if task.reviewed is None:
         return candidates
     return candidates.drop(task.reviewed.known.contains(anchor_ids(rows.query), candidates.ids), "ignored")
+
+
+def _some(task: Task, anchors: Ids, known_scores: Floats32) -> Rows:
+    """Some anchors; without a copy of their vectors if they are neighbours."""
+    first, last = int(anchors[0]), int(anchors[-1])
+    if (anchors == np.arange(first, first + len(anchors))).all():
+        return task.rows(first, last + 1, known_scores)
+    return task.some(anchors, known_scores)
 
 
 def narrowed(task: Task, candidates: Candidates, min_score: float | None) -> Candidates:
