@@ -168,14 +168,14 @@ def _read(folder: JobFolder, job: JobOptions, *, keep_own_text: bool) -> dict[st
             broken = write_distinct(column, folder, name)
         elif size is None:
             raise_invalid(option, "given where pairs hold row numbers and --model is to encode texts", "none")
-        named = path is None and column.numbers is None
-        side = open_side(folder, name, size or 0, broken, named=named)
+        called = path is None and column.numbers is None
+        side = open_side(folder, name, size or 0, broken, named=called)
         what = "queries" if name == "query" else "documents"
         if size is not None and size != side.n:
             source = f"the {side.n:,} {what}" + (f" of {str(path)!r}" if path is not None else " that the pairs name")
             raise_invalid(f"--{name}-vectors", f"a vector for each of {source}", f"{size:,} vectors")
         rows.append([rows_in(pair[place], side, what) for pair in columns])
-        state[name] = {"n": side.n, "broken": broken, "named": named}
+        state[name] = {"n": side.n, "broken": broken, "named": called}
         sides.append(side)
     positives, *ignored = zip(*rows, strict=True)
     itself = np.array(own_by_id(sides[0], sides[1]) if job.same_ids else [(), ()], np.int64)
