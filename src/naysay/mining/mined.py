@@ -221,7 +221,8 @@ class Mined(MinedArrays):
         if background is None and self._background is not None:
             background = self._background()
         fit = None if self._fit is None else self._fit()
-        return report_mined(self, path, background=background, fit=fit, anchors=anchor_ids(self.query), **options)
+        given = {"background": background, "fit": fit, "anchors": anchor_ids(self.query), **options}
+        return report_mined(self, path, **given)
 
     def __reduce__(self) -> NoReturn:
         """Raise: what judges again holds open files, models and functions."""
