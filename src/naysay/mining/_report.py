@@ -104,6 +104,7 @@ def report_mined(mined: MinedArrays, path: str | Path, options: ReportOptions) -
     if not isinstance(options.run, Estimate | None):
         raise_invalid("run", "an Estimate, of quantity.estimate, or None", type(options.run).__name__)
     kinds = {"title": (str, "a text"), "numbers": (Mapping, "a dictionary"), "provenance": (Mapping, "a dictionary")}
+    kinds |= {"command": (str, "a text")}
     for name, (kind, rule) in kinds.items():
         if getattr(options, name) is not None and not isinstance(getattr(options, name), kind):
             raise_invalid(name, rule, shown(getattr(options, name)))
@@ -148,10 +149,18 @@ def _weighed(mined: MinedArrays, options: ReportOptions, total: int) -> Weighed:
     if options.fit is None:
         reason = "these scores have no posterior: pairs were rescored, or none was given"
         return Weighed(reason=reason)
-    anchors = np.arange(len(mined.ids)) if options.anchors is None else np.asarray(options.anchors)
-    movable = isinstance(mined.judge, Posterior) or "rethreshold" not in options.command
-    command = options.command if movable else ""
-    return weighed(mined, anchors, *options.fit, total=total, seed=options.seed, command=command)
+    fit = options.fit
+    if not (isinstance(fit, tuple) and list(map(type, fit)) == [Posterior, FitLists]):
+        raise_invalid("fit", "a posterior and its lists, as `Mined.report` passes them", shown(fit))
+    anchors = np.arange(len(mined.ids))
+    if options.anchors is not None:
+        anchors = floats_of("anchors", options.anchors).astype(np.int64)
+        if anchors.shape != mined.counts.shape or not np.isin(fit[1].anchors, anchors).all():
+            raise_invalid("anchors", "the anchor of each row, and among them those of `fit`", f"shape {anchors.shape}")
+    command = options.command or ""
+    if not isinstance(mined.judge, Posterior) and "rethreshold" in command:
+        command = ""  # the target is that of a Posterior
+    return weighed(mined, anchors, *fit, total=total, seed=options.seed, command=command)
 
 
 def _rows(candidates: Candidates, rows: NDArray[np.int64]) -> Candidates:

@@ -262,7 +262,8 @@ class Mined(MinedArrays):
             background = self._background()
         fit = None if self._fit is None else self._fit()
         shown = self if self._mine is None else replace(self, candidates=self._listed(), _mine=None)
-        return report_mined(shown, path, background=background, fit=fit, anchors=anchor_ids(self.query), **options)
+        given = {"background": background, "fit": fit, "anchors": anchor_ids(self.query), **options}
+        return report_mined(shown, path, **given)
 
     def __reduce__(self) -> NoReturn:
         """Raise: what judges again holds open files, models and functions."""
