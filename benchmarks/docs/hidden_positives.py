@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.docs.detectors import Table, false_negatives, images, incremental, thresholds
+from benchmarks.docs.detectors import Table, coverage, false_negatives, images, incremental, thresholds
 from benchmarks.harness import RESULTS
 
 INTRODUCTION = """\
@@ -275,6 +275,7 @@ def distrust(result: dict[str, Any], table: Table) -> list[str]:
 SECTIONS = {
     "distrust": distrust,
     "false_negatives": false_negatives,
+    "coverage": coverage,
     "thresholds": thresholds,
     "incremental": incremental,
     "images": images,
