@@ -49,6 +49,7 @@ LAYERS = [
     "samplers",
     "losses",
     "difficulty",
+    "evaluate",
     "report",
     "search",
     "encode",
