@@ -110,7 +110,9 @@ def _rankable(name: str, part: Positives, train: Positives, seen: Positives) -> 
 
 
 @public
-def split_by_user(users: ArrayLike, items: ArrayLike, *, seed: int = 0) -> Interactions:
+def split_by_user(
+    users: ArrayLike, items: ArrayLike, n_users: int | None = None, n_items: int | None = None, *, seed: int = 0
+) -> Interactions:
     """Hold out a tenth of each user's pairs for validation and a tenth for the test, at random.
 
     Tenths are rounded down, but a user of three pairs or more has at least one in each part. A user of one or two pairs
@@ -119,6 +121,8 @@ def split_by_user(users: ArrayLike, items: ArrayLike, *, seed: int = 0) -> Inter
     Args:
         users: (n,) ids from 0.
         items: (n,) ids from 0. Repeated pairs count once.
+        n_users: By default the largest id plus one.
+        n_items: By default the largest id plus one.
         seed: Of the choice.
 
     Raises:
@@ -129,7 +133,7 @@ def split_by_user(users: ArrayLike, items: ArrayLike, *, seed: int = 0) -> Inter
         >>> split_by_user(users, items)
         Interactions(6 users, 10 items, train 48 pairs, validation 6 pairs, test 6 pairs)
     """
-    pairs = Positives.from_pairs(_ids("users", users), _ids("items", items))
+    pairs = Positives.from_pairs(_ids("users", users), _ids("items", items), n_users, n_items)
     who, what = pairs.pairs()
     counts = pairs.count()
     if not (counts >= 3).any():

@@ -12,7 +12,6 @@ from naysay.checks import as_floats, check_number, check_one_of, public, raise_i
 from naysay.files import as_path, check_file
 from naysay.positives import Positives
 from naysay.tasks.interactions import Interactions, split_by_time, split_by_user
-from naysay.text import counted
 
 SPLITS = ("auto", "user", "time")
 _KINDS = {".parquet": "", ".csv": ",", ".tsv": "\t", ".inter": "\t"}
@@ -119,7 +118,7 @@ def _liked(part: dict[str, Any], least: float) -> dict[str, Any]:
         raise_invalid("liked", "left out for a table without a column of ratings", least)
     kept = np.flatnonzero(as_floats("rating", np.asarray(part["rating"])) >= least)
     if not len(kept):
-        raise_invalid("liked", "at most the highest rating", least, f"{counted(len(part['rating']), 'row')} are lower.")
+        raise_invalid("liked", "at most the highest rating", least, "Every rating is lower.")
     return {name: values.take(kept) for name, values in part.items()}
 
 
