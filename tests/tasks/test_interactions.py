@@ -131,7 +131,11 @@ def test_dates_are_times(tmp_path):
         ),
         ("user,item\n", {}, "`path` must be a table with rows, got none."),
         ("user,item\na,b\n", {"liked": 3}, "`liked` must be left out for a table without a column of ratings, got 3."),
-        ("user,item,rating\na,b,1\n", {"liked": 3}, "`liked` must be at most the highest rating, got 3. Every rating is lower."),
+        (
+            "user,item,rating\na,b,1\n",
+            {"liked": 3},
+            "`liked` must be at most the highest rating, got 3. Every rating is lower.",
+        ),
         (
             "user,item\na,b\n",
             {"split": "time"},
