@@ -67,7 +67,7 @@ class _Progress:
 
 
 def _duration(seconds: float) -> str:
-    """'2 h 5 min', '12 min' or '40 s'."""
+    """Hours and minutes, minutes, or seconds."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
