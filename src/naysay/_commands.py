@@ -86,26 +86,27 @@ class CompareOptions:
     """All options of `compare`.
 
     Args:
-        task: "recommendation".
-        model: "mf" (matrix factorisation) or "lightgcn".
+        task: "recommendation" or "knowledge-graph".
+        model: "mf" (matrix factorisation, the default) or "lightgcn"; for a knowledge graph "transe" (the default),
+            "distmult", "complex" or "rotate".
         methods: Names of the catalogue that fit the data; module:object of a function that gets {name: part} and
             returns a sampler; NAME:K for K negatives per positive. As "a,b", a list, or {name: function}. By default
-            those of the task. Uniform is always among them.
+            those of the task. Uniform (corruption:8 for a knowledge graph) is always among them.
         seeds: Runs of each arm, which differ in the first vectors, the data order and the draws.
         budget: Processor time of the whole comparison: "30m", "2h", "90s", or seconds. It decides the steps.
         steps: Gradient steps of a run, in place of `budget`; then two runs give the same table, but for times.
         out: The folder of the results. Finished runs are kept there at once, and a second call continues. None keeps
             nothing.
-        validation: Table of the interactions for validation.
-        test: Table of the interactions for the test.
+        validation: Table of the interactions or triples for validation.
+        test: Table of those for the test.
         split: "user", "time" or "auto", if those two are not given; see `tasks.read_interactions`.
         liked: The lowest rating that counts as a positive.
         seed: The first of the seeds, and that of a split by user.
         quick: Compare on generated data, in less than a minute.
     """
 
-    task: str = option("recommendation", "The task: recommendation.")
-    model: str = option("mf", "mf (matrix factorisation) or lightgcn.")
+    task: str = option("recommendation", "The task: recommendation or knowledge-graph.")
+    model: str = option("", "mf or lightgcn; transe, distmult, complex or rotate. Default: the first of the task.")
     methods: Any = option(None, "Names of the catalogue, module:object, NAME:K; separated by commas.")
     seeds: int = option(3, "Runs of each arm.")
     budget: Any = option("30m", "Processor time of the whole comparison: 30m, 2h, 90s.")

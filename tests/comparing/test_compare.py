@@ -28,7 +28,7 @@ def without_times(result):
 def test_all_arms_start_from_the_same_vectors_and_see_the_same_batches():
     task = Recommendation(DATA, width=8, batch=32)
     seen = []
-    for arm in read_arms("dynamic,uniform:3", task.start(0).parts(), ()):
+    for arm in read_arms("dynamic,uniform:3", task.start(0).parts(), task.defaults):
         run = _run.Run(task, arm, 0.01, 3)
         start = run.model.network.vectors.detach().clone()
         batches = []
@@ -151,7 +151,10 @@ def test_the_results_and_the_report_are_written(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"task": "recomendation"}, "`task` must be one of 'recommendation', got 'recomendation'. Did you mean"),
+        (
+            {"task": "recomendation"},
+            "`task` must be one of 'recommendation', 'knowledge-graph', got 'recomendation'. Did",
+        ),
         ({"model": "svd"}, "`model` must be one of 'mf', 'lightgcn', got 'svd'."),
         ({"seeds": 0}, "`seeds` must be at least 1, got 0."),
         ({"steps": 3}, "`steps` must be at least 4, got 3."),

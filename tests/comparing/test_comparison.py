@@ -49,8 +49,8 @@ def test_a_clear_winner_is_named_with_its_evidence():
     )
     assert found.winner == "dynamic"
     assert found.recommendation == (
-        "Use dynamic: recall@20 0.6100, +0.1000 (95 % CI +0.1000 to +0.1000) over uniform (3 seeds), reaching "
-        "uniform's best in 100.0 % of the time that uniform took, better than every other arm by its 95 % CI."
+        "Use dynamic: recall@20 0.6100, +0.1000 (95 % CI +0.1000 to +0.1000) over uniform (3 seeds), reaching the "
+        "best of uniform in 100.0 % of its time, better than every other arm by its 95 % CI."
     )
 
 
@@ -76,7 +76,7 @@ def test_one_seed_cannot_tell():
     found = comparison(arm("uniform", [0.5]), arm("dynamic", [0.9]))
     assert found.winner is None
     assert found.recommendation == (
-        "One seed cannot tell: dynamic is +0.4000 to uniform's recall@20 0.5000; run more seeds."
+        "One seed cannot tell: dynamic is +0.4000 to the recall@20 0.5000 of uniform; run more seeds."
     )
     assert found.rows()[0][1:3] == ("0.9000", "+0.4000")
     assert comparison(arm("uniform", [0.5])).recommendation.endswith("nothing else was compared.")
@@ -90,8 +90,8 @@ def test_times_to_uniforms_best_and_equal_time():
     assert found.reached(never) == []
     assert found.at_equal_time(slow).mean == pytest.approx(0.1)  # 3 s are enough for one point of 2 s each
     rows = {row[0]: dict(zip(found.columns, row, strict=True)) for row in found.rows()}
-    assert (rows["slow"]["steps to uniform's best"], rows["slow"]["seconds to it"]) == ("30", "6.0")
-    assert rows["never"]["steps to uniform's best"] == "never"
+    assert (rows["slow"]["steps to best of uniform"], rows["slow"]["seconds to it"]) == ("30", "6.0")
+    assert rows["never"]["steps to best of uniform"] == "never"
     assert rows["slow"]["ms per step"] == "200.0"
 
 

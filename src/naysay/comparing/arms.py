@@ -73,7 +73,7 @@ def fitting_methods(parts: Parts) -> tuple[str, ...]:
 
 
 def read_arms(methods: Any, parts: Parts, defaults: Sequence[str]) -> list[Arm]:
-    """The arms that are asked for; uniform is always the first.
+    """The arms that are asked for; the first default, to which the others are compared, is always the first.
 
     methods   None, "a,b", a sequence of names, or {name: function}; NAME:K asks for K negatives
     """
@@ -85,9 +85,9 @@ def read_arms(methods: Any, parts: Parts, defaults: Sequence[str]) -> list[Arm]:
         raise_invalid("methods", "names, or {name: function}", shown(methods))
     own = methods if isinstance(methods, Mapping) else {}
     arms = [_arm(name, parts, own.get(name)) for name in methods]
-    if all((arm.name, arm.k) != ("uniform", 1) for arm in arms):
-        arms.insert(0, _arm("uniform", parts, None))
-    arms.sort(key=lambda arm: arm.name != "uniform")  # the others are measured against it
+    if all(arm.name != defaults[0] for arm in arms):
+        arms.insert(0, _arm(defaults[0], parts, None))
+    arms.sort(key=lambda arm: arm.name != defaults[0])
     names = [arm.name for arm in arms]
     if len(set(names)) < len(names):
         raise_invalid("methods", "different names", f"{next(name for name in names if names.count(name) > 1)!r} twice")

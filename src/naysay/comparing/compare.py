@@ -9,6 +9,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from naysay._commands import CompareOptions
 from naysay._options import takes_options
 from naysay.arrays import torch_in_one_thread
@@ -18,15 +20,17 @@ from naysay.comparing._folder import REPORT, RESULTS, Folder
 from naysay.comparing.arms import Arm, read_arms
 from naysay.comparing.report import report_comparison
 from naysay.comparing.result import ArmResult, Comparison
+from naysay.rng import rng_for
 from naysay.tasks.interactions import Interactions, split_by_user
+from naysay.tasks.knowledge_graph import KnowledgeGraph, read_triples, split_triples
+from naysay.tasks.link_prediction import LinkPrediction
 from naysay.tasks.reading import read_interactions
-from naysay.tasks.recommendation import MODELS, Recommendation
+from naysay.tasks.recommendation import Recommendation
 from naysay.testing.worlds import planted_world
 from naysay.text import counted, versions
 
-TASKS = ("recommendation",)
+TASKS: dict[str, Any] = {one.name: one for one in (Recommendation, LinkPrediction)}
 QUICK_STEPS = 160
-QUICK_METHODS = ("uniform", "uniform:8", "popularity", "dynamic", "MixGCF", "softmax-weights:8")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
@@ -36,7 +40,10 @@ Told = Callable[[str, float], None]  # told(what, share of all the work that is 
 @public
 @takes_options(CompareOptions)
 def compare(
-    data: str | Path | Interactions | None = None, *, told: Told = lambda what, share: None, options: CompareOptions
+    data: str | Path | Interactions | KnowledgeGraph | None = None,
+    *,
+    told: Told = lambda what, share: None,
+    options: CompareOptions,
 ) -> Comparison:
     """Compare kinds of negatives on some data, and say which to use.
 
@@ -49,7 +56,8 @@ def compare(
     training, not that of the split.
 
     Args:
-        data: A table of interactions, see `tasks.read_interactions`, or `tasks.Interactions`; None with quick=True.
+        data: A table of interactions, see `tasks.read_interactions`, or `tasks.Interactions`; for a knowledge graph
+            triples, see `tasks.read_triples`, or a `tasks.KnowledgeGraph`; None with quick=True.
         told: told(what, share) is called as the work proceeds; share is from 0 to 1.
         options: See `CompareOptions`.
 
@@ -67,16 +75,18 @@ def compare(
         >>> [arm.name for arm in found.arms], len(found["dynamic"].runs)
         (['uniform', 'dynamic'], 2)
     """
-    check_one_of("task", options.task, TASKS)
-    check_one_of("model", options.model, tuple(MODELS))
+    check_one_of("task", options.task, tuple(TASKS))
+    kind = TASKS[options.task]
+    model = options.model or kind.models[0]
+    check_one_of("model", model, kind.models)
     check_bool("quick", options.quick)
     seeds = check_whole("seeds", options.seeds, 1, 1000)
     first = check_whole("seed", options.seed, 0)
     budget, steps = _budget(options.budget), None if options.steps is None else check_whole("steps", options.steps, 4)
     folder = Folder(options.out)
     with torch_in_one_thread():
-        task = Recommendation(_data(data, options), options.model)
-        arms = read_arms(options.methods, task.start(first).parts(), QUICK_METHODS if options.quick else task.defaults)
+        task = kind(_data(data, options), model)
+        arms = read_arms(options.methods, task.start(first).parts(), task.quick if options.quick else task.defaults)
         if options.quick and steps is None:
             steps = QUICK_STEPS
         if steps is None:
@@ -136,19 +146,38 @@ def _trained(task: Any, arm: Arm, steps: int, seeds: range, folder: Folder, work
     return ArmResult(arm.name, arm.k, arm.code, *found, tuple(runs))
 
 
-def _data(data: Any, options: CompareOptions) -> Interactions:
-    """The interactions: given, read, or generated."""
+def _data(data: Any, options: CompareOptions) -> Interactions | KnowledgeGraph:
+    """The interactions or triples: given, read, or generated."""
+    graph = options.task == LinkPrediction.name
     if options.quick:
         if data is not None:
             raise_invalid("data", "left out with `quick`", shown(data))
-        world = planted_world(500, 1500, per_anchor=24, noise=0.3, spread=0.8)
-        return split_by_user(*world.truth.pairs(), seed=options.seed)
+        return _generated_graph(options.seed) if graph else _generated_interactions(options.seed)
     if data is None:
-        raise_invalid("data", "a table of interactions", "nothing", "Or pass `quick`.")
-    if isinstance(data, Interactions):
-        return data
+        raise_invalid("data", "a table, or a folder of triples", "nothing", "Or pass `quick`.")
+    if isinstance(data, KnowledgeGraph if graph else Interactions):
+        given: Interactions | KnowledgeGraph = data
+        return given
     parts = {"validation": options.validation, "test": options.test}
-    return read_interactions(data, **parts, split=options.split, liked=options.liked, seed=options.seed)
+    if not graph:
+        return read_interactions(data, **parts, split=options.split, liked=options.liked, seed=options.seed)
+    if options.liked is not None or options.split != "auto":
+        raise_invalid("liked" if options.liked is not None else "split", "left out for a knowledge graph", "a value")
+    return read_triples(data, **parts, seed=options.seed)
+
+
+def _generated_interactions(seed: int) -> Interactions:
+    """500 users and 1,500 items in clusters, of different popularity."""
+    world = planted_world(500, 1500, per_anchor=24, noise=0.3, spread=0.8)
+    return split_by_user(*world.truth.pairs(), seed=seed)
+
+
+def _generated_graph(seed: int) -> KnowledgeGraph:
+    """400 entities are points, and each of 8 relations is a step: its tails are the four nearest to the end of it."""
+    rng = rng_for(seed=0)
+    places, steps = rng.standard_normal((400, 5)), rng.standard_normal((8, 5))
+    away = np.linalg.norm((places[:, None] + steps)[:, :, None] - places, axis=3)
+    return split_triples(np.argwhere(away <= np.sort(away, axis=2)[:, :, 3:4]), 400, 8, seed=seed)
 
 
 def _budget(text: Any) -> float:
@@ -162,7 +191,7 @@ def _budget(text: Any) -> float:
 
 
 def _steps_for(task: Any, arms: list[Arm], seeds: int, budget: float, seed: int, told: Told) -> int:
-    """The steps that fit the budget, rounded down to 1, 2 or 5 times a power of ten; at least an epoch of uniform.
+    """The steps that fit the budget, rounded down to 1, 2 or 5 times a power of ten; at least an epoch.
 
     A few steps of each arm are timed first.
     """
@@ -172,7 +201,7 @@ def _steps_for(task: Any, arms: list[Arm], seeds: int, budget: float, seed: int,
         step, look = _run.cost_of(task, arm, seed)
         steps, looks = steps + step, looks + look
     runs = seeds + _run.TUNED
-    epoch = ceil(task.pairs / task.batch)
+    epoch: int = ceil(task.pairs / task.batch)
     found = (budget / runs - looks * _run.POINTS) / steps
     if found < epoch:
         needed = runs * (looks * _run.POINTS + 1.25 * epoch * steps)
@@ -180,4 +209,5 @@ def _steps_for(task: Any, arms: list[Arm], seeds: int, budget: float, seed: int,
         advice = f"Or compare fewer than {counted(len(arms), 'method')} or {counted(seeds, 'seed')}."
         raise_invalid("budget", rule, f"{budget:g} seconds", advice)
     scale = int("1" + "0" * (len(str(int(found))) - 1))
-    return max(epoch, *(one * scale for one in (1, 2, 5) if one * scale <= found))
+    rounded = next(one * scale for one in (5, 2, 1) if one * scale <= found)
+    return max(epoch, rounded)

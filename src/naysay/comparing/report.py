@@ -42,8 +42,8 @@ def contents_of(result: Comparison) -> Contents:
     mark = next(place for place, row in enumerate(rows) if row[0] == chosen.name)
     note = (
         "Test measures are at the step of the best validation measure: the mean over seeds, ± half of its 95 % CI. "
-        "Differences are paired by seed. Validation at equal time: the best within the processor seconds of uniform's "
-        "whole run. Uniform's best is that of the same seed."
+        "Differences are paired by seed. Validation at equal time: the best within the processor seconds of the whole "
+        f"run of {base.name}, whose best is that of the same seed."
     )
     settings = tuple((arm.name, arm.k, arm.rate, _tried(arm), arm.code) for arm in result.arms)
     return Contents(
@@ -51,7 +51,7 @@ def contents_of(result: Comparison) -> Contents:
         advice=(result.recommendation,),
         numbers={
             f"{result.measure}, {chosen.name}": mean_text(result.mean(chosen)),
-            f"{result.measure}, uniform": mean_text(result.mean(base)),
+            f"{result.measure}, {base.name}": mean_text(result.mean(base)),
             "arms": str(len(result.arms)),
             "seeds": str(len(base.runs)),
             "steps of a run": f"{result.settings['steps']:,}",
@@ -87,8 +87,8 @@ def _by_place(result: Comparison, choices: Any, turn: int) -> Spec:
 
 
 def _quality_and_time(result: Comparison) -> Chart:
-    """Test measure against the processor seconds to uniform's best validation measure: the review's Figure 1."""
-    values, rows = [], []
+    """Test measure against the time to the best validation measure of the first arm: the review's Figure 1."""
+    values, rows, base = [], [], result.arms[0].name
     for arm in result.arms:
         points, found = result.reached(arm), result.mean(arm)
         seconds = float(np.mean([point.processor_seconds for point in points])) if points else float("nan")
@@ -96,7 +96,7 @@ def _quality_and_time(result: Comparison) -> Chart:
         if points:
             low, high = (found.mean if np.isnan(end) else end for end in (found.low, found.high))
             values.append({"arm": arm.name, "seconds": seconds, "value": found.mean, "low": low, "high": high})
-    x = axis("seconds", title="processor seconds to uniform's best validation measure")
+    x = axis("seconds", title=f"processor seconds to the best validation measure of {base}")
     y = axis("value", title=f"{result.measure}, test", scale={"zero": False})
     colour = {"color": _series(result)}
     shape = {"shape": _by_place(result, _SHAPES, 1)}
@@ -106,13 +106,13 @@ def _quality_and_time(result: Comparison) -> Chart:
         layer(values, "point", {"x": x, "y": y, **colour, **shape}, filled=True, size=110, tooltip=True),
     ]
     never = [arm.name for arm in result.arms if not result.reached(arm)]
-    words = f"Of {len(result.arms)} arms, {len(values)} reached uniform's best validation measure."
+    words = f"Of {len(result.arms)} arms, {len(values)} reached the best validation measure of {base}."
     words += f" Not shown, because they never did: {', '.join(never)}." if never else ""
     columns = ("negatives", result.measure, "95 % CI from", "to", "seconds", "seeds that reached it")
     table = Table("Quality and time", columns, tuple(rows), "The same as numbers.")
     caption = f"Up and to the left is better. Bars are 95 % CIs over seeds. {words}"
     return Chart(
-        "Quality, and time to reach uniform's best",
+        f"Quality, and time to reach the best of {base}",
         {"width": 700, "height": 320, "layer": layers},
         words,
         table,
@@ -137,7 +137,7 @@ def _curves(result: Comparison) -> tuple[Chart, ...]:
             "step",
             "share of held-out pairs",
             lambda point: point.false_share,
-            "The share of drawn negatives that are held-out positives of the same user, in one batch per point. True "
+            "The share of drawn negatives that are held-out positives, in one batch per point. True "
             "positives that nobody recorded come on top.",
         ),
     )
@@ -166,7 +166,7 @@ def _curve(
     columns = ("negatives", "first", "middle", "last", "highest", f"at {'step' if by == 'step' else 'second'}")
     table = Table(title, columns, tuple(rows), "The mean over seeds.")
     first, last = rows[0][1], rows[0][3]
-    words = f"{heading} of each arm; for uniform it goes from {number(first)} to {number(last)}."
+    words = f"{heading} of each arm; for {result.arms[0].name} it goes from {number(first)} to {number(last)}."
     return Chart(title, {"width": 700, "height": 260, **lines}, words, table, f"The mean over seeds. {caption}".strip())
 
 
@@ -179,6 +179,11 @@ def _cost(result: Comparison) -> Chart:
     bars = layer(values, "bar", {"x": axis("milliseconds", title="processor milliseconds per step"), "y": y})
     bars["mark"] |= {"color": "var(--kept)", "tooltip": True}
     rows = tuple((name, cost, f"{cost / base:.2f}") for name, cost in costs.items())
-    table = Table("Cost", ("negatives", "milliseconds per step", "times uniform"), rows, "Drawing, loss and update.")
-    words = f"A step costs {base:.1f} ms with uniform negatives, and at most {max(costs.values()):.1f} ms."
+    table = Table(
+        "Cost",
+        ("negatives", "milliseconds per step", f"times {result.arms[0].name}"),
+        rows,
+        "Drawing, loss and update.",
+    )
+    words = f"A step costs {base:.1f} ms with {result.arms[0].name}, and at most {max(costs.values()):.1f} ms."
     return Chart("Cost of a step", {"width": 560, "height": {"step": 24}, **bars}, words, table)

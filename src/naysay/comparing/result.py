@@ -16,8 +16,6 @@ from naysay.difficulty.drift import Mean, mean_of
 from naysay.files import as_path, check_target, write_whole
 from naysay.text import counted, json_file, percent, short_repr
 
-BASE = "uniform"
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,7 @@ class Comparison:
 
     Args:
         measure: The measure that decides, on the test part.
-        arms: All arms, uniform first.
+        arms: All arms; the others are compared to the first, which is uniform unless the task has another.
         settings: {name: value} of what decides the result.
         notes: Sentences about the data and the run.
 
@@ -163,7 +161,7 @@ class Comparison:
 
     @cached_property
     def recommended(self) -> ArmResult:
-        """Uniform if nothing is better than it by the 95 % CI; else the cheapest of the tied arms that are."""
+        """The first arm if nothing is better than it by the 95 % CI; else the cheapest of the tied arms that are."""
         base = self.arms[0]
         better = [arm for arm in self.tied if self.difference(arm, base).low > 0]
         if base in self.tied or not better:
@@ -171,16 +169,16 @@ class Comparison:
         return min(better, key=lambda arm: arm.milliseconds_per_step)
 
     def goals(self) -> list[float]:
-        """Uniform's best validation measure of each seed."""
+        """The best validation measure of the first arm, for each seed."""
         return [run.best.value for run in self.arms[0].runs]
 
     def reached(self, arm: ArmResult) -> list[Point]:
-        """For each seed that reached uniform's best validation measure, the point where it did."""
+        """For each seed that reached the best validation measure of the first arm, the point where it did."""
         points = (run.first_at(goal) for run, goal in zip(arm.runs, self.goals(), strict=True))
         return [point for point in points if point is not None]
 
     def at_equal_time(self, arm: ArmResult) -> Mean:
-        """The best validation measure within the processor seconds of uniform's whole run of the same seed."""
+        """The best validation measure within the processor seconds of the first arm's whole run of the same seed."""
         limits = [run.points[-1].processor_seconds for run in self.arms[0].runs]
         return mean_of([run.best_within(limit) for run, limit in zip(arm.runs, limits, strict=True)])
 
@@ -193,27 +191,30 @@ class Comparison:
         if chosen is not base:
             others = [arm.name for arm in self.tied if arm is not chosen]
             tie = f"; tied with {', '.join(others)}" if others else ", better than every other arm by its 95 % CI"
-            return f"Use {chosen.name}: {value}, {self._gap(chosen)} over uniform ({seeds}){self._speed(chosen)}{tie}."
+            return (
+                f"Use {chosen.name}: {value}, {self._gap(chosen)} over {base.name} ({seeds}){self._speed(chosen)}{tie}."
+            )
         rivals = [arm for arm in self.arms if arm is not base]
         if not rivals:
-            return f"Use uniform: {value} ({seeds}); nothing else was compared."
+            return f"Use {base.name}: {value} ({seeds}); nothing else was compared."
         rival = max(rivals, key=lambda arm: self.mean(arm).mean)
         if len(chosen.runs) < 2:
-            return f"One seed cannot tell: {rival.name} is {self._gap(rival)} to uniform's {value}; run more seeds."
+            gap = f"{rival.name} is {self._gap(rival)} to the {value} of {base.name}"
+            return f"One seed cannot tell: {gap}; run more seeds."
         nearest = f"the nearest is {rival.name}, {self._gap(rival)}"
-        return f"Use uniform: {value}; no other is better by its 95 % CI, {nearest} ({seeds})."
+        return f"Use {base.name}: {value}; no other is better by its 95 % CI, {nearest} ({seeds})."
 
     def _gap(self, arm: ArmResult) -> str:
         gap = self.difference(arm, self.arms[0])
         return f"{gap.mean:+.4f}" + ("" if isnan(gap.low) else f" (95 % CI {gap.low:+.4f} to {gap.high:+.4f})")
 
     def _speed(self, arm: ArmResult) -> str:
-        """How soon the arm reached uniform's best, if it did with every seed."""
+        """How soon the arm reached the best of the first arm, if it did with every seed."""
         points, whole = self.reached(arm), [run.best.processor_seconds for run in self.arms[0].runs]
         if len(points) < len(arm.runs) or not sum(whole):
             return ""
         share = sum(point.processor_seconds for point in points) / sum(whole)
-        return f", reaching uniform's best in {percent(share)} of the time that uniform took"
+        return f", reaching the best of {self.arms[0].name} in {percent(share)} of its time"
 
     def rows(self) -> list[tuple[str, ...]]:
         """The table as texts, best first; the headings are `columns`."""
@@ -237,8 +238,9 @@ class Comparison:
     def columns(self) -> tuple[str, ...]:
         """The headings of `rows`."""
         second = next(name for name in self.arms[0].runs[0].test if name != self.measure)
-        heads = ("validation at equal time", "steps to uniform's best", "seconds to it", "ms per step", "rate")
-        return ("negatives", self.measure, "minus uniform", second, *heads)
+        base = self.arms[0].name
+        heads = ("validation at equal time", f"steps to best of {base}", "seconds to it", "ms per step", "rate")
+        return ("negatives", self.measure, f"minus {base}", second, *heads)
 
     def __str__(self) -> str:
         """The recommendation and the table."""

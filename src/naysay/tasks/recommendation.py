@@ -53,7 +53,9 @@ class Recommendation:
     """
 
     name = "recommendation"
+    models = tuple(MODELS)
     measure = f"recall@{TOP}"
+    quick = ("uniform", "uniform:8", "popularity", "dynamic", "MixGCF", "softmax-weights:8")
     defaults = (
         *("uniform", "uniform:8", "popularity", "dynamic", "dynamic-softmax"),
         *("MixGCF", "warp", "softmax-weights:8", "adaptive-oversampling"),
