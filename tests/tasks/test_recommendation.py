@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import naysay as ns
 from naysay.tasks import LightGCN, Recommendation, split_by_user
+from naysay.tasks._products import row_scores
 
 
 def world(seed=0, share=0.3, n_users=20, n_items=30):
@@ -35,6 +38,22 @@ def test_without_hops_it_is_matrix_factorisation():
     model = LightGCN(world().train, 0, width=4, hops=0)
     torch.testing.assert_close(model.pooled(model.layers()), model.vectors)
     assert model.graph is None
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 40), st.integers(0, 6), st.integers(1, 5))
+def test_products_and_their_gradients_are_those_of_torch(seed, width, size, many):
+    rng = np.random.default_rng(seed)
+    rows, others = (torch.from_numpy(rng.integers(0, 7, shape)) for shape in (size, (size, many)))
+    slopes = torch.from_numpy(rng.standard_normal((size, many)))
+    tables = [torch.from_numpy(np.random.default_rng(seed).standard_normal((7, width))).requires_grad_() for _ in "ab"]
+    scores = row_scores(tables[0], rows, others)
+    expected = torch.einsum("bd,bkd->bk", tables[1][rows], tables[1][others])
+    torch.testing.assert_close(scores, expected)
+    for found, table in zip((scores, expected), tables, strict=True):
+        (found * slopes).sum().backward()
+        assert table.grad.shape == table.shape
+    torch.testing.assert_close(tables[0].grad, tables[1].grad)
 
 
 @pytest.mark.parametrize("model", ["mf", "lightgcn"])

@@ -17,6 +17,7 @@ from naysay.evaluate import ranking
 from naysay.losses import info_nce
 from naysay.positives import Positives
 from naysay.rng import rng_for
+from naysay.tasks._products import row_scores
 from naysay.tasks.interactions import Interactions
 from naysay.tasks.lightgcn import LightGCN
 from naysay.types import Negatives, Query
@@ -163,17 +164,17 @@ class Recommender:
         chosen = torch.from_numpy(rows)
         users, items = self.task.users[chosen], self.task.items[chosen]
         self._encode()
-        anchors = embedding(users, self.vectors)
-        query = Query(users, positives=items, vectors=anchors, step=step)
         if getattr(sampler, "due", False):  # it sorts by vectors, which have moved
             sampler.update(self.table[self.first :])
+        anchors = embedding(users, self.vectors)  # for samplers that mix
+        query = Query(users, positives=items, vectors=anchors, step=step)
         negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
         if negatives.vectors is None:
-            # One look-up for positives and negatives: each has a gradient as large as the table.
-            both = embedding(torch.cat([items[:, None], negatives.ids.clamp(min=0)], dim=1) + self.first, self.vectors)
+            others = torch.cat([items[:, None], negatives.ids.clamp(min=0)], dim=1) + self.first
+            scores = row_scores(self.vectors, users, others)
         else:
             both = torch.cat([embedding(items + self.first, self.vectors)[:, None], negatives.vectors], dim=1)
-        scores = torch.einsum("bd,bkd->bk", anchors, both)
+            scores = torch.einsum("bd,bkd->bk", anchors, both)
         loss = info_nce(scores[:, 0], scores[:, 1:], mask=negatives.mask, weights=negatives.weights).mean()
         with torch.no_grad():
             self.hardness = float(torch.sigmoid(scores[:, 1:] - scores[:, :1])[negatives.mask].mean())
