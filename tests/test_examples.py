@@ -10,8 +10,10 @@ import torch
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-# Folders that a user does not call by name, or that examples/mining.py uses; examples/audit.py is that of auditing.
+# Folders that a user does not call by name, or that examples/mining.py uses; examples/audit.py is that of
+# auditing, and examples/compare.py that of tasks and comparing.
 INNER = {"kernels", "catalog", "demo", "integrations", "search", "encode", "formats", "jobs", "auditing"}
+INNER |= {"tasks", "comparing"}
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ LAYERS = [
     "samplers",
     "losses",
     "difficulty",
+    "evaluate",
     "report",
     "search",
     "encode",
@@ -58,6 +59,8 @@ LAYERS = [
     "auditing",
     "testing",
     "catalog",
+    "tasks",
+    "comparing",
     "demo",
     "integrations",  # which nothing imports
     "naysay",  # the package itself, which names all of the above
@@ -66,7 +69,7 @@ LAYERS = [
 ]
 # The only parts that may name a heavy package; NumPy and torch are crossed between in one place.
 HEAVY = {
-    "torch": {"arrays", "losses", "demo"},
+    "torch": {"arrays", "losses", "tasks", "comparing", "demo"},
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
     "pyarrow": {
@@ -75,7 +78,7 @@ HEAVY = {
     },
     "scipy": {"testing", "quantity", "detectors", "difficulty", "demo"},
     "faiss": {"detectors", "search"},
-    "rich": {"encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing"},
+    "rich": {"encode", "catalog", "demo", "quantity", "detectors", "jobs", "auditing", "comparing"},
     "typer": {"cli"},
 }
 

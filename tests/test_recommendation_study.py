@@ -1,4 +1,4 @@
-"""The recommendation study: its split leaks nothing, its measures are the plain ones, and it runs from end to end."""
+"""The recommendation study: its arms share batches and budget, and it runs from end to end."""
 
 import json
 import math
@@ -9,121 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from benchmarks.docs import training as training_tables
 from benchmarks.training import factorisation, recommendation, recommendation_arms, seed_summaries
-from benchmarks.training.factorisation import Pairs
 from naysay.errors import NaysayError
+from naysay.tasks import split_by_user
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 
 def sets(pairs):
-    return set(zip(pairs.users.tolist(), pairs.items.tolist(), strict=True))
+    return set(zip(*(ids.tolist() for ids in pairs.pairs()), strict=True))
 
 
-def pairs_of(matrix):
-    return Pairs(*np.nonzero(matrix))
-
-
-def world(seed, n_users=12, n_items=30, share=0.3):
-    rng = np.random.default_rng(seed)
-    part = rng.choice(3, (n_users, n_items), p=[1 - share, share / 2, share / 2])
-    scores = torch.from_numpy(rng.integers(-4, 4, (n_users, n_items)).astype(np.float32))
-    return scores, pairs_of(part == 1), pairs_of(part == 2)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 12), st.sampled_from([1, 5, 20, 40]))
-def test_recall_and_ndcg_are_those_of_plain_loops(seed, n_users, top):
-    scores, known, wanted = world(seed, n_users)
-    scores += torch.from_numpy(np.random.default_rng(seed).permutation(scores.numel()).reshape(scores.shape) / 1e4)
-    if not len(wanted):
-        return
-    recalls, gains = [], []
-    for user in range(n_users):
-        mine = {item for owner, item in sets(wanted) if owner == user}
-        closed = {item for owner, item in sets(known) if owner == user}
-        if not mine:
-            continue
-        best = sorted((-float(scores[user, item]), item) for item in range(scores.shape[1]) if item not in closed)
-        found = [item in mine for _, item in best[:top]]
-        recalls.append(sum(found) / len(mine))
-        ideal = sum(1 / math.log2(place + 2) for place in range(min(len(mine), top)))
-        gains.append(sum(1 / math.log2(place + 2) for place, hit in enumerate(found) if hit) / ideal)
-    measured = factorisation.ranking(scores, known, wanted, top)
-    assert measured.recall == pytest.approx(sum(recalls) / len(recalls), abs=1e-12)
-    assert measured.ndcg == pytest.approx(sum(gains) / len(gains), abs=1e-12)
-
-
-def test_a_known_example_of_recall_and_ndcg():
-    scores = torch.tensor([[9.0, 8.0, 7.0, 6.0, 5.0]])
-    known, wanted = Pairs(np.array([0]), np.array([0])), Pairs(np.array([0, 0]), np.array([2, 4]))
-    measured = factorisation.ranking(scores, known, wanted, 2)
-    assert measured.recall == 0.5
-    assert measured.ndcg == pytest.approx((1 / math.log2(3)) / (1 + 1 / math.log2(3)))
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 10_000))
-def test_auc_is_the_share_of_unknown_items_below_with_ties_half(seed):
-    scores, known, wanted = world(seed)
-    total, rows, closed = 0.0, scores.tolist(), sets(known + wanted)
-    for user, item in sets(wanted):
-        others = [score for other, score in enumerate(rows[user]) if (user, other) not in closed]
-        below = sum(score < rows[user][item] for score in others)
-        total += (below + 0.5 * others.count(rows[user][item])) / len(others)
-    assert factorisation.auc(scores, known + wanted, wanted) == pytest.approx(total / len(wanted), abs=1e-6)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.floats(0.02, 0.9))
-def test_a_split_leaks_nothing_and_loses_nothing(seed, share):
-    pairs = pairs_of(np.random.default_rng(seed).random((20, 45)) < share)
-    made = factorisation.split(pairs, 20, 45, seed)
-    train, validation, test = sets(made.train), sets(made.validation), sets(made.test)
-    assert len(made.train) + len(made.validation) + len(made.test) == len(pairs)
-    assert train | validation | test == sets(pairs)
-    assert not train & validation
-    assert not (train | validation) & test
-    for user in range(20):
-        n = sum(owner == user for owner, _ in sets(pairs))
-        held = max(1, n // 10) if n >= 3 else 0
-        assert sum(owner == user for owner, _ in validation) == held
-        assert sum(owner == user for owner, _ in test) == held
-
-
-def test_splits_differ_by_seed_alone():
-    pairs = pairs_of(np.random.default_rng(0).random((20, 45)) < 0.5)
-    first, again, other = (factorisation.split(pairs, 20, 45, seed) for seed in (0, 0, 1))
-    assert sets(first.test) == sets(again.test)
-    assert sets(first.test) != sets(other.test)
-
-
-def test_the_encoder_passes_vectors_along_training_edges_only():
-    pairs = pairs_of(np.random.default_rng(3).random((8, 15)) < 0.5)
-    data = factorisation.split(pairs, 8, 15, 0)
-    model = factorisation.LightGCN(data, 0, width=4, hops=2)
-    matrix = np.zeros((23, 23))
-    for user, item in sets(data.train):
-        matrix[user, 8 + item] = matrix[8 + item, user] = 1
-    degree = np.maximum(matrix.sum(axis=1), 1)
-    matrix /= np.sqrt(degree[:, None] * degree)
-    own = model.vectors.detach().double().numpy()
-    expected = np.stack([own, matrix @ own, matrix @ matrix @ own], axis=1)
-    np.testing.assert_allclose(model.layers().detach().numpy(), expected, atol=1e-6)
-    weights = torch.from_numpy(np.random.default_rng(0).random((23, 3, 4)).astype(np.float32))
-    (model.layers() * weights).sum().backward()
-    back = weights.double().numpy()
-    gradient = back[:, 0] + matrix.T @ back[:, 1] + matrix.T @ matrix.T @ back[:, 2]
-    np.testing.assert_allclose(model.vectors.grad.numpy(), gradient, atol=1e-5)
+def likes(seed):
+    return split_by_user(*np.nonzero(np.random.default_rng(seed).random((30, 60)) < 0.3), 30, 60)
 
 
 def test_every_arm_sees_the_same_batches_and_draws_no_training_like():
-    pairs = pairs_of(np.random.default_rng(4).random((30, 60)) < 0.3)
-    data = factorisation.split(pairs, 30, 60, 0)
+    data = likes(4)
     known, seen = sets(data.train), []
     for arm in recommendation_arms.ARMS:
         run = recommendation_arms.Run(data, arm, recommendation_arms.Settings(0.01, 0.0), 0, 21, best_k=3)
@@ -150,19 +54,19 @@ def test_every_arm_sees_the_same_batches_and_draws_no_training_like():
 
 
 def test_the_best_point_is_the_first_highest_and_the_test_part_is_read_there(monkeypatch):
-    data = factorisation.split(pairs_of(np.random.default_rng(5).random((30, 60)) < 0.3), 30, 60, 0)
+    data = likes(5)
     run = recommendation_arms.Run(data, recommendation_arms.ARMS[0], recommendation_arms.Settings(0.01, 0.0), 0, 4)
     validation, test = torch.zeros(30, 60), torch.zeros(30, 60)
-    validation[data.validation.users, data.validation.items] = 1
-    test[data.test.users, data.test.items] = 1
+    validation[data.validation.pairs()] = 1
+    test[data.test.pairs()] = 1
     lists = iter([-validation, 2 * validation + test, 2 * validation - test, -validation])
-    monkeypatch.setattr(run.model, "scores", lambda: next(lists))
+    monkeypatch.setattr(run, "_scores", lambda: next(lists))
     for _ in range(4):
         run.look()
         run.train(1)
     assert [point.recall for point in run.points] == [0, 1, 1, 0]
     assert run.best is run.points[1]
-    assert (run.best.step, run.tested) == (1, factorisation.Ranking(1, 1))
+    assert (run.best.step, run.tested.recall(20), run.tested.ndcg(20)) == (1, 1, 1)
     assert run.first_at(1) is run.best
     assert run.first_at(1.1) is None
 
@@ -187,8 +91,8 @@ def test_differences_are_paired_and_seeds_that_never_arrive_are_counted():
 def test_likes_are_read_once_each_from_1(tmp_path):
     columns = {"user": [1, 1, 2, 2, 3], "item": [4, 4, 1, 2, 5], "rating": [5, 4, 3, 4, 1]}
     np.savez(tmp_path / "ratings.npz", **columns)
-    pairs, n_users, n_items = factorisation.read(tmp_path)
-    assert (sets(pairs), len(pairs), n_users, n_items) == ({(0, 3), (1, 1)}, 2, 3, 5)
+    users, items, n_users, n_items = factorisation.read(tmp_path)
+    assert (users.tolist(), items.tolist(), n_users, n_items) == ([0, 1], [3, 1], 3, 5)
 
 
 def test_data_that_cannot_be_read_is_rejected(tmp_path):

@@ -45,12 +45,13 @@ import torch
 
 import naysay as ns
 from benchmarks.harness import write
-from benchmarks.training.factorisation import LIKED, TOP, Pairs, Split, read, split
+from benchmarks.training.factorisation import LIKED, TOP, Ids, read
 from benchmarks.training.recommendation_arms import ARMS, BATCH, CANDIDATES, POWER, Arm, Run, Settings, together
 from benchmarks.training.seed_summaries import summary
 from naysay.checks import with_option_names
 from naysay.errors import NaysayError
 from naysay.quantity import Estimate, estimate
+from naysay.tasks import Interactions, split_by_user
 
 RATES, DECAYS, TUNING_SEED = (0.002, 0.005, 0.01, 0.02), (0.0, 1e-6), 1000
 UNIFORM, LONGER = ARMS[0], "uniform, longer"
@@ -75,7 +76,7 @@ def begin(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
-def find_k(data: Split, settings: Settings, seed: int, args: argparse.Namespace) -> tuple[Run, Estimate]:
+def find_k(data: Interactions, settings: Settings, seed: int, args: argparse.Namespace) -> tuple[Run, Estimate]:
     """A run with one uniform negative, and K* from it, converged where its validation AUC is highest."""
     run = Run(data, UNIFORM, settings, seed, args.steps)
     together([run], args.steps, args.every, with_auc=True)
@@ -84,7 +85,7 @@ def find_k(data: Split, settings: Settings, seed: int, args: argparse.Namespace)
     return run, estimate(run.points[end].training_auc, curve[: end + 1])
 
 
-def try_all(data: Split, arm: Arm, grid: list[Settings], k: int, args: argparse.Namespace) -> list[float]:
+def try_all(data: Interactions, arm: Arm, grid: list[Settings], k: int, args: argparse.Namespace) -> list[float]:
     """The best validation recall with each of several settings."""
     begin(args.threads)
     runs = [Run(data, arm, settings, TUNING_SEED, args.steps, k) for settings in grid]
@@ -93,7 +94,7 @@ def try_all(data: Split, arm: Arm, grid: list[Settings], k: int, args: argparse.
 
 
 def tune(
-    data: Split, args: argparse.Namespace, each: Callable[..., Iterable[Any]]
+    data: Interactions, args: argparse.Namespace, each: Callable[..., Iterable[Any]]
 ) -> tuple[dict[str, Settings], dict[str, Any]]:
     """The settings of the uniform arm, then the rate of each other arm with its decay; and all that was tried."""
     tried: dict[str, dict[str, float]] = {}
@@ -117,7 +118,7 @@ def tune(
     return chosen, {"validation_recall": tried, "k": found.k}
 
 
-def one_seed(data: Split, chosen: dict[str, Settings], seed: int, args: argparse.Namespace) -> dict[str, Any]:
+def one_seed(data: Interactions, chosen: dict[str, Settings], seed: int, args: argparse.Namespace) -> dict[str, Any]:
     """The run that finds K*, then all arms together, with the shared settings and with their own."""
     begin(args.threads)
     shared = chosen[UNIFORM.name]
@@ -157,8 +158,8 @@ def outcome(run: Run, goal: float) -> dict[str, Any]:
     """What is reported of one run."""
     best, reached = run.best, run.first_at(goal)
     return {
-        "recall": run.tested.recall,
-        "ndcg": run.tested.ndcg,
+        "recall": run.tested.recall(TOP),
+        "ndcg": run.tested.ndcg(TOP),
         "validation_recall": best.recall,
         "last_validation_recall": run.points[-1].recall,
         "best_step": best.step,
@@ -173,20 +174,20 @@ def outcome(run: Run, goal: float) -> dict[str, Any]:
 
 
 def study(
-    likes: Pairs, n_users: int, n_items: int, args: argparse.Namespace, each: Callable[..., Iterable[Any]]
+    likes: tuple[Ids, Ids, int, int], args: argparse.Namespace, each: Callable[..., Iterable[Any]]
 ) -> dict[str, Any]:
     """Tune, run all seeds, and sum up; `each` is `map`, or that of some processes."""
     begin(args.threads)
-    chosen, tuning = tune(split(likes, n_users, n_items, TUNING_SEED), args, each)
-    jobs = [(split(likes, n_users, n_items, seed), chosen, seed, args) for seed in range(args.seeds)]
+    chosen, tuning = tune(split_by_user(*likes, seed=TUNING_SEED), args, each)
+    jobs = [(split_by_user(*likes, seed=seed), chosen, seed, args) for seed in range(args.seeds)]
     seeds, left = [], Left("seeds", args.seeds)
     for found in each(one_seed, *zip(*jobs, strict=True)):
         seeds.append(found)
         left.say(len(seeds))
     return {
-        "likes": len(likes),
-        "users": n_users,
-        "items": n_items,
+        "likes": len(likes[0]),
+        "users": likes[2],
+        "items": likes[3],
         "liked_from": LIKED,
         "top": TOP,
         "batch": BATCH,
@@ -222,10 +223,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(error, file=sys.stderr)
         sys.exit(2)
     if args.workers == 1:
-        result = study(*likes, args, map)
+        result = study(likes, args, map)
     else:
         with ProcessPoolExecutor(args.workers, mp_context=get_context("spawn")) as workers:
-            result = study(*likes, args, workers.map)
+            result = study(likes, args, workers.map)
     write("recommendation", result, args.out)
 
 

@@ -14,7 +14,9 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 import naysay as ns
-from benchmarks.training.factorisation import LightGCN, Pairs, Split, auc, ranking
+from benchmarks.training.factorisation import TOP
+from naysay.evaluate import ranking
+from naysay.tasks import Interactions, LightGCN
 
 BATCH, CANDIDATES, POWER = 1024, 16, 0.75
 _AUC_PAIRS = 4000  # training pairs whose AUC is measured
@@ -73,16 +75,18 @@ ARMS = (
 class Run:
     """An arm on one split from one start: batches, first vectors and randomness are those of the seed."""
 
-    def __init__(self, data: Split, arm: Arm, settings: Settings, seed: int, steps: int, best_k: int = 1) -> None:
+    def __init__(
+        self, data: Interactions, arm: Arm, settings: Settings, seed: int, steps: int, best_k: int = 1
+    ) -> None:
         """Nothing is trained yet; best_k is K*, for the arms that use it."""
         self.data, self.seed, self.done = data, seed, 0
         self.seconds = self.processor_seconds = 0.0
         self.points: list[Point] = []
-        self.model = LightGCN(data, seed)
+        self.model = LightGCN(data.train, seed)
         self.optimiser = torch.optim.Adam([self.model.vectors], lr=settings.rate, weight_decay=settings.decay)
-        known = ns.Positives.from_pairs(data.train.users, data.train.items, data.n_users, data.n_items)
-        held = data.validation + data.test
-        self.held = ns.Positives.from_pairs(held.users, held.items, data.n_users, data.n_items)
+        known, self.seen = data.train, data.train.union(data.validation)
+        self.held = data.validation.union(data.test)
+        self.users_of, self.items_of = (torch.from_numpy(ids) for ids in data.train.pairs())
         weights = ns.pools.popularity(known, POWER) if arm.source == "popularity" else None
         # log q up to a constant; an item without a training pair, which has q = 0, counts as if it had one.
         log_q = POWER * np.log(np.maximum(known.item_counts(), 1)) if arm.restored else np.zeros(data.n_items)
@@ -95,7 +99,7 @@ class Run:
         self.order = np.random.default_rng(seed)
         self.rows = np.zeros(0, np.int64)
         some = np.random.default_rng(seed).permutation(len(data.train))[:_AUC_PAIRS]
-        self.some = Pairs(data.train.users[some], data.train.items[some])
+        self.some = self.users_of[some], self.items_of[some]
 
     def _sampler(self, source: str, pool: ns.pools.Everything) -> Any:
         if source == "dynamic":
@@ -123,7 +127,7 @@ class Run:
         if len(self.rows) < size:
             self.rows = self.order.permutation(len(self.data.train))
         now, self.rows = self.rows[:size], self.rows[size:]
-        return torch.from_numpy(self.data.train.users[now]), torch.from_numpy(self.data.train.items[now])
+        return self.users_of[now], self.items_of[now]
 
     def _negatives(self, users: Tensor, items: Tensor, anchors: Tensor, stream: int) -> Any:
         vectors = anchors if self.mixes else None
@@ -156,19 +160,27 @@ class Run:
 
         The validation ranking leaves out what was trained on, the test ranking the validation part too.
         """
-        data, scores = self.data, self.model.scores() + self.log_q
-        recall = ranking(scores, data.train, data.validation).recall
+        data, scores = self.data, self._scores() + self.log_q
+        recall = ranking(scores, data.validation, known=data.train).recall(TOP)
         if not self.points or recall > self.best.recall:
-            self.tested = ranking(scores, data.train + data.validation, data.test)
+            self.tested = ranking(scores, data.test, known=self.seen)
         point = Point(self.done, self.seconds, self.processor_seconds, recall, self._false_share())
         if with_auc:
-            validation = auc(scores, data.train + data.validation, data.validation)
-            point = replace(point, validation_auc=validation, training_auc=auc(scores, data.train, self.some))
+            some = ns.Positives.from_pairs(*self.some, data.n_users, data.n_items)
+            validation = ranking(scores, data.validation, known=data.train, alone=True).auc
+            training = ranking(scores, some, known=data.train, alone=True).auc
+            point = replace(point, validation_auc=validation, training_auc=training)
         self.points.append(point)
 
     @torch.no_grad()
+    def _scores(self) -> Tensor:
+        """(users, items), all of them."""
+        self._encode()
+        return self.users @ self.items.T
+
+    @torch.no_grad()
     def _false_share(self) -> float:
-        users, items = (torch.from_numpy(part[:BATCH]) for part in (self.some.users, self.some.items))
+        users, items = (part[:BATCH] for part in self.some)
         self._encode()
         drawn = self._negatives(users, items, embedding(users, self.users), 1)
         ids, there = drawn.ids.numpy(), drawn.mask.numpy()

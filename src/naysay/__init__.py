@@ -27,6 +27,7 @@ _HOMES = {
     "planted_world": "testing",
     "mine": "mining",
     "audit": "auditing",
+    "compare": "comparing",
 }
 _FOLDERS = (
     "pools",
@@ -35,6 +36,7 @@ _FOLDERS = (
     "detectors",
     "losses",
     "difficulty",
+    "evaluate",
     "report",
     "search",
     "encode",
@@ -44,6 +46,8 @@ _FOLDERS = (
     "auditing",
     "testing",
     "catalog",
+    "tasks",
+    "comparing",
     "types",
 )
 
@@ -72,9 +76,11 @@ if TYPE_CHECKING:
     from naysay import (
         auditing,
         catalog,
+        comparing,
         detectors,
         difficulty,
         encode,
+        evaluate,
         formats,
         jobs,
         losses,
@@ -84,10 +90,12 @@ if TYPE_CHECKING:
         report,
         samplers,
         search,
+        tasks,
         testing,
         types,
     )
     from naysay.auditing.audit import audit
+    from naysay.comparing.compare import compare
     from naysay.errors import NaysayError, NaysayWarning
     from naysay.kernels.threads import set_threads
     from naysay.mining.mine import mine

@@ -1,4 +1,4 @@
-"""The options of the commands `howmany`, `thresholds` and `audit`, each declared once.
+"""The options of the commands `howmany`, `thresholds`, `audit` and `compare`, each declared once.
 
 They stand apart from what the commands do, which is slow to load, so that help and completion are fast.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from naysay._options import option
 
@@ -80,3 +80,55 @@ class AuditOptions:
     seed: int = option(0, "Seed of all random choices.")
     json: Path | None = option(None, "Write all results to this file.")
     report: Path | None = option(None, "Write the results as one .html file.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOptions:
+    """All options of `compare`.
+
+    Args:
+        task: "recommendation" or "knowledge-graph".
+        model: "mf" (matrix factorisation, the default) or "lightgcn"; for a knowledge graph "transe" (the default),
+            "distmult", "complex" or "rotate".
+        methods: Names of the catalogue that fit the data; module:object of a function that gets {name: part} and
+            returns a sampler; NAME:K for K negatives per positive. As "a,b", a list, or {name: function}. By default
+            those of the task. Uniform (corruption:8 for a knowledge graph) is always among them.
+        seeds: Runs of each arm, which differ in the first vectors, the data order and the draws.
+        budget: Processor time of the whole comparison: "30m", "2h", "90s", or seconds. It decides the steps.
+        steps: Gradient steps of a run, in place of `budget`; then two runs give the same table, but for times.
+        out: The folder of the results. Finished runs are kept there at once, and a second call continues. None keeps
+            nothing.
+        validation: Table of the interactions or triples for validation.
+        test: Table of those for the test.
+        split: "user", "time" or "auto", if those two are not given; see `tasks.read_interactions`.
+        liked: The lowest rating that counts as a positive.
+        seed: The first of the seeds, and that of a split by user.
+        quick: Compare on generated data, in less than a minute.
+    """
+
+    task: str = option("recommendation", "The task: recommendation or knowledge-graph.")
+    model: str = option("", "mf or lightgcn; transe, distmult, complex or rotate. Default: the first of the task.")
+    methods: Any = option(None, "Names of the catalogue, module:object, NAME:K; separated by commas.")
+    seeds: int = option(3, "Runs of each arm.")
+    budget: Any = option("30m", "Processor time of the whole comparison: 30m, 2h, 90s.")
+    steps: int | None = option(None, "Gradient steps of a run, in place of --budget.")
+    out: Path | None = option(None, "Folder for the results; a second run continues.", flags=("--out", "-o"))
+    validation: Path | None = option(None, "Table of the interactions for validation, if they are given.")
+    test: Path | None = option(None, "Table of the interactions for the test.")
+    split: str = option("auto", "How to split: user, time, or auto (by time if there is a column of times).")
+    liked: float | None = option(None, "The lowest rating that counts as a positive.")
+    seed: int = option(0, "The first of the seeds, and that of a split by user.")
+    quick: bool = option(False, "Compare on generated data, in less than a minute.")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareCommandOptions(CompareOptions):
+    """All options of `naysay compare`."""
+
+    data: Path | None = option(
+        None,
+        "Interactions: .parquet, .csv, .tsv or .inter. Not used with --quick.",
+        flags=("data",),
+        parameters=("path",),
+    )

@@ -93,6 +93,20 @@ def read_parquet(path: str | Path, **columns: str | None) -> pa.Table:
     return _opened(path, lambda _: file.read(columns=list(dict.fromkeys(columns.values()))))
 
 
+def parquet_names(path: str | Path) -> list[str]:
+    """The names of the columns of a Parquet file."""
+    names: list[str] = _opened(path, lambda name: parquet_schema(Path(name)).names)
+    return names
+
+
+def csv_names(path: str | Path, delimiter: str) -> list[str]:
+    """The names of the columns of a CSV file with a header line."""
+    from pyarrow import csv
+
+    with _opened(path, lambda name: csv.open_csv(name, parse_options=csv.ParseOptions(delimiter=delimiter))) as reader:
+        return list(_opened(path, lambda _: reader.schema.names))
+
+
 def read_csv(path: str | Path, delimiter: str, text: Sequence[str | None] = (), **columns: str | None) -> pa.Table:
     """The named columns of a CSV file with a header line; those of `text` as strings even if they look like numbers."""
     import pyarrow as pa

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -48,11 +50,23 @@ def dtype_for(device: Any, dtype: Any) -> Any:
     return dtype
 
 
-def need_torch() -> Any:
-    """The torch module. Raises MissingExtraError with the pip command if it is not installed."""
+def need_torch(extra: str = "torch") -> Any:
+    """The torch module. Raises MissingExtraError with the pip command of an extra if it is not installed."""
     try:
         import torch
     except ImportError as error:
-        message = "torch is not installed. Run: pip install 'naysay[torch]'"
+        message = f"torch is not installed. Run: pip install 'naysay[{extra}]'"
         raise MissingExtraError(message) from error
     return torch
+
+
+@contextmanager
+def torch_in_one_thread(extra: str = "torch") -> Iterator[None]:
+    """Run torch in one thread, and in as many as before afterwards: sums of several threads depend on their timing."""
+    torch = need_torch(extra)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 from typer.core import TyperGroup
 
-from naysay._commands import AuditOptions, HowmanyOptions, ThresholdOptions
+from naysay._commands import AuditOptions, CompareCommandOptions, HowmanyOptions, ThresholdOptions
 from naysay._options import command_fields, flag_of
 from naysay.errors import MissingExtraError, NaysayError
 
@@ -140,6 +140,19 @@ def audit(options: AuditOptions) -> None:
 
     if not audit_command(options):
         raise typer.Exit(1)
+
+
+@app.command()
+@_takes(CompareCommandOptions)
+def compare(options: CompareCommandOptions) -> None:
+    """Train a small model with each kind of negatives, and say which to use on this data. Can be resumed."""
+    from naysay.comparing.command import STOPPED, compare_command
+
+    try:
+        compare_command(options)
+    except KeyboardInterrupt:
+        typer.echo(f"naysay: compare: {STOPPED}", err=True)
+        raise typer.Exit(130) from None
 
 
 @app.command()

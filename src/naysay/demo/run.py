@@ -7,8 +7,6 @@ import platform
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -17,10 +15,10 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from naysay.arrays import torch_in_one_thread
 from naysay.checks import check_bool, check_whole, public, raise_invalid
 from naysay.demo import _show as show
 from naysay.demo.library import read_library
-from naysay.errors import MissingExtraError
 from naysay.files import as_path, check_target, is_draft, write_whole
 from naysay.text import json_file, short_repr
 
@@ -98,7 +96,7 @@ def run(
     folder = check_folder("naysay-demo" if out is None else out)
     screen = console or Console()
     started = time.perf_counter()
-    with _torch_in_one_thread():
+    with torch_in_one_thread("demo"):
         from naysay.demo import choices, tutorial
 
         library = read_library()
@@ -234,19 +232,3 @@ def _plain(result: Demonstration) -> dict[str, Any]:
         "false_shares": dict(zip(("plain hard", "judged"), result.false_shares, strict=True)),
         **{name: getattr(result, name) for name in ("rule", "summary", "advice")},
     }
-
-
-@contextmanager
-def _torch_in_one_thread() -> Iterator[None]:
-    """Run torch in one thread, and in as many as before afterwards."""
-    try:
-        import torch
-    except ImportError as error:
-        message = "torch is not installed. Run: pip install 'naysay[demo]'"
-        raise MissingExtraError(message) from error
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

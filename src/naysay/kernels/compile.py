@@ -26,12 +26,16 @@ _SOURCE = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__fi
 _SAID: list[bool] = []  # not empty once the message was printed
 
 
-def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A loop that Python calls: compiled at its first call, cached where that can be, run without the GIL."""
+def compiled(function: Callable[_P, _R], *, reorder: bool = False) -> Callable[_P, _R]:
+    """A loop that Python calls: compiled at its first call, cached where that can be, run without the GIL.
+
+    With `reorder` sums may be taken in the order that suits the processor: for training, where it is of no account.
+    """
+    freedom = {"reassoc", "contract"} if reorder else False
     try:
-        loop: Any = numba.njit(cache=True, nogil=True)(function)
+        loop: Any = numba.njit(cache=True, nogil=True, fastmath=freedom)(function)
     except RuntimeError:  # no folder that may be written, as in a sealed container
-        return cast("Callable[_P, _R]", numba.njit(nogil=True)(function))
+        return cast("Callable[_P, _R]", numba.njit(nogil=True, fastmath=freedom)(function))
     index: Any = getattr(getattr(loop, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):  # numba's own; without it only an edit of a kernel could go unseen
         index._source_stamp = (index._source_stamp, _SOURCE)

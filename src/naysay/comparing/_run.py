@@ -1,0 +1,119 @@
+"""One arm from one start: its steps on the clock, and a measure off the clock every few steps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from naysay.comparing.arms import Arm
+from naysay.comparing.result import Point, RunResult
+
+RATES = (0.001, 0.003, 0.01, 0.03, 0.1)
+RUNGS = ((4, 3), (2, 2), (1, 1))  # after a quarter of the steps the best three go on, after half of them the best two
+POINTS = 20  # measures of a run
+DECAY = 1e-6
+TUNING = 1_000_003  # added to the seed, so that rates are chosen on runs that are not compared
+TUNED = 5 / 4 + 3 / 4 + 2 / 2  # whole runs that choosing a rate costs
+
+Told = Callable[[int], None]  # told(steps): so many more steps are done
+
+
+class Run:
+    """An arm of a task with a learning rate: start, data order and randomness are those of the seed."""
+
+    def __init__(self, task: Any, arm: Arm, rate: float, seed: int) -> None:
+        """Nothing is trained yet."""
+        self.task, self.arm, self.rate, self.seed, self.done = task, arm, rate, seed, 0
+        self.model = task.start(seed)
+        self.sampler = arm.sampler(self.model.parts())
+        self.optimiser = torch.optim.Adam(self.model.parameters, lr=rate, weight_decay=DECAY, fused=True)
+        self.order, self.rows = np.random.default_rng(seed), np.zeros(0, np.int64)
+        self.seconds = self.processor_seconds = 0.0
+        self.points: list[Point] = []
+        self.best: Any = None
+        self.top = -1.0  # its validation measure
+
+    def _batch(self) -> Any:
+        """The next rows of a shuffled epoch; what does not fill a batch at its end is left out."""
+        if len(self.rows) < self.task.batch:
+            self.rows = self.order.permutation(self.task.pairs)
+        now, self.rows = self.rows[: self.task.batch], self.rows[self.task.batch :]
+        return now
+
+    def train(self, steps: int) -> None:
+        """Some steps, on the clock."""
+        wall, own = time.perf_counter(), time.process_time()
+        self.hardness = 0.0
+        for _ in range(steps):
+            self.batch = self._batch()
+            loss, self.negatives = self.model.loss(self.batch, self.sampler, self.arm.k, step=self.done)
+            self.optimiser.zero_grad()
+            loss.backward()
+            self.optimiser.step()
+            self.done += 1
+            self.hardness += self.model.hardness / steps
+        self.seconds += time.perf_counter() - wall
+        self.processor_seconds += time.process_time() - own
+
+    def look(self) -> None:
+        """Add a point, off the clock; the model is kept where validation is best so far."""
+        state = self.model.snapshot()
+        value = self.model.measure(state)[self.task.measure]
+        if value > self.top:
+            self.best, self.top = state, value
+        false_share = self.model.false_share(self.batch, self.negatives)
+        self.points.append(Point(self.done, self.seconds, self.processor_seconds, value, self.hardness, false_share))
+
+    def to(self, step: int, every: int, told: Told) -> None:
+        """Train up to a step, and look every so many."""
+        while self.done < step:
+            steps = min(every, step - self.done)
+            self.train(steps)
+            self.look()
+            told(steps)
+
+    def result(self) -> RunResult:
+        """The run with the test measures of its best point."""
+        return RunResult(self.seed, tuple(self.points), self.model.measure(self.best, "test"))
+
+
+def every_of(steps: int) -> int:
+    """Steps between two points."""
+    return max(1, -(-steps // POINTS))
+
+
+def choose_rate(task: Any, arm: Arm, steps: int, seed: int, told: Told) -> tuple[float, dict[str, float]]:
+    """The best learning rate by successive halving, and {rate: best validation} of all that were tried.
+
+    A rate that learns slowly needs the later rungs: after a quarter of the steps a high rate looks best.
+    """
+    runs = [Run(task, arm, rate, seed + TUNING) for rate in RATES]
+    tried: dict[str, float] = {}
+    for part, kept in RUNGS:
+        for run in runs:
+            run.to(max(1, steps // part), every_of(steps), told)
+        tried |= {f"{run.rate:g}": run.top for run in runs}
+        runs = sorted(runs, key=lambda run: -run.top)[:kept]
+    return runs[0].rate, tried
+
+
+def train_arm(task: Any, arm: Arm, rate: float, steps: int, seed: int, told: Told) -> RunResult:
+    """A whole run."""
+    run = Run(task, arm, rate, seed)
+    run.to(steps, every_of(steps), told)
+    return run.result()
+
+
+def cost_of(task: Any, arm: Arm, seed: int, repeats: int = 8) -> tuple[float, float]:
+    """Processor seconds of a step, after a few that warm up, and of a measure."""
+    run = Run(task, arm, RATES[0], seed + TUNING)
+    run.train(3)
+    run.processor_seconds = 0.0
+    run.train(repeats)
+    start = time.process_time()
+    run.look()
+    return run.processor_seconds / repeats, time.process_time() - start

@@ -1,0 +1,168 @@
+"""Arms of a comparison: catalogue names that fit the data, and samplers of the user's own."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+from naysay import catalog
+from naysay.catalog import Alias, Method
+from naysay.checks import public, raise_invalid, shown
+from naysay.errors import NaysayError
+from naysay.text import first_line
+
+Parts = Mapping[str, Any]
+_OUTSIDE = re.compile(r",(?![^(]*\))")  # commas that are not in parentheses: a name is "DNS(M, N)"
+_OWN = re.compile(r"[\w.]+:[A-Za-z_][\w.]*")
+
+
+@final
+@public
+@dataclass(frozen=True)
+class Arm:
+    """One kind of negatives.
+
+    Args:
+        name: How the user wrote it, such as "dynamic" or "uniform:8".
+        k: Negatives per positive.
+        code: The composition as the catalogue has it, or module:object.
+        make: make(parts) -> sampler, for a sampler of the user's own; None evaluates `code`.
+
+    Examples:
+        >>> Arm("uniform", 1, "Static(Everything(positives))").k
+        1
+    """
+
+    name: str
+    k: int
+    code: str
+    make: Callable[[Parts], Any] | None = None
+
+    def sampler(self, parts: Parts) -> Any:
+        """Make the sampler from what the model offers."""
+        if self.make is None:
+            return eval(self.code, dict(parts))  # text of the catalogue, which is part of the package
+        sampler = self.make(parts)
+        if not callable(getattr(sampler, "sample", None)):
+            raise_invalid("methods", "functions that return an object with sample(query, k, *, rng)", shown(sampler))
+        return sampler
+
+
+@public
+def fitting_methods(parts: Parts) -> tuple[str, ...]:
+    """All names of the catalogue whose composition uses only what a task offers.
+
+    Args:
+        parts: {name: value} of what the task offers, such as `tasks.Recommender.parts()`.
+
+    Examples:
+        >>> from naysay import pools, samplers
+        >>> fitting_methods({"Static": samplers.Static, "Everything": pools.Everything, "positives": None})[:2]
+        ('uniform', 'RNS')
+    """
+    return tuple(
+        name for method in catalog.methods() for name in method.names if _missing(_code(*_found(name)), parts) == []
+    )
+
+
+def read_arms(methods: Any, parts: Parts, defaults: Sequence[str]) -> list[Arm]:
+    """The arms that are asked for; the first default, to which the others are compared, is always the first.
+
+    methods   None, "a,b", a sequence of names, or {name: function}; NAME:K asks for K negatives
+    """
+    if methods is None or (isinstance(methods, str) and not methods.strip()):
+        methods = defaults
+    if isinstance(methods, str):
+        methods = [name.strip() for name in _OUTSIDE.split(methods)]
+    if not isinstance(methods, Sequence | Mapping) or not all(isinstance(name, str) for name in methods):
+        raise_invalid("methods", "names, or {name: function}", shown(methods))
+    own = methods if isinstance(methods, Mapping) else {}
+    arms = [_arm(name, parts, own.get(name)) for name in methods]
+    if all(arm.name != defaults[0] for arm in arms):
+        arms.insert(0, _arm(defaults[0], parts, None))
+    arms.sort(key=lambda arm: arm.name != defaults[0])
+    names = [arm.name for arm in arms]
+    if len(set(names)) < len(names):
+        raise_invalid("methods", "different names", f"{next(name for name in names if names.count(name) > 1)!r} twice")
+    return arms
+
+
+def _arm(text: str, parts: Parts, make: Callable[[Parts], Any] | None) -> Arm:
+    """One arm from its text: NAME, NAME:K, module:object or module:object:K."""
+    name, _, count = text.rpartition(":")
+    name, k = (name, int(count)) if name and count.isdecimal() else (text, 1)
+    if not 1 <= k <= 100_000:
+        raise_invalid("methods", "names with a number of negatives from 1 to 100,000", repr(text))
+    if make is None and _OWN.fullmatch(name):
+        make = _imported(name)
+    if make is not None:
+        if not callable(make):
+            raise_invalid("methods", "functions that get {name: part} and return a sampler", f"{name!r}: {shown(make)}")
+        return Arm(text, k, name, make)
+    try:
+        code = _code(*_found(name))
+    except NaysayError as error:
+        error.args = (error.args[0].replace("`name`", "`methods`"),)
+        raise
+    missing = _missing(code, parts)
+    if missing != []:
+        why = "has no composition of one sampler" if missing is None else f"needs {', '.join(missing)}"
+        advice = f"These fit: {', '.join(fitting_methods(parts))}."
+        raise_invalid("methods", "methods that fit the data", f"{name!r}, which {why}", advice)
+    return Arm(text, k, code)
+
+
+def _found(name: str) -> tuple[Any, Alias | None]:
+    row, alias = catalog.find(name)
+    return row, alias
+
+
+def _code(row: Any, alias: Alias | None) -> str:
+    """The composition of a method as an expression; empty for a loss, a detector, or an alias whose program differs."""
+    if not isinstance(row, Method):
+        return ""
+    if alias is None or alias.parts:
+        return row.parts if alias is None else alias.parts
+    return row.parts if alias.program == row.program else ""
+
+
+def _missing(code: str, parts: Parts) -> list[str] | None:
+    """The names that an expression uses and a task does not offer; None if it is not an expression."""
+    try:
+        tree = ast.parse(code, mode="eval")
+    except SyntaxError:
+        return None
+    own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return sorted(names - own - parts.keys())
+
+
+def _imported(name: str) -> Callable[[Parts], Any]:
+    """The object of module:object, from the folder of the user or from the path of Python."""
+    module, _, path = name.partition(":")
+    try:
+        with _from_here():
+            found: Any = importlib.import_module(module)
+        for attribute in path.split("."):
+            found = getattr(found, attribute)
+    except (ImportError, AttributeError) as error:
+        raise_invalid("methods", "names of the catalogue, or module:object", f"{name!r} ({first_line(error)})")
+    made: Callable[[Parts], Any] = found
+    return made
+
+
+@contextmanager
+def _from_here() -> Iterator[None]:
+    """Let modules of the current folder be imported."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        yield
+    finally:
+        sys.path.pop(0)

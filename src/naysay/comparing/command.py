@@ -1,0 +1,88 @@
+"""The command `naysay compare`: compare, show how much time is left, print the table, and say where the report is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import fields
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from naysay._commands import CompareCommandOptions, CompareOptions
+from naysay._options import option_names
+from naysay.checks import with_option_names
+from naysay.comparing._folder import REPORT
+from naysay.comparing.compare import compare
+from naysay.comparing.result import Comparison
+
+STOPPED = "stopped. Finished runs are kept in the folder; the same command continues."
+
+
+@with_option_names("compare", option_names(CompareCommandOptions))
+def compare_command(options: CompareCommandOptions, *, console: Console | None = None) -> Comparison:
+    """Compare, and print the table and the recommendation; the folder is ./naysay-compare if none is given."""
+    from pathlib import Path
+
+    out = console or Console()
+    given = {one.name: getattr(options, one.name) for one in fields(CompareOptions)}
+    given["out"] = Path("naysay-compare") if options.out is None else options.out
+    with _Progress(Console(stderr=True)) as progress:
+        result = compare(options.data, told=progress.told, **given)
+    print_comparison(result, out)
+    out.print(Text(f"Report: {given['out'] / REPORT}"), soft_wrap=True)
+    return result
+
+
+class _Progress:
+    """A line with the time left on a terminal; elsewhere a line for each new part of the work."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.status = console, console.status("reading", spinner="line")
+        self.began: float | None = None
+        self.last = ""
+
+    def __enter__(self) -> _Progress:
+        if self.console.is_terminal:
+            self.status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.console.is_terminal:
+            self.status.stop()
+
+    def told(self, what: str, share: float) -> None:
+        """So much of the work is done."""
+        now = time.perf_counter()
+        if self.began is None or share == 0 or what.endswith(": kept"):  # what was kept says nothing of the speed
+            self.began, self.share = now, share
+        fresh = share - self.share
+        left = f", {_duration((now - self.began) * (1 - share) / fresh)} left" if fresh > 0 else ""
+        line = f"{what}, {100 * share:.0f} %{left}"
+        if self.console.is_terminal:
+            self.status.update(line)
+        elif what != self.last:
+            self.console.print(Text(line), soft_wrap=True)
+        self.last = what
+
+
+def _duration(seconds: float) -> str:
+    """Hours and minutes, minutes, or seconds."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def print_comparison(result: Comparison, console: Console) -> None:
+    """Print what was compared, the table, and the recommendation."""
+    console.print(Text(str(result.settings["data"])))
+    for note in result.notes:
+        console.print(Text(f"Note: {note}"))
+    table = Table(title="Test measures, mean ± half of the 95 % CI; best first", title_justify="left")
+    for place, heading in enumerate(result.columns):
+        table.add_column(heading, justify="right" if place else "left", no_wrap=not place)
+    for row in result.rows():
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+    console.print(Text(result.recommendation, style="bold"))

@@ -1,0 +1,189 @@
+"""A comparison as one HTML file: quality against time, learning curves, what the negatives were like, and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from naysay.checks import check_kind, public
+from naysay.comparing.result import ArmResult, Comparison, Point, mean_text
+from naysay.plots import Spec, axis, layer
+from naysay.report.contents import Chart, Contents, Table
+from naysay.report.html import write_report
+from naysay.text import number
+
+# Colours are variables of the page; after seven arms they repeat with another dash.
+_COLOURS = ("kept", "first", "positive", "second", "accent", "fourth", "third")
+_DASHES = ([1, 0], [6, 3], [2, 2])
+_SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right")
+
+
+@public
+def report_comparison(result: Comparison, path: str | Path) -> Path:
+    """Write a comparison as one HTML file that opens offline; see `report.write_report`.
+
+    Args:
+        result: The comparison.
+        path: The file, ending in .html.
+
+    Example: see `compare`, which writes compare.html to its folder.
+    """
+    check_kind("result", result, Comparison, "a Comparison")
+    return write_report(path, contents_of(result))
+
+
+def contents_of(result: Comparison) -> Contents:
+    """The contents of the page."""
+    chosen, base = result.recommended, result.arms[0]
+    rows = tuple(result.rows())
+    mark = next(place for place, row in enumerate(rows) if row[0] == chosen.name)
+    note = (
+        "Test measures are at the step of the best validation measure: the mean over seeds, ± half of its 95 % CI. "
+        "Differences are paired by seed. Validation at equal time: the best within the processor seconds of the whole "
+        f"run of {base.name}, whose best is that of the same seed."
+    )
+    settings = tuple((arm.name, arm.k, arm.rate, _tried(arm), arm.code) for arm in result.arms)
+    return Contents(
+        title=f"Which negatives: {result.settings['task']}, {result.settings['model']}",
+        advice=(result.recommendation,),
+        numbers={
+            f"{result.measure}, {chosen.name}": mean_text(result.mean(chosen)),
+            f"{result.measure}, {base.name}": mean_text(result.mean(base)),
+            "arms": str(len(result.arms)),
+            "seeds": str(len(base.runs)),
+            "steps of a run": f"{result.settings['steps']:,}",
+        },
+        tables=(
+            Table("Arms", result.columns, rows, "All arms, best first.", note, (mark,)),
+            Table("Settings", ("negatives", "k", "rate", "validation by rate", "composition"), settings, "By arm."),
+        ),
+        charts=(_quality_and_time(result), *_curves(result), _cost(result)),
+        provenance={name: str(value) for name, value in result.settings.items()},
+        notes=result.notes,
+    )
+
+
+def _tried(arm: ArmResult) -> str:
+    return ", ".join(f"{rate}: {value:.4f}" for rate, value in arm.tried.items())
+
+
+def _series(result: Comparison) -> Spec:
+    """Colour, and dash or shape, of each arm."""
+    names = [arm.name for arm in result.arms]
+    legend = {"title": None, "orient": "bottom", "columns": 4, "labelLimit": 220, "symbolSize": 120}
+    colours = [f"var(--{_COLOURS[place % len(_COLOURS)]})" for place in range(len(names))]
+    return {"field": "arm", "type": "nominal", "scale": {"domain": names, "range": colours}, "legend": legend}
+
+
+def _by_place(result: Comparison, choices: Any, turn: int) -> Spec:
+    """A second channel of the same field, which changes every `turn` arms."""
+    names = [arm.name for arm in result.arms]
+    values = [choices[place // turn % len(choices)] for place in range(len(names))]
+    legend = {"title": None, "orient": "bottom", "columns": 4, "labelLimit": 220}
+    return {"field": "arm", "type": "nominal", "scale": {"domain": names, "range": values}, "legend": legend}
+
+
+def _quality_and_time(result: Comparison) -> Chart:
+    """Test measure against the time to the best validation measure of the first arm: the review's Figure 1."""
+    values, rows, base = [], [], result.arms[0].name
+    for arm in result.arms:
+        points, found = result.reached(arm), result.mean(arm)
+        seconds = float(np.mean([point.processor_seconds for point in points])) if points else float("nan")
+        rows.append((arm.name, found.mean, found.low, found.high, seconds, len(points)))
+        if points:
+            low, high = (found.mean if np.isnan(end) else end for end in (found.low, found.high))
+            values.append({"arm": arm.name, "seconds": seconds, "value": found.mean, "low": low, "high": high})
+    x = axis("seconds", title=f"processor seconds to the best validation measure of {base}")
+    y = axis("value", title=f"{result.measure}, test", scale={"zero": False})
+    colour = {"color": _series(result)}
+    shape = {"shape": _by_place(result, _SHAPES, 1)}
+    bars = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **colour}
+    layers = [
+        layer(values, "rule", bars, strokeWidth=1.5),
+        layer(values, "point", {"x": x, "y": y, **colour, **shape}, filled=True, size=110, tooltip=True),
+    ]
+    never = [arm.name for arm in result.arms if not result.reached(arm)]
+    words = f"Of {len(result.arms)} arms, {len(values)} reached the best validation measure of {base}."
+    words += f" Not shown, because they never did: {', '.join(never)}." if never else ""
+    columns = ("negatives", result.measure, "95 % CI from", "to", "seconds", "seeds that reached it")
+    table = Table("Quality and time", columns, tuple(rows), "The same as numbers.")
+    caption = f"Up and to the left is better. Bars are 95 % CIs over seeds. {words}"
+    return Chart(
+        f"Quality, and time to reach the best of {base}",
+        {"width": 700, "height": 320, "layer": layers},
+        words,
+        table,
+        caption,
+    )
+
+
+def _curves(result: Comparison) -> tuple[Chart, ...]:
+    """Validation by step and by processor seconds, hardness, and false negatives, each the mean over seeds."""
+    kinds: tuple[tuple[str, str, str, Callable[[Point], float], str], ...] = (
+        ("Learning curves by steps", "step", f"{result.measure}, validation", lambda point: point.value, ""),
+        ("Learning curves by time", "seconds", f"{result.measure}, validation", lambda point: point.value, ""),
+        (
+            "Hardness of the negatives",
+            "step",
+            "mean sigmoid(negative - positive)",
+            lambda point: point.hardness,
+            "At 0.5 a negative scores like the positive. It is also the weight of its gradient, for k = 1.",
+        ),
+        (
+            "False negatives",
+            "step",
+            "share of held-out pairs",
+            lambda point: point.false_share,
+            "The share of drawn negatives that are held-out positives, in one batch per point. True "
+            "positives that nobody recorded come on top.",
+        ),
+    )
+    return tuple(_curve(result, *kind) for kind in kinds)
+
+
+def _curve(
+    result: Comparison, title: str, by: str, heading: str, value: Callable[[Point], float], caption: str
+) -> Chart:
+    """A line for each arm."""
+    values: list[Spec] = []
+    rows: list[tuple[Any, ...]] = []
+    for arm in result.arms:
+        grid = list(zip(*(run.points for run in arm.runs), strict=True))
+        steps = [points[0].step for points in grid]
+        seconds = [float(np.mean([point.processor_seconds for point in points])) for points in grid]
+        means = [float(np.mean([value(point) for point in points])) for points in grid]
+        where: list[Any] = steps if by == "step" else seconds
+        values += [{"arm": arm.name, by: x, "value": round(y, 6)} for x, y in zip(where, means, strict=True)]
+        top = int(np.argmax(means))
+        rows.append((arm.name, means[0], means[len(means) // 2], means[-1], means[top], where[top]))
+    x = axis(by, title="gradient steps" if by == "step" else "processor seconds")
+    y = axis("value", title=heading, scale={"zero": False})
+    styles = {"color": _series(result), "strokeDash": _by_place(result, _DASHES, len(_COLOURS))}
+    lines = layer(values, "line", {"x": x, "y": y, **styles}, strokeWidth=2, tooltip=True)
+    columns = ("negatives", "first", "middle", "last", "highest", f"at {'step' if by == 'step' else 'second'}")
+    table = Table(title, columns, tuple(rows), "The mean over seeds.")
+    first, last = rows[0][1], rows[0][3]
+    words = f"{heading} of each arm; for {result.arms[0].name} it goes from {number(first)} to {number(last)}."
+    return Chart(title, {"width": 700, "height": 260, **lines}, words, table, f"The mean over seeds. {caption}".strip())
+
+
+def _cost(result: Comparison) -> Chart:
+    """Processor milliseconds of a step."""
+    costs = {arm.name: arm.milliseconds_per_step for arm in result.arms}
+    base = costs[result.arms[0].name]
+    values = [{"arm": name, "milliseconds": round(cost, 3)} for name, cost in costs.items()]
+    y = {"field": "arm", "type": "nominal", "title": None, "sort": [*costs]}
+    bars = layer(values, "bar", {"x": axis("milliseconds", title="processor milliseconds per step"), "y": y})
+    bars["mark"] |= {"color": "var(--kept)", "tooltip": True}
+    rows = tuple((name, cost, f"{cost / base:.2f}") for name, cost in costs.items())
+    table = Table(
+        "Cost",
+        ("negatives", "milliseconds per step", f"times {result.arms[0].name}"),
+        rows,
+        "Drawing, loss and update.",
+    )
+    words = f"A step costs {base:.1f} ms with {result.arms[0].name}, and at most {max(costs.values()):.1f} ms."
+    return Chart("Cost of a step", {"width": 560, "height": {"step": 24}, **bars}, words, table)

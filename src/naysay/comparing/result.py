@@ -1,0 +1,288 @@
+"""The result of a comparison: runs, differences with intervals, and the recommendation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isnan, nan
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from naysay.checks import public
+from naysay.difficulty.drift import Mean, mean_of
+from naysay.files import as_path, check_target, write_whole
+from naysay.text import counted, json_file, percent, short_repr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A measure during training.
+
+    Attributes:
+        step: Gradient steps so far.
+        seconds: Seconds of training so far, without measuring.
+        processor_seconds: The same in processor seconds.
+        value: The measure on the validation part.
+        hardness: The mean of sigmoid(negative - positive) since the last point; 0.5 if both score the same.
+        false_share: The share of the last batch's negatives that are held-out pairs.
+
+    Example: see `compare`.
+    """
+
+    step: int
+    seconds: float
+    processor_seconds: float
+    value: float
+    hardness: float
+    false_share: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One seed of an arm.
+
+    Attributes:
+        seed: Of the start, the data order and the draws.
+        points: The measures during training.
+        test: {measure: value} on the test part, at the point of the best validation measure.
+
+    Example: see `compare`.
+    """
+
+    seed: int
+    points: tuple[Point, ...]
+    test: dict[str, float]
+
+    __repr__ = short_repr
+
+    @property
+    def best(self) -> Point:
+        """The point with the best validation measure, the first of equals."""
+        return max(self.points, key=lambda point: point.value)
+
+    def first_at(self, value: float) -> Point | None:
+        """The first point whose validation measure is that high."""
+        return next((point for point in self.points if point.value >= value), None)
+
+    def best_within(self, processor_seconds: float) -> float:
+        """The best validation measure within so many processor seconds; NaN if there was none yet."""
+        return max((point.value for point in self.points if point.processor_seconds <= processor_seconds), default=nan)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ArmResult:
+    """An arm over all seeds.
+
+    Attributes:
+        name: Its name.
+        k: Negatives per positive.
+        code: Its composition.
+        rate: The learning rate that was chosen.
+        tried: {rate: best validation measure} of all rates.
+        runs: One per seed, in the order of the seeds.
+
+    Example: see `compare`.
+    """
+
+    name: str
+    k: int
+    code: str
+    rate: float
+    tried: dict[str, float]
+    runs: tuple[RunResult, ...]
+
+    __repr__ = short_repr
+
+    def values(self, measure: str) -> list[float]:
+        """The test measure of each seed."""
+        return [run.test[measure] for run in self.runs]
+
+    @property
+    def milliseconds_per_step(self) -> float:
+        """Processor milliseconds of a step, over all seeds."""
+        ends = [run.points[-1] for run in self.runs]
+        return 1e3 * sum(end.processor_seconds for end in ends) / sum(end.step for end in ends)
+
+
+@final
+@public
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Which negatives are best on some data.
+
+    Args:
+        measure: The measure that decides, on the test part.
+        arms: All arms; the others are compared to the first, which is uniform unless the task has another.
+        settings: {name: value} of what decides the result.
+        notes: Sentences about the data and the run.
+
+    Example: see `compare`.
+    """
+
+    measure: str
+    arms: tuple[ArmResult, ...]
+    settings: dict[str, Any]
+    notes: tuple[str, ...] = field(default=())
+
+    __repr__ = short_repr
+
+    def __getitem__(self, name: str) -> ArmResult:
+        """An arm by its name."""
+        return next(arm for arm in self.arms if arm.name == name)
+
+    def mean(self, arm: ArmResult, measure: str | None = None) -> Mean:
+        """The mean of a test measure over the seeds, with its 95 % CI by Student's t; NaN with one seed."""
+        return mean_of(arm.values(measure or self.measure))
+
+    def difference(self, arm: ArmResult, other: ArmResult) -> Mean:
+        """The mean difference of two arms, paired by seed, with its 95 % CI."""
+        return mean_of(np.subtract(arm.values(self.measure), other.values(self.measure)))
+
+    @cached_property
+    def best(self) -> ArmResult:
+        """The arm with the highest mean."""
+        return max(self.arms, key=lambda arm: self.mean(arm).mean)
+
+    @cached_property
+    def tied(self) -> tuple[ArmResult, ...]:
+        """The best arm, and all arms whose difference to it has a 95 % CI that includes 0, or none."""
+        return tuple(arm for arm in self.arms if arm is self.best or not self.difference(self.best, arm).low > 0)
+
+    @property
+    def winner(self) -> str | None:
+        """The name of the best arm if it is better than every other by the 95 % CI, else None."""
+        return self.best.name if len(self.tied) == 1 else None
+
+    @cached_property
+    def recommended(self) -> ArmResult:
+        """The first arm if nothing is better than it by the 95 % CI; else the cheapest of the tied arms that are."""
+        base = self.arms[0]
+        better = [arm for arm in self.tied if self.difference(arm, base).low > 0]
+        if base in self.tied or not better:
+            return base
+        return min(better, key=lambda arm: arm.milliseconds_per_step)
+
+    def goals(self) -> list[float]:
+        """The best validation measure of the first arm, for each seed."""
+        return [run.best.value for run in self.arms[0].runs]
+
+    def reached(self, arm: ArmResult) -> list[Point]:
+        """For each seed that reached the best validation measure of the first arm, the point where it did."""
+        points = (run.first_at(goal) for run, goal in zip(arm.runs, self.goals(), strict=True))
+        return [point for point in points if point is not None]
+
+    def at_equal_time(self, arm: ArmResult) -> Mean:
+        """The best validation measure within the processor seconds of the first arm's whole run of the same seed."""
+        limits = [run.points[-1].processor_seconds for run in self.arms[0].runs]
+        return mean_of([run.best_within(limit) for run, limit in zip(arm.runs, limits, strict=True)])
+
+    @property
+    def recommendation(self) -> str:
+        """What to use, in one sentence with its evidence."""
+        chosen, base = self.recommended, self.arms[0]
+        seeds = counted(len(chosen.runs), "seed")
+        value = f"{self.measure} {self.mean(chosen).mean:.4f}"
+        if chosen is not base:
+            others = [arm.name for arm in self.tied if arm is not chosen]
+            tie = f"; tied with {', '.join(others)}" if others else ", better than every other arm by its 95 % CI"
+            return (
+                f"Use {chosen.name}: {value}, {self._gap(chosen)} over {base.name} ({seeds}){self._speed(chosen)}{tie}."
+            )
+        rivals = [arm for arm in self.arms if arm is not base]
+        if not rivals:
+            return f"Use {base.name}: {value} ({seeds}); nothing else was compared."
+        rival = max(rivals, key=lambda arm: self.mean(arm).mean)
+        if len(chosen.runs) < 2:
+            gap = f"{rival.name} is {self._gap(rival)} to the {value} of {base.name}"
+            return f"One seed cannot tell: {gap}; run more seeds."
+        nearest = f"the nearest is {rival.name}, {self._gap(rival)}"
+        return f"Use {base.name}: {value}; no other is better by its 95 % CI, {nearest} ({seeds})."
+
+    def _gap(self, arm: ArmResult) -> str:
+        gap = self.difference(arm, self.arms[0])
+        return f"{gap.mean:+.4f}" + ("" if isnan(gap.low) else f" (95 % CI {gap.low:+.4f} to {gap.high:+.4f})")
+
+    def _speed(self, arm: ArmResult) -> str:
+        """How soon the arm reached the best of the first arm, if it did with every seed."""
+        points, whole = self.reached(arm), [run.best.processor_seconds for run in self.arms[0].runs]
+        if len(points) < len(arm.runs) or not sum(whole):
+            return ""
+        share = sum(point.processor_seconds for point in points) / sum(whole)
+        return f", reaching the best of {self.arms[0].name} in {percent(share)} of its time"
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table as texts, best first; the headings are `columns`."""
+        second = next(name for name in self.arms[0].runs[0].test if name != self.measure)
+        return [
+            (
+                arm.name,
+                mean_text(self.mean(arm)),
+                "" if arm is self.arms[0] else mean_text(self.difference(arm, self.arms[0]), sign="+"),
+                mean_text(self.mean(arm, second)),
+                f"{self.at_equal_time(arm).mean:.4f}",
+                _to_goal([point.step for point in self.reached(arm)], len(arm.runs), ",.0f"),
+                _to_goal([point.processor_seconds for point in self.reached(arm)], len(arm.runs), ".1f"),
+                f"{arm.milliseconds_per_step:.1f}",
+                f"{arm.rate:g}",
+            )
+            for arm in sorted(self.arms, key=lambda arm: -self.mean(arm).mean)
+        ]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The headings of `rows`."""
+        second = next(name for name in self.arms[0].runs[0].test if name != self.measure)
+        base = self.arms[0].name
+        heads = ("validation at equal time", f"steps to best of {base}", "seconds to it", "ms per step", "rate")
+        return ("negatives", self.measure, f"minus {base}", second, *heads)
+
+    def __str__(self) -> str:
+        """The recommendation and the table."""
+        table = [self.columns, *self.rows()]
+        widths = [max(len(row[place]) for row in table) for place in range(len(self.columns))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
+        ]
+        return "\n".join([*lines, "", self.recommendation])
+
+    def write(self, path: str | Path) -> None:
+        """Write all results as a JSON file."""
+        target = as_path("path", path)
+        check_target("path", target)
+        names = {"measure": self.measure, "recommendation": self.recommendation, "winner": self.winner}
+        tied = [arm.name for arm in self.tied]
+        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows()]
+        whole = {
+            **names,
+            "tied": tied,
+            "settings": self.settings,
+            "notes": self.notes,
+            "table": rows,
+            "arms": self.arms,
+        }
+        write_whole("path", target, json_file(whole))
+
+
+def mean_text(found: Mean, sign: str = "") -> str:
+    """'0.1234 ± 0.0012', half of the 95 % CI; without it for one seed.
+
+    Examples:
+        >>> mean_text(mean_of([0.40, 0.42, 0.41]))
+        '0.4100 ± 0.0248'
+    """
+    half = "" if isnan(found.low) else f" ± {found.high - found.mean:.4f}"
+    return f"{found.mean:{sign}.4f}{half}"
+
+
+def _to_goal(values: Sequence[float], runs: int, form: str) -> str:
+    """The mean over the seeds that reached the goal, and how many did if not all."""
+    if not values:
+        return "never"
+    some = "" if len(values) == runs else f" ({len(values)} of {runs})"
+    return f"{np.mean(values):{form}}{some}"

@@ -1,0 +1,213 @@
+"""Link prediction: TransE, DistMult, ComplEx or RotatE on triples, by filtered MRR and Hits of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import embedding
+
+from naysay import pools, samplers
+from naysay._slots import corrupted_triples
+from naysay.checks import check_kind, check_one_of, check_whole, public
+from naysay.evaluate import ranking
+from naysay.losses import info_nce
+from naysay.positives import Positives
+from naysay.rng import rng_for
+from naysay.tasks.knowledge_graph import KnowledgeGraph
+from naysay.tasks.triple_models import TRIPLE_MODELS, TripleModel
+from naysay.triples import Triples
+from naysay.types import Negatives, Query
+
+CANDIDATES = 32
+_VALIDATED = 2000  # triples that are ranked for validation; the test ranks all
+_SAMPLERS = ("Static", "Dynamic", "NearPositive", "SoftmaxWeights", "Ring", "Mixed")
+
+
+class _Questions:
+    """The questions (h, r, ?) and (?, r, t) of some triples: what is wanted, and what else is true."""
+
+    def __init__(self, wanted: Triples, true: Triples) -> None:
+        entities, relations = wanted.n_entities, wanted.n_relations
+        tail_keys, heads = wanted.array[:, 0] * relations + wanted.array[:, 1], wanted.array[:, 0]
+        head_keys = (entities + wanted.array[:, 2]) * relations + wanted.array[:, 1]
+        self.keys, rows = np.unique(np.concatenate([tail_keys, head_keys]), return_inverse=True)
+        sizes = len(self.keys), entities
+        answers = np.concatenate([wanted.array[:, 2], heads])
+        self.wanted = Positives.from_pairs(rows.reshape(-1), answers, *sizes)
+        every = np.concatenate(
+            [
+                true.array[:, 0] * relations + true.array[:, 1],
+                (entities + true.array[:, 2]) * relations + true.array[:, 1],
+            ]
+        )
+        answers = np.concatenate([true.array[:, 2], true.array[:, 0]])
+        place = np.minimum(np.searchsorted(self.keys, every), len(self.keys) - 1)
+        asked = self.keys[place] == every
+        self.known = Positives.from_pairs(place[asked], answers[asked], *sizes)
+        given, self.relations = np.divmod(self.keys, relations)
+        self.tails, self.given = given < entities, given % entities
+
+    @torch.no_grad()
+    def queries(self, model: TripleModel) -> Tensor:
+        """(questions, d): questions of tails come first, because their keys are smaller."""
+        parts = []
+        for tails in (True, False):
+            rows = self.tails == tails
+            given, relations = torch.from_numpy(self.given[rows]), torch.from_numpy(self.relations[rows])
+            parts.append(model.queries(given, relations, tails=tails))
+        return torch.cat(parts)
+
+
+@final
+@public
+class LinkPrediction:
+    """The task of completing triples: data, model and measures, the same for all kinds of negatives.
+
+    A step takes a batch of training triples, k corrupted ones for each, and minimises `losses.info_nce` at temperature
+    1. Measures are filtered: other known answers are left out, of all three parts. A tie counts half.
+
+    Args:
+        data: The triples.
+        model: "transe", "distmult", "complex" or "rotate".
+        width: The number of coordinates of a vector.
+        batch: Triples of a step; by default a hundredth of the training triples, rounded to a power of two from 256 to
+            4,096, and at most all.
+
+    Examples:
+        >>> import naysay as ns
+        >>> task = LinkPrediction(ns.tasks.split_triples([[a, 0, b] for a in range(6) for b in range(5)], 6, 1))
+        >>> task.measure, task.pairs
+        ('mrr', 24)
+    """
+
+    name = "knowledge-graph"
+    models = TRIPLE_MODELS
+    measure = "mrr"
+    quick = ("corruption:8", "corruption:32", "bernoulli:8", "typed:8")
+    defaults = (
+        "corruption:8",
+        "corruption:32",
+        "bernoulli:8",
+        "typed:8",
+        "relation-corruption:8",
+        "SNS:8",
+        "Shan et al.:8",
+    )
+
+    def __init__(
+        self, data: KnowledgeGraph, model: str = "transe", *, width: int = 64, batch: int | None = None
+    ) -> None:
+        """Index what is asked and what is true."""
+        check_kind("data", data, KnowledgeGraph, "a KnowledgeGraph")
+        check_one_of("model", model, TRIPLE_MODELS)
+        self.data, self.model, self.width = data, model, check_whole("width", width, 2)
+        self.triples = torch.from_numpy(data.train.array)
+        self.pairs = len(data.train)
+        usual = 1 << int(np.clip(round(np.log2(max(1, self.pairs / 100))), 8, 12))
+        self.batch = min(usual if batch is None else check_whole("batch", batch, 1), self.pairs)
+        self.held = data.validation.union(data.test)
+        true = data.train.union(self.held)
+        some = data.validation.array
+        if len(some) > _VALIDATED:
+            some = np.random.default_rng(0).permutation(some)[:_VALIDATED]
+        sizes = data.train.n_entities, data.train.n_relations
+        self.questions = {"validation": _Questions(Triples(some, *sizes), true), "test": _Questions(data.test, true)}
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the result, for the record."""
+        known = {"task": self.name, "model": self.model, "data": repr(self.data)}
+        return {**known, "fingerprint": self.data.fingerprint(), "width": self.width, "batch": self.batch}
+
+    def start(self, seed: int) -> LinkPredictor:
+        """A model before training, the same for equal seeds."""
+        return LinkPredictor(self, seed)
+
+
+@final
+@public
+class LinkPredictor:
+    """A model of `LinkPrediction` that is being trained: what samplers ask, the loss of a step, and the measures.
+
+    Args:
+        task: The task.
+        seed: Of the first vectors and of the draws.
+
+    Examples:
+        >>> import naysay as ns
+        >>> task = LinkPrediction(ns.tasks.split_triples([[a, 0, b] for a in range(6) for b in range(5)], 6, 1))
+        >>> sampler = ns.samplers.Static(ns.pools.Corruption(task.data.train))
+        >>> loss, negatives = task.start(0).loss(np.arange(4), sampler, 2, step=0)
+        >>> negatives.shape
+        (4, 2)
+    """
+
+    def __init__(self, task: LinkPrediction, seed: int) -> None:
+        """Make the vectors."""
+        self.task, self.seed = task, seed
+        train = task.data.train
+        self.network = TripleModel(task.model, train.n_entities, train.n_relations, seed, width=task.width)
+        self.parameters = [self.network.entities, self.network.relations]
+
+    def score(self, triples: Tensor, corrupted: Tensor) -> Tensor:
+        """(B, n) the scores of corrupted triples (B, n, 3), without gradients."""
+        with torch.no_grad():
+            return self.network.score(corrupted)
+
+    def similarity(self, entities: Tensor, ids: Tensor) -> Tensor:
+        """(B, n) the products of entities (B, n) and entities (B,), without gradients."""
+        vectors = self.network.entities.detach()
+        return torch.einsum("bd,bnd->bn", embedding(entities, vectors), embedding(ids, vectors))
+
+    def parts(self) -> Mapping[str, Any]:
+        """{name: value}: what the code of a catalogue row may name. Rows that name anything else do not fit."""
+        offered: dict[str, Any] = {name: getattr(samplers, name) for name in _SAMPLERS}
+        train = self.task.data.train
+        offered |= {"np": np, "Corruption": pools.Corruption, "train": train, "triples": train}
+        offered |= {"score": self.score, "similarity": self.similarity, "candidates": CANDIDATES, "rho": 1.0}
+        return offered | {"valid": ()}  # held-out triples may be drawn, as in practice
+
+    def loss(self, rows: NDArray[np.int64], sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+        """The mean loss of some training triples with k corrupted ones each, and the negatives."""
+        triples = self.task.triples[torch.from_numpy(rows)]
+        negatives: Negatives = sampler.sample(Query(triples, step=step), k, rng=rng_for(self.seed, step))
+        corrupted = corrupted_triples(triples, negatives.ids.clamp(min=0), negatives.side)
+        positive, scores = self.network.score(triples), self.network.score(corrupted)
+        loss = info_nce(positive, scores, mask=negatives.mask, weights=negatives.weights).mean()
+        with torch.no_grad():
+            self.hardness = float(torch.sigmoid(scores - positive[:, None])[negatives.mask].mean())
+        return loss, negatives
+
+    def false_share(self, rows: NDArray[np.int64], negatives: Negatives) -> float:
+        """The share of the negatives of some training triples that are held-out triples."""
+        triples = self.task.triples[torch.from_numpy(rows)]
+        corrupted = corrupted_triples(triples, negatives.ids.clamp(min=0), negatives.side)[negatives.mask]
+        return float(self.task.held.contains(corrupted.numpy()).mean()) if len(corrupted) else 0.0
+
+    def snapshot(self) -> list[Tensor]:
+        """All vectors, for `measure`."""
+        return [part.detach().clone() for part in self.parameters]
+
+    def measure(self, vectors: list[Tensor], part: str = "validation") -> dict[str, float]:
+        """Rank both sides of the "validation" or the "test" triples by vectors of `snapshot`."""
+        check_one_of("part", part, ("validation", "test"))
+        questions, model = self.task.questions[part], self.network
+        with torch.no_grad():
+            now = self.snapshot()
+            _put(self.parameters, vectors)
+            queries = questions.queries(model)
+            found = ranking(
+                lambda rows: model.score_all(queries[rows]), questions.wanted, known=questions.known, alone=True
+            )
+            _put(self.parameters, now)
+        return {"mrr": found.mrr, **{f"hits@{n}": found.hits(n) for n in (10, 1, 3)}}
+
+
+def _put(parameters: list[Tensor], values: list[Tensor]) -> None:
+    """Set parameters to values."""
+    for parameter, value in zip(parameters, values, strict=True):
+        parameter.copy_(value)

@@ -1,0 +1,140 @@
+"""Tables of interactions: Parquet, CSV and the atomic files of RecBole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from naysay import _tables as tables
+from naysay.checks import as_floats, check_number, check_one_of, public, raise_invalid
+from naysay.files import as_path, check_file
+from naysay.positives import Positives
+from naysay.tasks.interactions import Interactions, split_by_time, split_by_user
+
+SPLITS = ("auto", "user", "time")
+_KINDS = {".parquet": "", ".csv": ",", ".tsv": "\t", ".inter": "\t"}
+_NAMES = {
+    "user": ("user", "user_id", "userid", "uid", "anchor"),
+    "item": ("item", "item_id", "itemid", "iid", "movie_id", "movieid", "product_id", "business_id"),
+    "time": ("time", "timestamp", "ts", "date"),
+    "rating": ("rating", "stars", "score"),
+}
+
+
+@public
+def read_interactions(
+    path: str | Path,
+    *,
+    validation: str | Path | None = None,
+    test: str | Path | None = None,
+    split: str = "auto",
+    liked: float | None = None,
+    seed: int = 0,
+) -> Interactions:
+    r"""Read a table of interactions, and split it.
+
+    A table is .parquet, .csv, .tsv or .inter (RecBole: tabs, and headings such as user_id:token). Columns are found by
+    their names: user or user_id, item or item_id, and if there are any timestamp or time, and rating. Ids are whole
+    numbers or strings.
+
+    Args:
+        path: All interactions, or those to train on if `validation` and `test` are given.
+        validation: The interactions for validation.
+        test: The interactions for the test.
+        split: "user" holds out a tenth of each user's pairs twice, "time" the last two tenths of all pairs, "auto" is
+            "time" if there is a column of times. Not used if the parts are given.
+        liked: If given, only rows with a rating of at least this are positives.
+        seed: Of the split by user.
+
+    Raises:
+        NaysayError: If a file or column is missing, a value is not valid, or there are too few pairs for the split.
+
+    Examples:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "clicks.csv"
+        ...     _ = file.write_text("user,item\n" + "".join(f"u{n % 6},i{n // 6}\n" for n in range(60)))
+        ...     read_interactions(file)
+        Interactions(6 users, 10 items, train 48 pairs, validation 6 pairs, test 6 pairs)
+    """
+    check_one_of("split", split, SPLITS)
+    if (validation is None) != (test is None):
+        missing = "validation" if validation is None else "test"
+        raise_invalid(missing, "given along with the other part", "nothing")
+    if liked is not None:
+        check_number("liked", liked, finite=True)
+    named = {"path": path} if validation is None else {"path": path, "validation": validation, "test": test}
+    parts = [_columns(name, as_path(name, file)) for name, file in named.items()]
+    notes = []
+    if liked is not None:
+        parts = [_liked(part, liked) for part in parts]
+    elif "rating" in parts[0]:
+        notes.append("Ratings are not used: every row is a positive. Pass `liked` to keep high ratings only.")
+    joined = {name: _joined([part[name] for part in parts]) for name in ("user", "item")}
+    users, items = (tables.encode(name, values, True)[0] for name, values in joined.items())
+    if validation is not None:
+        sizes = int(users.max()) + 1, int(items.max()) + 1
+        ends = np.cumsum([len(part["user"]) for part in parts])[:-1]
+        rows = zip(np.split(users, ends), np.split(items, ends), strict=True)
+        train, held, tested = (Positives.from_pairs(*each, *sizes) for each in rows)
+        return Interactions(train, held, tested, tuple(notes))
+    if split == "time" and "time" not in parts[0]:
+        raise_invalid("split", "'user' for a table without a column of times", "'time'", "Call the column timestamp.")
+    if split != "user" and "time" in parts[0]:
+        made = split_by_time(users, items, _times(parts[0]["time"]))
+    else:
+        made = split_by_user(users, items, seed=seed)
+    object.__setattr__(made, "notes", (*notes, *made.notes))
+    return made
+
+
+def _columns(parameter: str, path: Path) -> dict[str, Any]:
+    """{user, item and what else there is: column} of a table."""
+    if path.suffix.lower() not in _KINDS:
+        raise_invalid(parameter, f"a file that ends in {', '.join(_KINDS)}", repr(str(path)))
+    check_file(parameter, path)
+    delimiter = _KINDS[path.suffix.lower()]
+    present = tables.parquet_names(path) if not delimiter else tables.csv_names(path, delimiter)
+    plain = {heading.partition(":")[0].strip().casefold(): heading for heading in present}
+    found = {}
+    for name, known in _NAMES.items():
+        heading = next((plain[one] for one in known if one in plain), None)
+        if heading is not None:
+            found[name] = heading
+        elif name in ("user", "item"):
+            rule = f"a table with a column named {' or '.join(known[:2])}"
+            raise_invalid(parameter, rule, f"columns {', '.join(map(repr, present))}")
+    read = tables.read_csv(path, delimiter, **found) if delimiter else tables.read_parquet(path, **found)
+    if not read.num_rows:
+        raise_invalid(parameter, "a table with rows", "none")
+    return tables.columns(read, **found)
+
+
+def _liked(part: dict[str, Any], least: float) -> dict[str, Any]:
+    """The rows with a high rating."""
+    if "rating" not in part:
+        raise_invalid("liked", "left out for a table without a column of ratings", least)
+    kept = np.flatnonzero(as_floats("rating", np.asarray(part["rating"])) >= least)
+    if not len(kept):
+        raise_invalid("liked", "at most the highest rating", least, "Every rating is lower.")
+    return {name: values.take(kept) for name, values in part.items()}
+
+
+def _joined(columns: list[Any]) -> Any:
+    whole = columns[0]
+    for column in columns[1:]:
+        whole = tables.joined(whole, column)
+    return whole
+
+
+def _times(column: Any) -> Any:
+    """A column of times as numbers: dates and times of Arrow or NumPy, too."""
+    values = np.asarray(column)
+    if values.dtype.kind in "MO" or values.dtype.kind in "UT":
+        try:
+            values = values.astype("datetime64[us]")
+        except ValueError:
+            raise_invalid("time", "numbers, dates or times", repr(str(values[0])))
+    return values.astype(np.int64) if values.dtype.kind == "M" else values

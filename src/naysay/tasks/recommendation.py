@@ -1,0 +1,217 @@
+"""Recommendation: matrix factorisation or LightGCN on interactions, ranked by recall and NDCG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import embedding
+
+from naysay import pools, samplers
+from naysay.checks import check_kind, check_one_of, check_whole, public
+from naysay.evaluate import ranking
+from naysay.losses import info_nce
+from naysay.positives import Positives
+from naysay.rng import rng_for
+from naysay.tasks._products import row_scores
+from naysay.tasks.interactions import Interactions
+from naysay.tasks.lightgcn import LightGCN
+from naysay.types import Negatives, Query
+
+MODELS = {"mf": 0, "lightgcn": 2}
+TOP = 20
+CANDIDATES, MARGIN, RHO, TRIALS = 16, 1.0, 1.0, 50
+_VALIDATED = 2000  # users that are ranked for validation; the test ranks all
+_SAMPLERS = ("Static", "UserOriented", "Dynamic", "SoftmaxWeights", "Warp", "SemiHard", "Ring", "Mixed", "MixGCF")
+_POOLS = ("Everything", "InBatch", "popularity", "item_oriented", "log_uniform")
+
+
+@final
+@public
+class Recommendation:
+    """The task of ranking items for users: data, model and measures, the same for all kinds of negatives.
+
+    A step takes a batch of training pairs, k negatives for each, and minimises `losses.info_nce` at temperature 1,
+    which is BPR for k = 1. Validation ranks 2,000 users at most; items of the training part are left out, for the test
+    those of the validation part, too.
+
+    Args:
+        data: The interactions.
+        model: "mf" for matrix factorisation, or "lightgcn" with two hops.
+        width: The number of coordinates of a vector.
+        batch: Pairs of a step; by default a hundredth of the training pairs, rounded to a power of two from 256 to
+            4,096, and at most all.
+
+    Examples:
+        >>> import naysay as ns
+        >>> task = Recommendation(ns.tasks.split_by_user([0] * 9 + [1] * 9, [*range(9)] * 2))
+        >>> task.measure, task.pairs, task.batch
+        ('recall@20', 14, 14)
+    """
+
+    name = "recommendation"
+    models = tuple(MODELS)
+    measure = f"recall@{TOP}"
+    quick = ("uniform", "uniform:8", "popularity", "dynamic", "MixGCF", "softmax-weights:8")
+    defaults = (
+        *("uniform", "uniform:8", "popularity", "dynamic", "dynamic-softmax"),
+        *("MixGCF", "warp", "softmax-weights:8", "adaptive-oversampling"),
+    )
+
+    def __init__(self, data: Interactions, model: str = "mf", *, width: int = 64, batch: int | None = None) -> None:
+        """Keep the parts of the data in the forms that training needs."""
+        check_kind("data", data, Interactions, "Interactions")
+        check_one_of("model", model, tuple(MODELS))
+        self.data, self.model, self.width = data, model, check_whole("width", width, 1)
+        self.users, self.items = (torch.from_numpy(ids) for ids in data.train.pairs())
+        self.pairs = len(data.train)
+        usual = 1 << int(np.clip(round(np.log2(max(1, self.pairs / 100))), 8, 12))
+        self.batch = min(usual if batch is None else check_whole("batch", batch, 1), self.pairs)
+        self.seen = data.train.union(data.validation)
+        self.held = data.validation.union(data.test)
+        self.validated = _some_anchors(data.validation, _VALIDATED)
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the result, for the record."""
+        return {
+            "task": self.name,
+            "model": self.model,
+            "data": repr(self.data),
+            "fingerprint": self.data.fingerprint(),
+            "width": self.width,
+            "batch": self.batch,
+            "candidates": CANDIDATES,
+        }
+
+    def start(self, seed: int) -> Recommender:
+        """A model before training, the same for equal seeds."""
+        return Recommender(self, seed)
+
+
+@final
+@public
+class Recommender:
+    """A model of `Recommendation` that is being trained: what samplers ask, the loss of a step, and the measures.
+
+    Args:
+        task: The task.
+        seed: Of the first vectors and of the draws.
+
+    Examples:
+        >>> import naysay as ns
+        >>> task = Recommendation(ns.tasks.split_by_user([0] * 9 + [1] * 9, [*range(9)] * 2), width=8)
+        >>> model = task.start(seed=0)
+        >>> sampler = ns.samplers.Static(ns.pools.Everything(task.data.train))
+        >>> loss, negatives = model.loss(np.arange(4), sampler, 1, step=0)
+        >>> negatives.shape
+        (4, 1)
+    """
+
+    def __init__(self, task: Recommendation, seed: int) -> None:
+        """Make the vectors."""
+        self.task, self.seed = task, seed
+        self.network = LightGCN(task.data.train, seed, width=task.width, hops=MODELS[task.model])
+        self.parameters = [self.network.vectors]
+        self.first = task.data.n_users  # the row of the first item
+        self._encode()
+
+    def _encode(self) -> None:
+        """All vectors, as samplers and the loss of this step see them."""
+        self.layers = self.network.layers()
+        self.vectors = self.network.pooled(self.layers)
+        self.table = self.vectors.detach()
+
+    def score(self, users: Tensor, ids: Tensor) -> Tensor:
+        """(B, n) the scores of items (B, n) for users (B,), without gradients."""
+        return torch.einsum("bd,bnd->bn", embedding(users, self.table), embedding(ids + self.first, self.table))
+
+    def similarity(self, positives: Tensor, ids: Tensor) -> Tensor:
+        """(B, n) the products of items (B, n) and items (B,), without gradients."""
+        return self.score(positives + self.first, ids)
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """(..., layers, d) the vectors of items at each layer, with gradients."""
+        found = embedding(ids + self.first, self.layers.flatten(1))
+        return found.view(*ids.shape, *self.layers.shape[1:])
+
+    def parts(self) -> Mapping[str, Any]:
+        """{name: value}: what the code of a catalogue row may name. Rows that name anything else do not fit."""
+        known = self.task.data.train
+        offered: dict[str, Any] = {name: getattr(samplers, name) for name in _SAMPLERS}
+        offered |= {name: getattr(pools, name) for name in _POOLS}
+
+        def adaptive(positives: Positives, factors: Tensor, _: Any, scale: float) -> Any:
+            embed_users: Callable[[Any], Any] = lambda users: self.table[users]  # noqa: E731
+            return samplers.AdaptiveOversampling(positives, factors, embed_users, scale)
+
+        def near(pool: Any, _: Any, candidates: int, **settings: Any) -> Any:
+            return samplers.NearPositive(pool, self.similarity, candidates, **settings)
+
+        factors = self.table[self.first :]
+        own = {"np": np, "AdaptiveOversampling": adaptive, "NearPositive": near, "pool": pools.Everything(known)}
+        data = {"positives": known, "known": known, "counts": known.item_counts(), "n_items": known.n_items}
+        model: dict[str, Any] = {"score": self.score, "similarity": self.similarity, "embed": self.embed}
+        model |= {"item_factors": factors, "of_item": factors}
+        numbers = {"candidates": CANDIDATES, "margin": MARGIN, "rho": RHO, "trials": TRIALS}
+        return offered | own | data | model | numbers | {"scale": max(1.0, 0.1 * known.n_items)}
+
+    def loss(self, rows: NDArray[np.int64], sampler: Any, k: int, *, step: int) -> tuple[Tensor, Negatives]:
+        """The mean loss of some training pairs with k negatives each, and the negatives, with their `scores`."""
+        chosen = torch.from_numpy(rows)
+        users, items = self.task.users[chosen], self.task.items[chosen]
+        self._encode()
+        if getattr(sampler, "due", False):  # it sorts by vectors, which have moved
+            sampler.update(self.table[self.first :])
+        anchors = embedding(users, self.vectors)  # for samplers that mix
+        query = Query(users, positives=items, vectors=anchors, step=step)
+        negatives: Negatives = sampler.sample(query, k, rng=rng_for(self.seed, step))
+        if negatives.vectors is None:
+            others = torch.cat([items[:, None], negatives.ids.clamp(min=0)], dim=1) + self.first
+            scores = row_scores(self.vectors, users, others)
+        else:
+            both = torch.cat([embedding(items + self.first, self.vectors)[:, None], negatives.vectors], dim=1)
+            scores = torch.einsum("bd,bkd->bk", anchors, both)
+        loss = info_nce(scores[:, 0], scores[:, 1:], mask=negatives.mask, weights=negatives.weights).mean()
+        with torch.no_grad():
+            self.hardness = float(torch.sigmoid(scores[:, 1:] - scores[:, :1])[negatives.mask].mean())
+        return loss, negatives
+
+    def false_share(self, rows: NDArray[np.int64], negatives: Negatives) -> float:
+        """The share of the negatives of some training pairs that are held-out pairs of the same user."""
+        drawn = negatives.numpy()
+        users = np.broadcast_to(self.task.users.numpy()[rows][:, None], drawn.ids.shape)[drawn.mask]
+        return float(self.task.held.contains(users, drawn.ids[drawn.mask]).mean()) if len(users) else 0.0
+
+    def snapshot(self) -> Tensor:
+        """All vectors after the last step, for `measure`."""
+        with torch.no_grad():
+            self._encode()
+            return self.table.clone()
+
+    def measure(self, vectors: Tensor, part: str = "validation") -> dict[str, float]:
+        """Rank the "validation" or the "test" part by vectors of `snapshot`."""
+        check_one_of("part", part, ("validation", "test"))
+        known, wanted = (self.task.data.train, self.task.validated)
+        if part == "test":
+            known, wanted = self.task.seen, self.task.data.test
+        found = ranking(vectors[: self.first], wanted, items=vectors[self.first :], known=known)
+        return {
+            self.task.measure: found.recall(TOP),
+            f"ndcg@{TOP}": found.ndcg(TOP),
+            "mrr": found.mrr,
+            "auc": found.auc,
+        }
+
+
+def _some_anchors(pairs: Positives, most: int) -> Positives:
+    """The pairs of at most so many anchors, the same ones each time."""
+    anchors, items = pairs.pairs()
+    there = np.unique(anchors)
+    if len(there) <= most:
+        return pairs
+    kept = np.isin(anchors, np.random.default_rng(0).choice(there, most, replace=False))
+    return Positives.from_pairs(anchors[kept], items[kept], pairs.n_anchors, pairs.n_items)

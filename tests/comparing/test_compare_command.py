@@ -1,0 +1,110 @@
+"""`naysay compare`: what it prints, exit codes, and the page in a browser."""
+
+import importlib.util
+import io
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from naysay._commands import CompareCommandOptions
+from naysay.comparing.command import _duration, _Progress, compare_command
+from naysay.errors import NaysayError
+
+BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "clicks.csv"
+    users, items = np.nonzero(np.random.default_rng(2).random((40, 60)) < 0.2)
+    lines = [f"u{user},i{item}" for user, item in zip(users.tolist(), items.tolist(), strict=True)]
+    path.write_text("\n".join(["user,item", *lines]) + "\n")
+    return path
+
+
+def naysay(*arguments, cwd):
+    command = [sys.executable, "-W", "error", "-m", "naysay.cli", "compare", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=cwd)
+
+
+@pytest.fixture(scope="module")
+def done(table, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("out")
+    return naysay(table, "--methods", "dynamic", "--seeds", 2, "--steps", 8, "-o", "out", cwd=folder), folder / "out"
+
+
+def test_it_prints_progress_a_table_and_the_recommendation(done):
+    finished, out = done
+    assert finished.returncode == 0, finished.stderr
+    assert "uniform: seed 2 of 2, " in finished.stderr
+    assert "s left" in finished.stderr
+    assert "Interactions(40 users, 60 items" in finished.stdout
+    assert "Use " in finished.stdout
+    assert f"Report: out{os.sep}compare.html" in finished.stdout
+    assert (out / "compare.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--methods", "dynamc"),
+            "compare: `--methods` must be a name of the catalogue, got 'dynamc'. Did you mean 'dynamic'?",
+        ),
+        (("--model", "svd"), "compare: `--model` must be one of 'mf', 'lightgcn', got 'svd'."),
+        (("--liked", "4"), "compare: `--liked` must be left out for a table without a column of ratings, got 4.0."),
+        (("--budget", "0.001s"), "compare: `--budget` must be enough for an epoch of "),
+    ],
+)
+def test_errors_are_named_by_their_options(arguments, message, table, tmp_path):
+    names = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    options = {name.removeprefix("--"): value for name, value in names.items()}
+    options["liked"] = float(options["liked"]) if "liked" in options else None
+    with pytest.raises(NaysayError) as caught:
+        compare_command(CompareCommandOptions(data=table, out=tmp_path / "out", **options))
+    assert str(caught.value).startswith(message)
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_input_ends_in_one_sentence_and_code_2(tmp_path):
+    finished = naysay("missing.csv", cwd=tmp_path)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr == "naysay: compare: `data` must be an existing file, got 'missing.csv'.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_time_left_is_that_of_what_is_not_kept(monkeypatch):
+    now = iter([0.0, 10.0, 10.0, 30.0])
+    monkeypatch.setattr("naysay.comparing.command.time.perf_counter", lambda: next(now))
+    console = Console(record=True, force_terminal=False, file=io.StringIO(), width=80)
+    progress = _Progress(console)
+    for what, share in (("a: kept", 0.4), ("a: kept", 0.5), ("b: seed 1", 0.5), ("b: seed 2", 0.75)):
+        progress.told(what, share)
+    assert console.export_text().splitlines()[-1] == "b: seed 2, 75 %, 20 s left"
+    assert [_duration(seconds) for seconds in (59.6, 600, 7500)] == ["60 s", "10 min", "2 h 5 min"]
+
+
+@pytest.mark.skipif(
+    not (BROWSER and importlib.util.find_spec("playwright")),
+    reason="compare.html was not opened: no Chromium or playwright.",
+)
+def test_the_page_draws_its_charts_offline(done):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_context(offline=True).new_page()
+        said = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto((done[1] / "compare.html").as_uri())
+        page.wait_for_selector("html[data-ready=yes]", timeout=30_000)
+        assert page.locator("[data-chart] svg").count() == 6
+        assert "could not be drawn" not in page.inner_text("main")
+        assert said == []
+        browser.close()

@@ -1,0 +1,170 @@
+"""Link prediction: scores of plain formulas from both sides, filtered ranks of plain loops, and tables of triples."""
+
+import numpy as np
+import pytest
+import torch
+
+import naysay as ns
+from naysay.comparing import fitting_methods
+from naysay.comparing._run import Run
+from naysay.comparing.arms import read_arms
+from naysay.errors import NaysayError
+from naysay.tasks import KnowledgeGraph, LinkPrediction, TripleModel, read_triples, split_triples
+from naysay.tasks.triple_models import TRIPLE_MODELS
+
+ENTITIES, RELATIONS = 20, 3
+
+
+def graph(seed=0):
+    rng = np.random.default_rng(seed)
+    triples = np.argwhere(rng.random((ENTITIES, RELATIONS, ENTITIES)) < 0.15)
+    return split_triples(triples, ENTITIES, RELATIONS, seed=seed)
+
+
+def plain(model, triple):
+    """The score of a triple by its formula, in NumPy."""
+    head, relation, tail = (
+        table[row].detach().double().numpy()
+        for table, row in zip((model.entities, model.relations, model.entities), triple, strict=True)
+    )
+    half = len(head) // 2
+    first, last = (part[:half] + 1j * part[half:] for part in (head, tail))
+    if model.kind == "transe":
+        return -np.linalg.norm(head + relation - tail)
+    if model.kind == "distmult":
+        return (head * relation * tail).sum()
+    if model.kind == "complex":
+        return (first * (relation[:half] + 1j * relation[half:]) * last.conj()).sum().real
+    return -np.linalg.norm(first * np.exp(1j * relation[:half]) - last)
+
+
+@pytest.mark.parametrize("kind", TRIPLE_MODELS)
+def test_scores_are_those_of_the_formulas_from_both_sides(kind):
+    model = TripleModel(kind, 6, 2, seed=1, width=8)
+    triples = torch.tensor([[h, r, t] for h in range(6) for r in range(2) for t in range(6)])
+    scores = model.score(triples).detach().numpy()
+    np.testing.assert_allclose(scores, [plain(model, triple) for triple in triples.tolist()], atol=1e-5)
+    table = scores.reshape(6, 2, 6)
+    given, between = torch.tensor([4, 5]), torch.tensor([1, 0])
+    tails = model.score_all(model.queries(given, between, tails=True).detach())
+    heads = model.score_all(model.queries(given, between, tails=False).detach())
+    np.testing.assert_allclose(tails, table[[4, 5], [1, 0], :], atol=1e-4)
+    np.testing.assert_allclose(heads, table[:, [1, 0], [4, 5]].T, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", TRIPLE_MODELS)
+def test_measures_are_filtered_on_both_sides(kind):
+    data = graph()
+    task = LinkPrediction(data, kind, width=8)
+    learner = task.start(0)
+    model, ranks = learner.network, []
+    true = {tuple(row) for part in (data.train, data.validation, data.test) for row in part.array.tolist()}
+    for head, relation, tail in data.test.array.tolist():
+        own = plain(model, (head, relation, tail))
+        for side in (0, 2):
+            rank = 1
+            for entity in range(ENTITIES):
+                other = (entity, relation, tail) if side == 0 else (head, relation, entity)
+                rank += other not in true and plain(model, other) > own
+            ranks.append(rank)
+    before = [part.detach().clone() for part in learner.parameters]
+    found = learner.measure(learner.snapshot(), "test")
+    assert found["mrr"] == pytest.approx(np.mean(1 / np.array(ranks)), abs=1e-6)
+    for n in (1, 3, 10):
+        assert found[f"hits@{n}"] == pytest.approx(np.mean(np.array(ranks) <= n))
+    assert all(torch.equal(one, other) for one, other in zip(before, learner.parameters, strict=True))
+
+
+def test_a_snapshot_is_measured_and_not_what_came_later():
+    task = LinkPrediction(graph(), width=8)
+    run = Run(task, read_arms(None, task.start(0).parts(), task.defaults)[0], 0.1, 0)
+    state = run.model.snapshot()
+    first = run.model.measure(state)
+    run.train(5)
+    assert run.model.measure(run.model.snapshot()) != first
+    assert run.model.measure(state) == first
+
+
+def test_the_loss_is_info_nce_and_false_negatives_are_held_out():
+    task = LinkPrediction(graph(), width=8)
+    learner = task.start(0)
+    rows = np.arange(12)
+    loss, negatives = learner.loss(rows, ns.samplers.Static(ns.pools.Corruption(task.data.train)), 4, step=0)
+    total, false, count = 0.0, 0, 0
+    for place, row in enumerate(rows):
+        triple = task.triples[row].tolist()
+        others = []
+        for entity, side in zip(negatives.ids[place].tolist(), negatives.side[place].tolist(), strict=True):
+            other = [*triple]
+            other[side] = entity
+            others.append(plain(learner.network, other))
+            false, count = false + task.held.contains([other])[0], count + 1
+        total += np.log1p(np.exp(np.array(others) - plain(learner.network, triple)).sum())
+    assert float(loss.detach()) == pytest.approx(total / 12, rel=1e-4)
+    assert learner.false_share(rows, negatives) == pytest.approx(false / count)
+
+
+TASK = LinkPrediction(graph(), width=8)
+PARTS = TASK.start(0).parts()
+FITTING = fitting_methods(PARTS)
+
+
+def test_methods_of_triples_fit_and_those_of_pairs_do_not():
+    assert {"corruption", "bernoulli", "typed", "relation-corruption", "SNS", "Shan et al."} <= {*FITTING}
+    assert not {"uniform", "popularity", "MixGCF", "in-batch"} & {*FITTING}
+    assert read_arms("bernoulli", PARTS, TASK.defaults)[0].name == "corruption:8"
+
+
+@pytest.mark.parametrize("name", FITTING)
+def test_every_fitting_method_trains_and_draws_nothing_known(name):
+    arm = next(arm for arm in read_arms([name], PARTS, TASK.defaults) if arm.name == name)
+    run = Run(TASK, arm, 0.01, 0)
+    run.train(2)
+    drawn = run.negatives.numpy()
+    triples = np.repeat(TASK.triples.numpy()[run.batch][:, None], drawn.ids.shape[1], axis=1)
+    np.put_along_axis(triples, np.maximum(drawn.side, 0).astype(np.int64)[:, :, None], drawn.ids[:, :, None], axis=2)
+    assert drawn.mask.any()
+    assert not TASK.data.train.contains(triples[drawn.mask]).any()
+
+
+def test_a_comparison_of_triples_runs_from_end_to_end():
+    found = ns.compare(graph(), task="knowledge-graph", model="distmult", methods="bernoulli:4", steps=8, seeds=2)
+    assert [arm.name for arm in found.arms] == ["corruption:8", "bernoulli:4"]
+    assert found.columns[:4] == ("negatives", "mrr", "minus corruption:8", "hits@10")
+
+
+def lines(triples):
+    return "".join(f"e{h}\tr{r}\te{t}\n" for h, r, t in triples)
+
+
+def test_triples_are_read_from_a_file_from_three_and_from_a_folder(tmp_path):
+    data = graph()
+    parts = {"train": data.train, "valid": data.validation, "test": data.test}
+    for name, part in parts.items():
+        (tmp_path / f"{name}.txt").write_text(lines(part.array.tolist()))
+    files = {"validation": tmp_path / "valid.txt", "test": tmp_path / "test.txt"}
+    whole, given = read_triples(tmp_path), read_triples(tmp_path / "train.txt", **files)
+    assert whole.fingerprint() == given.fingerprint()
+    assert [len(part) for part in (whole.train, whole.validation, whole.test)] == [len(part) for part in parts.values()]
+    alone = read_triples(tmp_path / "train.txt")
+    assert len(alone.test) == len(data.train) // 10
+
+
+def test_bad_triples_are_explained(tmp_path):
+    (tmp_path / "few.tsv").write_text(lines([(0, 0, 1)] * 20))
+    with pytest.raises(NaysayError, match=r"`triples` must be at least ten different triples, for a split, got 1"):
+        read_triples(tmp_path / "few.tsv")
+    with pytest.raises(NaysayError, match=r"`path` must be a folder with train.txt or train.tsv, got"):
+        read_triples(tmp_path)
+    with pytest.raises(NaysayError, match=r"`path` must be an existing file"):
+        read_triples(tmp_path / "no.tsv")
+    with pytest.raises(NaysayError, match=r"`test` must be given along with the other part, got nothing"):
+        read_triples(tmp_path / "few.tsv", validation=tmp_path / "few.tsv")
+    train, other, both = (ns.Triples(rows, 4, 1) for rows in ([[0, 0, 1]], [[2, 0, 3]], [[1, 0, 0], [2, 0, 3]]))
+    with pytest.raises(NaysayError, match=r"`validation` must be at least one triple whose entities and relation"):
+        KnowledgeGraph(train, other, other)
+    made = KnowledgeGraph(train, both, both)
+    assert made.notes[0] == "1 validation triple of 2 left out: entities or relations that training never saw."
+    assert len(made.test) == 1
+    with pytest.raises(NaysayError, match=r"`liked` must be left out for a knowledge graph"):
+        ns.compare(tmp_path / "few.tsv", task="knowledge-graph", liked=3)
