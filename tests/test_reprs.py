@@ -35,6 +35,18 @@ SETTINGS = {
     "samplers": {
         "AdaptiveOversampling": {"positives": KNOWN, "item_factors": VECTORS, "embed": embed, "scale": 2.5, **SHORT},
         "Bank": {"pool": POOL, "n_items": 9, "momentum": 0.25, "initial": VECTORS},
+        "Cached": {
+            "pool": POOL,
+            "score": score,
+            "size": 4,
+            "fresh": 5,
+            "keep": "top",
+            "choose": "top",
+            "history": 3,
+            "bonus": 0.25,
+            "seed": 7,
+            **SHORT,
+        },
         "DistanceWeighted": {
             "pool": POOL,
             "score": score,

@@ -99,6 +99,15 @@ class Corruption:
         self.choice = choice
         self._shown = [given if given is None or isinstance(given, str) else "given" for given in (domains, ranges)]
         self._lists = _Lists(train, self._index, domains, ranges)
+        self._train, self._typed = train, (domains, ranges)
+
+    def one_side(self, side: str) -> Corruption:
+        """Return the same pool for one of its sides: every draw replaces that part."""
+        check_one_of("side", side, [SIDES[each] for each in self.sides])
+        domains = self._typed[0] if side == "head" else None
+        ranges = self._typed[1] if side == "tail" else None
+        made: dict[str, Any] = {"domains": domains, "ranges": ranges, "distinct": self.distinct}
+        return Corruption(self._train, self.known, sides=(side,), on_short=self.on_short, **made)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) replacements for a query of triples (B, 3), with `side` and `log_q`."""

@@ -3,6 +3,7 @@
 from naysay.samplers.adaptive_oversampling import AdaptiveOversampling
 from naysay.samplers.bank import Bank
 from naysay.samplers.blocks import in_blocks
+from naysay.samplers.cached import Cached
 from naysay.samplers.distance_weighted import DistanceWeighted
 from naysay.samplers.dynamic import Dynamic
 from naysay.samplers.judged import Judged
@@ -22,6 +23,7 @@ from naysay.samplers.warp import Warp
 __all__ = [
     "AdaptiveOversampling",
     "Bank",
+    "Cached",
     "DistanceWeighted",
     "Dynamic",
     "Judged",
