@@ -156,6 +156,11 @@ PARTS = {
     ),
     "Memory": (lambda: ns.pools.Memory(16, KNOWN), lambda part: part.push([3, 9, 4], [0, 1, 2], VECTORS[:3]), draw),
     "Memory without vectors": (lambda: ns.pools.Memory(16, KNOWN), lambda part: part.push([3, 9], [0, 1]), draw),
+    "Nearest": (
+        lambda: ns.pools.Nearest(VECTORS[::-1], 9, KNOWN, queries=VECTORS[:N_ANCHORS]),
+        lambda part: part.update(VECTORS, age=3),
+        draw,
+    ),
     "Bank": (
         lambda: ns.samplers.Bank(POOL, N_ITEMS),
         observed,

@@ -283,6 +283,6 @@ class Cached(FromPool):
         stays, kept = np.take_along_axis(ids, to_numpy(order), axis=1), to_numpy(gather(scores, order))
         with self._lock:
             old = self._cache.get(rows)
-            self._cache.put(rows, stays)
+            self._cache._store(rows, stays)  # the pool draws nothing that is known
             if self._history is not None:
                 self._history.record(self._epoch, rows, old, stays, kept)
