@@ -17,6 +17,7 @@ from naysay.samplers.ring import Ring
 from naysay.samplers.semihard import SemiHard
 from naysay.samplers.softmax_weights import SoftmaxWeights
 from naysay.samplers.static import Static
+from naysay.samplers.stored_vectors import StoredVectors
 from naysay.samplers.user_oriented import UserOriented
 from naysay.samplers.warp import Warp
 
@@ -36,6 +37,7 @@ __all__ = [
     "SemiHard",
     "SoftmaxWeights",
     "Static",
+    "StoredVectors",
     "UserOriented",
     "Warp",
     "in_blocks",
