@@ -14,7 +14,7 @@ from naysay.arrays import is_torch, to_torch
 from naysay.checks import raise_invalid
 from naysay.kernels.lists import keep_first
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of
+from naysay.pools._slots import anchors_of, triples_of
 from naysay.pools.corruption import Corruption
 from naysay.positives import Positives
 from naysay.rng import key_from
@@ -37,20 +37,20 @@ class CacheRows:
         """(B, sides) the row of each side; -1 for a key of no known triple, which has none."""
         if self.corruption is None:
             return anchors_of(query, self.n_rows)[:, None]
-        rows = self.corruption.known.index(self.corruption.sides).rows(self.corruption._triples(query))
+        rows = self.corruption.known.index(self.corruption.sides).rows(triples_of(query, self.corruption.known))
         return np.where(rows == self.n_rows - 1, -1, rows)
 
     def own(self, query: Query) -> Ids | None:
         """(B, sides) the part that a negative of the row must not be: its positive, or the triple's own part."""
         if self.corruption is not None:
-            return np.asarray(self.corruption._triples(query)[:, self.corruption.sides])
+            return np.asarray(triples_of(query, self.corruption.known)[:, self.corruption.sides])
         return None if query.positives is None else positive_ids(query)[:, None]
 
     def chance(self, query: Query) -> NDArray[np.float64]:
         """(B, sides) how likely each side is to be replaced; 1 for anchors."""
         if self.corruption is None:
             return np.ones((len(query), 1))
-        return np.asarray(self.corruption.chance[self.corruption._triples(query)[:, RELATION]])
+        return np.asarray(self.corruption.chance[triples_of(query, self.corruption.known)[:, RELATION]])
 
     def side(self, places: NDArray[Any]) -> NDArray[np.int8] | None:
         """The sides as `Negatives.side` has them, from their places among those that are replaced; None for anchors."""
