@@ -47,6 +47,7 @@ LAYERS = [
     "search",
     "pools",
     "quantity",
+    "batches",
     "detectors",
     "samplers",
     "losses",

@@ -31,6 +31,7 @@ _HOMES = {
 _FOLDERS = (
     "pools",
     "samplers",
+    "batches",
     "quantity",
     "detectors",
     "losses",
@@ -71,6 +72,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from naysay import (
         auditing,
+        batches,
         catalog,
         detectors,
         difficulty,
