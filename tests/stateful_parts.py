@@ -109,6 +109,16 @@ def oversampling():
     return ns.samplers.AdaptiveOversampling(KNOWN, VECTORS, lambda anchors: VECTORS[anchors], scale=3.0)
 
 
+def srns():
+    return ns.samplers.Cached(POOL, score, 6, 6, choose="top", history=2, bonus=2.0)
+
+
+def two_epochs(part):
+    for _ in range(2):
+        observed(part)
+        part.update()
+
+
 # How a part is made, what teaches it, and an answer that depends on what it was taught.
 PARTS = {
     "Calibrated": (
@@ -146,11 +156,18 @@ PARTS = {
     ),
     "Memory": (lambda: ns.pools.Memory(16, KNOWN), lambda part: part.push([3, 9, 4], [0, 1, 2], VECTORS[:3]), draw),
     "Memory without vectors": (lambda: ns.pools.Memory(16, KNOWN), lambda part: part.push([3, 9], [0, 1]), draw),
+    "Nearest": (
+        lambda: ns.pools.Nearest(VECTORS[::-1], 9, KNOWN, queries=VECTORS[:N_ANCHORS]),
+        lambda part: part.update(VECTORS, age=3),
+        draw,
+    ),
     "Bank": (
         lambda: ns.samplers.Bank(POOL, N_ITEMS),
         observed,
         lambda part: part.sample(QUERY, 20, rng=ns.rng_for(1)).vectors,
     ),
+    "Cached": (lambda: ns.samplers.Cached(POOL, score, 6, 6), observed, sample),
+    "Cached with a history": (srns, two_epochs, sample),
     "AdaptiveOversampling": (oversampling, lambda part: part.update(-(VECTORS[::-1] ** 3)), sample),
     "Online": (lambda: ns.quantity.Online(STEPS), learnt_online, lambda part: part.k_at(700)),
 }

@@ -32,6 +32,7 @@ _HOMES = {
 _FOLDERS = (
     "pools",
     "samplers",
+    "batches",
     "quantity",
     "detectors",
     "losses",
@@ -75,6 +76,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from naysay import (
         auditing,
+        batches,
         catalog,
         comparing,
         detectors,

@@ -13,13 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._intervals import CONFIDENCE as CONFIDENCE
+from naysay._intervals import exact_interval as exact_interval
+from naysay._intervals import least_share
+from naysay._intervals import most_share as most_share
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_bool, check_number, public, raise_invalid, shown
 from naysay.detectors._slots import as_flags, finite_scores, masked_scores
 from naysay.detectors.share import Share
 from naysay.quantity.separation import Floats
 
-CONFIDENCE = 0.95
 _ASSUMPTIONS = (
     "unlabelled positives score like the positives given: which pairs are known does not depend on the score",
     "the encoder was not trained on the positives given, and each belongs to another anchor",
@@ -221,29 +224,6 @@ def _kept(scores: _Scores, kept: Any, kept_positives: Any) -> tuple[NDArray[np.b
 def check_confidence(confidence: Any) -> float:
     """A number between 0 and 1, both excluded."""
     return check_number("confidence", confidence, above=0, below=1)
-
-
-def least_share(hits: float, n: float, error: float) -> float:
-    """The lower bound of Clopper and Pearson: above the true share with probability `error` at most."""
-    from scipy.special import betaincinv
-
-    return float(betaincinv(hits, n - hits + 1, error)) if hits > 0 else 0.0
-
-
-def most_share(hits: float, n: float, error: float) -> float:
-    """The upper bound of Clopper and Pearson: below the true share with probability `error` at most."""
-    from scipy.special import betaincinv
-
-    return float(betaincinv(hits + 1, n - hits, 1 - error)) if hits < n else 1.0
-
-
-def exact_interval(hits: float, n: float, confidence: float) -> tuple[float, float]:
-    """(low, high) of a share by `hits` of n independent trials. Coverage is at least `confidence` for every n.
-
-    Clopper and Pearson. The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial. 1934.
-    """
-    error = (1 - confidence) / 2
-    return least_share(hits, n, error), most_share(hits, n, error)
 
 
 def moments(part: NDArray[Any], whole: NDArray[Any]) -> Floats:

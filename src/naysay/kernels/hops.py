@@ -37,18 +37,23 @@ def pick(state: Any, wanted: Any, repeat: Any, pool: Any, size: Any, line: Any, 
 
 
 @compiled
-def candidates(mark: Any, anchor: Any, nearest: Any, farthest: Any, edges: Any, scratch: Any) -> Any:
+def candidates(
+    mark: Any, anchor: Any, row: Any, own: Any, nearest: Any, farthest: Any, edges: Any, scratch: Any
+) -> Any:
     """The unknown nodes at distance nearest ... farthest go to queue[:size], in order of visit; size is returned.
 
     Args:
+        row: The anchor's row of the known pairs.
+        own: One more node that counts as known; the anchor itself if there is none.
         edges: (indptr, indices) of the edges, and of the known pairs.
         scratch: (stamps, queue). stamps (n,): `mark` on a known node that was not visited, mark + 1 on a visited one,
             less on any other. queue (n + 1,): the visited nodes, level after level; a known one is kept as ~node.
     """
     indptr, indices, known_indptr, known_indices = edges
     stamps, queue = scratch
-    for position in range(known_indptr[anchor], known_indptr[anchor + 1]):
+    for position in range(known_indptr[row], known_indptr[row + 1]):
         stamps[known_indices[position]] = mark
+    stamps[own] = mark
     stamps[anchor] = mark + 1
     queue[0] = anchor
     first, begin = 1, 0
@@ -85,6 +90,8 @@ def draw_at_distance(
     key: Any,
     repeat: Any,
     anchors: Any,
+    rows: Any,
+    owns: Any,
     counts: Any,
     distances: Any,
     edges: Any,
@@ -95,5 +102,5 @@ def draw_at_distance(
     nearest, farthest = distances
     for row in range(start, stop):
         mark = 2 * (row - start) + 1  # above all that earlier rows left: nothing is to be cleared
-        size = candidates(mark, anchors[row], nearest, farthest, edges, scratch)
+        size = candidates(mark, anchors[row], rows[row], owns[row], nearest, farthest, edges, scratch)
         pick(row_state(key, row), counts[row], repeat, scratch[1], size, out[row], log_q[row])

@@ -7,7 +7,9 @@ from naysay.pools.in_batch import InBatch
 from naysay.pools.khop import KHop
 from naysay.pools.local import Local
 from naysay.pools.memory import Memory
+from naysay.pools.nearest import Nearest
 from naysay.pools.pagerank import PageRank
+from naysay.pools.refresh import Refresh
 from naysay.pools.walks import Walks
 from naysay.pools.weights import item_oriented, log_uniform, popularity
 
@@ -19,7 +21,9 @@ __all__ = [
     "KHop",
     "Local",
     "Memory",
+    "Nearest",
     "PageRank",
+    "Refresh",
     "Walks",
     "item_oriented",
     "log_uniform",

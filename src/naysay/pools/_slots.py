@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._inputs import check_parts
 from naysay._rows import frozen
 from naysay.arrays import to_numpy
 from naysay.checks import (
@@ -21,6 +22,7 @@ from naysay.checks import (
 )
 from naysay.errors import NaysayError
 from naysay.kernels.threads import in_rows
+from naysay.triples import Triples
 from naysay.types import Query, anchor_ids, check_query
 
 ON_SHORT = ("pad", "raise")
@@ -65,6 +67,16 @@ def anchors_of(query: Query, size: int | None, what: str = "anchors") -> NDArray
         raise_invalid("query.anchors", "of shape (B,)", "triples", "Use naysay.pools.Corruption.")
     check_ids("anchors", anchors, size, what)
     return frozen(np.ascontiguousarray(anchors))
+
+
+def triples_of(query: Query, known: Triples) -> NDArray[np.int64]:
+    """The triples of a query (B, 3), checked to be of known entities and relations."""
+    check_query(query)
+    triples = anchor_ids(query)
+    if triples.ndim != 2:
+        raise_invalid("query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")
+    check_parts(triples, known.n_entities, known.n_relations)
+    return triples
 
 
 def slot_counts(n: Any, rows: int) -> tuple[NDArray[np.int64], int]:

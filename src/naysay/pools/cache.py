@@ -137,9 +137,13 @@ class Cache:
         dropped = np.empty(len(given), np.int64)
         given = frozen(np.ascontiguousarray(given))
         in_rows(keep_first, len(given), 2 * given.size, given, known, tidy, dropped)
+        self._store(anchors, tidy)
+        return int(dropped.sum())
+
+    def _store(self, anchors: NDArray[np.int64], tidy: NDArray[np.int64]) -> None:
+        """Store (B, size) ids that are not known and not repeated, filled from the left."""
         with self._lock:
             self._table[anchors] = tidy
-        return int(dropped.sum())
 
     def _anchors(self, anchors: ArrayLike) -> NDArray[np.int64]:
         rows = whole_numbers("anchors", to_numpy(anchors)).astype(np.int64, copy=False)

@@ -8,18 +8,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from naysay._inputs import check_parts
 from naysay._rows import frozen
 from naysay._slots import corrupted_triples, like_query
 from naysay.arrays import to_numpy
 from naysay.checks import check_kind, check_one_of, check_range, public, raise_invalid, shown, whole_numbers
 from naysay.kernels import candidates, corrupt, uniform
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import check_settings, logs, shortfall, shown_settings, slot_counts
+from naysay.pools._slots import check_settings, logs, shortfall, shown_settings, slot_counts, triples_of
 from naysay.positives import Positives
 from naysay.rng import key_from
 from naysay.triples import SideIndex, Triples
-from naysay.types import HEAD, RELATION, SIDES, TAIL, Array, Negatives, Query, anchor_ids, check_query
+from naysay.types import HEAD, RELATION, SIDES, TAIL, Array, Negatives, Query
 
 _CHOICES = ("uniform", "bernoulli")
 
@@ -99,10 +98,19 @@ class Corruption:
         self.choice = choice
         self._shown = [given if given is None or isinstance(given, str) else "given" for given in (domains, ranges)]
         self._lists = _Lists(train, self._index, domains, ranges)
+        self._train, self._typed = train, (domains, ranges)
+
+    def one_side(self, side: str) -> Corruption:
+        """Return the same pool for one of its sides: every draw replaces that part."""
+        check_one_of("side", side, [SIDES[each] for each in self.sides])
+        domains = self._typed[0] if side == "head" else None
+        ranges = self._typed[1] if side == "tail" else None
+        made: dict[str, Any] = {"domains": domains, "ranges": ranges, "distinct": self.distinct}
+        return Corruption(self._train, self.known, sides=(side,), on_short=self.on_short, **made)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) replacements for a query of triples (B, 3), with `side` and `log_q`."""
-        triples = self._triples(query)
+        triples = triples_of(query, self.known)
         counts, width = slot_counts(n, len(triples))
         key = key_from(rng)
         ids = np.empty((len(triples), width), np.int64)
@@ -127,7 +135,7 @@ class Corruption:
 
     def corrupted(self, query: Query, negatives: Negatives) -> Array:
         """(B, K, 3) the corrupted triples in the query's array type, on its device; (-1, -1, -1) in empty slots."""
-        given = self._triples(query)
+        given = triples_of(query, self.known)
         advice = "Pass what Corruption.draw returned for this query."
         check_kind("negatives", negatives, Negatives, "a Negatives", advice)
         if negatives.side is None:
@@ -137,15 +145,6 @@ class Corruption:
         made = negatives.like(query)
         triples = corrupted_triples(like_query(given, query), made.ids, made.side)
         triples[made.ids < 0] = -1
-        return triples
-
-    def _triples(self, query: Query) -> NDArray[np.int64]:
-        """The triples of a query (B, 3), checked."""
-        check_query(query)
-        triples = anchor_ids(query)
-        if triples.ndim != 2:
-            raise_invalid("query.anchors", "of shape (B, 3): head, relation, tail", f"shape {triples.shape}")
-        check_parts(triples, self.known.n_entities, self.known.n_relations)
         return triples
 
     def __repr__(self) -> str:

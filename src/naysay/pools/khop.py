@@ -11,10 +11,13 @@ from naysay._rows import Rows, frozen, offsets
 from naysay.checks import check_kind, check_whole, public, raise_invalid, shown
 from naysay.kernels import hops as loops
 from naysay.kernels.threads import in_rows
-from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts
+from naysay.pools._slots import anchors_of, check_settings, shortfall, shown_settings, slot_counts, triples_of
 from naysay.positives import POSITIVE, Positives
 from naysay.rng import key_from
-from naysay.types import Negatives, Query
+from naysay.triples import Triples
+from naysay.types import HEAD, TAIL, Negatives, Query
+
+_ENDS = (HEAD, TAIL)
 
 
 class Edges(NamedTuple):
@@ -56,7 +59,7 @@ def positive_rows(known: Positives) -> Rows:
     return Rows(offsets(positive)[known.indptr], known.indices[positive])
 
 
-def edges_of(graph: Any, positives: Positives | None) -> Edges:
+def edges_of(graph: Any, positives: Any) -> Edges:
     """The positive pairs of a graph on one set of nodes, and all its pairs with those of `positives` as known."""
     if not isinstance(graph, Positives):
         if not hasattr(graph, "tocsr"):
@@ -105,15 +108,21 @@ class KHop:
     KHop(graph, hops=(2, k)) is that ball without them. Where that leaves nothing, the published code draws from all
     nodes; here the row is short, and counted.
 
+    Of `Triples` it replaces the head or the tail, with equal chance and the same side in a whole row, by an entity at
+    that distance from the end that is kept. Edges are the triples in both directions, whatever the relation. True
+    triples are left out, exactly, and the entity that is kept; a neighbour by another relation is a candidate, so
+    hops=(1, k) is the paper's ball. log_q of the first slot contains the chance of the side, log(1/2).
+
     Cost: a row reads every edge of the nodes nearer than the largest distance, whatever n is; in small-world graphs
     three hops can be most of the graph. Memory: 8 bytes per node and thread, nothing per pair.
 
     Args:
         graph: A square Positives, as from `Positives.from_edges`, or a square scipy.sparse matrix. Its positive pairs
-            are the edges, all of equal weight, followed from anchor to item; its ignored pairs are not edges.
+            are the edges, all of equal weight, followed from anchor to item; its ignored pairs are not edges. Or
+            Triples, for queries of triples.
         hops: A distance, or the smallest and the largest: (2, 3); at least 1. Distance is the number of edges on the
             shortest path; nodes without a path are never candidates.
-        positives: Further pairs to exclude, on the same nodes.
+        positives: Further pairs to exclude, on the same nodes; of Triples further Triples, which make no edges.
         distinct: Whether a row has an id at most once (default), or draws are independent.
         on_short: "pad" leaves -1 where nothing is left to draw and counts it in `dropped`; "raise" raises NaysayError.
 
@@ -128,7 +137,7 @@ class KHop:
         self,
         graph: Any,
         hops: int | tuple[int, int] = 2,
-        positives: Positives | None = None,
+        positives: Positives | Triples | None = None,
         *,
         distinct: bool = True,
         on_short: str = "pad",
@@ -136,28 +145,54 @@ class KHop:
         """Get the edges of the graph: O(pairs); no copy if all its pairs are positive."""
         self.hops = _low_and_high(hops)
         self.distinct, self.on_short = check_settings(distinct, on_short)
-        self._edges = edges_of(graph, positives)
+        self._triples = None
+        if isinstance(graph, Triples):
+            self._triples, self._edges = _edges_of_triples(graph, positives)
+        else:
+            self._edges = edges_of(graph, positives)
 
     def draw(self, query: Query, n: Any, *, rng: np.random.Generator) -> Negatives:
         """Draw (B, n) negatives for the query's anchors; n is a number, or (B,) numbers."""
         edges = self._edges
-        anchors = anchors_of(query, edges.n_nodes, "nodes")
-        counts, width = slot_counts(n, len(anchors))
         key = key_from(rng)
+        anchors, rows, owns, side = self._starts(query, key)
+        counts, width = slot_counts(n, len(anchors))
         ids, log_q = np.empty((len(anchors), width), np.int64), np.empty((len(anchors), width))
         degree = len(edges.indices) / edges.n_nodes
         ball = min(float(len(edges.indices)), degree ** min(self.hops[1], 32))  # roughly the edges that a row reads
         steps = ids.size + int(len(ids) * (4 + ball))
-        settings = (key, not self.distinct, anchors, counts, self._distances())
+        settings = (key, not self.distinct, anchors, rows, owns, counts, self._distances())
         in_rows(_draw_part, len(ids), steps, edges.n_nodes, *settings, edges.rows, ids, log_q)
-        return Negatives(ids, log_q=log_q, dropped=shortfall(self.on_short, ids, counts))
+        dropped = shortfall(self.on_short, ids, counts)
+        if side is None:
+            return Negatives(ids, log_q=log_q, dropped=dropped)
+        filled = ids >= 0
+        shared = slice(None) if not self.distinct else slice(1)  # the other slots of a distinct row have no choice
+        log_q[:, shared] -= np.where(filled, np.log(2.0), 0.0)[:, shared]
+        sides = np.where(filled, side[:, None], np.int8(-1)).astype(np.int8)
+        return Negatives(ids, log_q=log_q, side=sides, dropped=dropped)
+
+    def _starts(self, query: Query, key: np.uint64) -> tuple[Any, Any, Any, NDArray[np.int8] | None]:
+        """(B,) each: where searches start, the row of what is known, one more id to leave out, and the side."""
+        if self._triples is None:
+            anchors = anchors_of(query, self._edges.n_nodes, "nodes")
+            return anchors, anchors, anchors, None
+        triples = triples_of(query, self._triples)
+        place = np.random.Generator(np.random.Philox(key=int(key))).integers(0, 2, len(triples))
+        every = np.arange(len(triples))
+        rows = self._triples.index(_ENDS).rows(triples)[every, place]
+        ends = triples[:, _ENDS]
+        kept, own = (frozen(np.ascontiguousarray(ends[every, at])) for at in (1 - place, place))
+        return kept, frozen(np.ascontiguousarray(rows)), own, np.array(_ENDS, np.int8)[place]
 
     def candidates(self, anchor: int) -> NDArray[np.int64]:
         """All candidates of one anchor, ascending."""
         edges = self._edges
+        if self._triples is not None:
+            raise_invalid("graph", "a graph of pairs", "Triples", "Draw from it instead.")
         node = one_anchor(anchor, edges.n_nodes)
         scratch = _scratch(edges.n_nodes)
-        size = loops.candidates(1, node, *self._distances(), edges.rows, scratch)
+        size = loops.candidates(1, node, node, node, *self._distances(), edges.rows, scratch)
         return np.sort(scratch[1][:size]).astype(np.int64)
 
     def _distances(self) -> tuple[int, int]:
@@ -167,6 +202,14 @@ class KHop:
     def __repr__(self) -> str:
         """The settings."""
         return shown_settings(self, self._edges.shown, hops=self.hops)
+
+
+def _edges_of_triples(triples: Triples, more: Any) -> tuple[Triples, Edges]:
+    """All known triples, and the entities that a training triple links, both ways, with what is known by key."""
+    check_kind("positives", more, Triples | None, "a Triples or None, like the graph")
+    known = triples if more is None else triples.union(more)
+    links = Positives.from_edges(triples.array[:, HEAD], triples.array[:, TAIL], known.n_entities, self_pairs=True)
+    return known, Edges(links.indptr, links.indices, known.index(_ENDS).known)
 
 
 def _low_and_high(hops: Any) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from naysay.samplers.adaptive_oversampling import AdaptiveOversampling
 from naysay.samplers.bank import Bank
 from naysay.samplers.blocks import in_blocks
+from naysay.samplers.cached import Cached
 from naysay.samplers.distance_weighted import DistanceWeighted
 from naysay.samplers.dynamic import Dynamic
 from naysay.samplers.judged import Judged
@@ -16,12 +17,14 @@ from naysay.samplers.ring import Ring
 from naysay.samplers.semihard import SemiHard
 from naysay.samplers.softmax_weights import SoftmaxWeights
 from naysay.samplers.static import Static
+from naysay.samplers.stored_vectors import StoredVectors
 from naysay.samplers.user_oriented import UserOriented
 from naysay.samplers.warp import Warp
 
 __all__ = [
     "AdaptiveOversampling",
     "Bank",
+    "Cached",
     "DistanceWeighted",
     "Dynamic",
     "Judged",
@@ -34,6 +37,7 @@ __all__ = [
     "SemiHard",
     "SoftmaxWeights",
     "Static",
+    "StoredVectors",
     "UserOriented",
     "Warp",
     "in_blocks",

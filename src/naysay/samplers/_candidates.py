@@ -13,10 +13,13 @@ from naysay._slots import EMPTY, PER_SLOT, Score, check_score, gather, partners,
 from naysay.arrays import is_torch, need_torch, to_numpy
 from naysay.checks import check_kind, check_number, check_one_of, check_whole, is_number, raise_invalid, shown
 from naysay.pools._slots import ON_SHORT, slot_counts
+from naysay.pools.in_batch import InBatch
+from naysay.pools.memory import Memory
 from naysay.quantity.realise import slots
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
 from naysay.samplers._top_k import Choice, pick, pick_any, reasons, softened, take, take_highest
+from naysay.samplers.stored_vectors import StoredVectors
 from naysay.text import described
 from naysay.types import HEAD, RELATION, SIDES, Array, Negatives, Pool, Query, check_query
 
@@ -129,14 +132,20 @@ def wanted_slots(k: Any, rows: int, rng: np.random.Generator, **limits: int | No
 
 
 def candidates_of(pool: Pool, query: Query, n: Any, rng: np.random.Generator) -> Negatives:
-    """(B, n) candidates of the pool in the query's array type.
+    """(B, n) candidates of the pool in the query's array type; with n=None all that a memory or batch has.
 
     A pool may have draw_candidates(query, n, *, rng) beside draw: the same without log_q, which no choice can keep.
     """
     check_query(query)
-    check_whole("candidates", n, 1)
+    if n is None and not isinstance(pool, InBatch | Memory):
+        raise_invalid("candidates", "a number unless the pool is Memory or InBatch", None)
+    if n is not None:
+        check_whole("candidates", n, 1)
     draw: Callable[..., Negatives] = getattr(pool, "draw_candidates", pool.draw)
-    return draw(query, n, rng=rng).like(query)
+    drawn = draw(query, n, rng=rng)
+    if drawn.shape[1] == 0:  # an empty memory: a slot to choose from, which is empty
+        drawn = draw(query, 1, rng=rng)
+    return drawn.like(query)
 
 
 @final
@@ -178,7 +187,7 @@ def scored_candidates(
     score: Score,
     query: Query,
     k: Any,
-    n: int,
+    n: int | None,
     rng: np.random.Generator,
     *,
     with_positive: bool = False,
@@ -191,7 +200,14 @@ def scored_candidates(
     counts, width = wanted_slots(k, len(query), rng, top_m=top_m)
     positive = positive_scores(score, query)[:, None] if with_positive else None
     drawn = candidates_of(pool, query, n, rng)
-    return Scored(drawn, score_slots(score, query, drawn.ids, drawn.side), counts, width, positive)
+    return Scored(drawn, candidate_scores(score, query, drawn), counts, width, positive)
+
+
+def candidate_scores(score: Score, query: Query, drawn: Negatives) -> Array:
+    """(B, n) the scores of candidates, by the user's function or by their stored vectors; -inf in empty slots."""
+    if isinstance(score, StoredVectors):
+        return score._of_candidates(query, drawn)
+    return score_slots(score, query, drawn.ids, drawn.side)
 
 
 # ---- positives ------------------------------------------------------------------------------------------
@@ -202,6 +218,8 @@ def positive_scores(score: Score, query: Query) -> Array:
 
     A triple is its own positive, and is scored as it stands: score(triples (B, 3), triples (B, 1, 3)).
     """
+    if isinstance(score, StoredVectors):
+        return score._of_positives(query)
     if query.anchors.ndim == 1:
         return score_slots(score, query, partners(query)[:, None])[:, 0]
     heads = query.anchors[:, :1]

@@ -36,7 +36,8 @@ class Dynamic(FromPool):
         pool: Where candidates come from. It excludes known positives.
         score: score(anchors (B,), ids (B, n)) -> (B, n), higher is closer. On a pool of triples (`Corruption`)
             score(triples (B, 3), corrupted (B, n, 3)) -> (B, n).
-        candidates: How many candidates to draw and score for each anchor.
+        candidates: How many candidates to draw and score for each anchor. None for all entries of a `Memory` or
+            `InBatch`.
         temperature: 0 takes the top k (DNS). Above 0 draws k without repeats from softmax(score / temperature), by
             Gumbel top-k.
         top_m: If given, k are drawn uniformly from the M = top_m highest: DNS(M, N) with N = candidates. M = 1 is DNS.
@@ -71,7 +72,7 @@ class Dynamic(FromPool):
         return scored.take_top_k(self.on_short, top_m, temperature, rng)
 
     def _settings(self, step: int | None) -> tuple[Any, Any, Any]:
-        candidates = whole_at("candidates", self.candidates, step)
+        candidates = whole_at("candidates", self.candidates, step, optional=True)
         temperature = number_at("temperature", self.temperature, step, at_least=0, finite=True)
         top_m = whole_at("top_m", self.top_m, step, optional=True)
         if top_m is not None and temperature:

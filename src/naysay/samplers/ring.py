@@ -10,12 +10,20 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from naysay._slots import Score, corrupted_triples, gather, score_slots
+from naysay._slots import Score, corrupted_triples, gather
 from naysay.arrays import is_torch, to_torch
 from naysay.checks import check_bool, public, raise_invalid, shown
 from naysay.quantity.schedules import at_step
 from naysay.rng import key_from
-from naysay.samplers._candidates import FromPool, candidates_of, check_interval, check_parts, wanted_slots, whole_at
+from naysay.samplers._candidates import (
+    FromPool,
+    candidate_scores,
+    candidates_of,
+    check_interval,
+    check_parts,
+    wanted_slots,
+    whole_at,
+)
 from naysay.samplers._top_k import pick_any, take
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
@@ -49,7 +57,8 @@ class Ring(FromPool):
     Args:
         pool: Where candidates come from. It excludes known positives.
         score: As in `Dynamic`.
-        candidates: How many candidates to draw and score for each anchor.
+        candidates: How many candidates to draw and score for each anchor. None for all entries of a `Memory` or
+            `InBatch`, without `refill`.
         keep: (low, high) in [0, 1]: only this interval of difficulty stays; 1.0 is the hardest.
         remove: (low, high): this interval is removed, and the rest stays. Give either `keep` or `remove`.
         where: where(query, ids (B, n)) -> (B, n) bool in the query's array type (same class, other class): restricts
@@ -104,7 +113,7 @@ class Ring(FromPool):
         candidates, low, high = self._settings(query.step)
         drawn = candidates_of(self.pool, query, candidates, rng)
         counts, width = wanted_slots(k, len(query), rng)
-        scores = score_slots(self.score, query, drawn.ids, drawn.side)
+        scores = candidate_scores(self.score, query, drawn)
         order = _hardest_first(scores)
         filled = gather(drawn.ids, order) >= 0
         inside = filled & _within(filled, low, high)
@@ -116,9 +125,9 @@ class Ring(FromPool):
         n_outside = int((filled & ~left).sum())
         return replace(chosen, dropped={**chosen.dropped, OUTSIDE: n_outside}) if n_outside else chosen
 
-    def _settings(self, step: int) -> tuple[int, float, float]:
+    def _settings(self, step: int) -> tuple[int | None, float, float]:
         """How many candidates to draw, and the interval, at a step."""
-        candidates = whole_at("candidates", self.candidates, step)
+        candidates = whole_at("candidates", self.candidates, step, optional=not self.refill)
         interval = at_step(self._interval, step)
         if isinstance(interval, tuple | list):
             interval = tuple(at_step(end, step) for end in interval)

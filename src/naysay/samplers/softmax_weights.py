@@ -7,10 +7,10 @@ from typing import Any, final
 
 import numpy as np
 
-from naysay._slots import Score, check_score, score_slots, where
+from naysay._slots import Score, check_score, where
 from naysay.arrays import is_torch, need_torch
 from naysay.checks import check_bool, public, raise_invalid
-from naysay.samplers._candidates import FromPool, check_is_pool, draw_k, number_at, positive_scores
+from naysay.samplers._candidates import FromPool, candidate_scores, check_is_pool, draw_k, number_at, positive_scores
 from naysay.types import Array, Negatives, Pool, Query, check_query
 
 
@@ -80,7 +80,7 @@ class SoftmaxWeights(FromPool):
         if self.correct and drawn.log_q is None:
             advice = "Pass correct=False to leave it out."
             raise_invalid("pool", "one with an exact log_q", type(self.pool).__name__, advice)
-        scores = score_slots(self.score, query, drawn.ids, drawn.side)
+        scores = candidate_scores(self.score, query, drawn)
         filled = drawn.ids >= 0
         scores = where(filled, scores, 0.0)
         logits = scores / number if positive is None else _hardness(scores - positive, filled, number)

@@ -7,8 +7,8 @@ from typing import final
 
 import numpy as np
 
+from naysay._intervals import CONFIDENCE, exact_interval
 from naysay.checks import check_kind, check_number, public, raise_invalid
-from naysay.detectors.rate import CONFIDENCE, exact_interval
 from naysay.search.exact import Found
 
 

@@ -54,7 +54,9 @@ def _last_choice(trial: Trial) -> str | None:
         return None
     last = filled.shape[1] - 1 - np.argmax(filled[:, ::-1], axis=1)
     claims = np.take_along_axis(answer.log_q, last[:, None], axis=1)[:, 0]
-    bad = np.flatnonzero(filled.any(axis=1) & ~filled.all(axis=1) & (claims < -1e-6))
+    # The first slot may have had a choice of sides.
+    had_none = filled.any(axis=1) & ~filled.all(axis=1) & ((last > 0) | (answer.side is None))
+    bad = np.flatnonzero(had_none & (claims < -1e-6))
     if len(bad) == 0:
         return None
     row = bad[0]

@@ -1,4 +1,4 @@
-"""STAR: a fixed list of hard negatives, and random ones that keep training stable."""
+"""STAR: the nearest items by a first model, and random ones that keep training stable."""
 
 import numpy as np
 
@@ -7,16 +7,11 @@ import naysay as ns
 rng = np.random.default_rng(7)
 users, items = rng.integers(0, (50, 200), size=(1000, 2)).T
 known = ns.Positives.from_pairs(users, items, n_anchors=50, n_items=200)
-of_user, of_item = rng.standard_normal((50, 8)), rng.standard_normal((200, 8))
-best = np.argsort(-of_user @ of_item.T, axis=1)[:, :50]  # the lists of a first model, never refreshed
+of_user, of_item = rng.standard_normal((50, 8)), rng.standard_normal((200, 8))  # of the first model, never updated
 
-pool = ns.pools.Everything(known)
+hard = ns.pools.Nearest(of_item, 50, known, queries=of_user, metric="dot")
 sampler = ns.samplers.Mixed(
-    {
-        "random": ns.samplers.Static(pool),
-        "hard": ns.samplers.Static(ns.pools.Local(best, known)),
-    },
-    shares=(0.5, 0.5),
+    {"random": ns.samplers.Static(ns.pools.Everything(known)), "hard": ns.samplers.Static(hard)}, shares=(0.5, 0.5)
 )
 query = ns.Query(users[:64], positives=items[:64])
 negatives = sampler.sample(query, 8, rng=ns.rng_for(seed=0))

@@ -1,0 +1,119 @@
+"""What the sources of hard negatives cost: a cache against dynamic sampling, the nearest items against a plain top-k.
+
+    python -m benchmarks.speed.hard_sources [--repeats 7] [--threads 1 2]
+
+Cached and Dynamic score as many candidates for each row, by dot products of d = 64 in torch; a step is sample and
+observe for different anchors. Nearest draws from the 200 nearest of 100,000 vectors; the plain way is a product and
+topk in torch, which excludes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import naysay as ns
+from benchmarks.harness import alternate, write
+from benchmarks.speed.worlds import recommendation
+
+BATCH, WIDTH, CANDIDATES, K = 4096, 64, 64, 8
+N_USERS, N_ITEMS, N_PAIRS = 9_430, 16_820, 1_000_000
+N_VECTORS, QUERIES, DEPTH = 100_000, 1024, 200
+LIMITS = {"Cached against Dynamic": 1.3, "Nearest against torch": 3.0}
+
+
+def steps_of(known: ns.Positives, choose: str) -> dict[str, Callable[[], int]]:
+    """A step of each sampler."""
+    start = torch.Generator().manual_seed(0)
+    users, items = (0.1 * torch.randn(n, WIDTH, generator=start) for n in (N_USERS, N_ITEMS))
+
+    def score(anchors: Tensor, ids: Tensor) -> Tensor:
+        vectors = torch.nn.functional.embedding(ids, items)
+        return torch.einsum("bd,bnd->bn", users[anchors], vectors)
+
+    pool = ns.pools.Everything(known)
+    dynamic = ns.samplers.Dynamic(pool, score, CANDIDATES)
+    half = CANDIDATES // 2
+    fresh = CANDIDATES - half if choose == "uniform" else CANDIDATES - 2 * (CANDIDATES // 4)
+    size = half if choose == "uniform" else CANDIDATES // 4  # which sample scores, too
+    cached = ns.samplers.Cached(pool, score, size, fresh, choose=choose)
+    done = {"dynamic": 0, "cached": 0}
+
+    def query(name: str) -> ns.Query:
+        done[name] += 1
+        order = np.random.default_rng(done[name]).permutation(N_USERS)[:BATCH]
+        return ns.Query(torch.from_numpy(order), step=done[name])
+
+    def dynamic_step() -> int:
+        asked = query("dynamic")
+        return int(dynamic.sample(asked, K, rng=ns.rng_for(0, asked.step)).mask.sum())
+
+    def cached_step() -> int:
+        asked = query("cached")
+        negatives = cached.sample(asked, K, rng=ns.rng_for(0, asked.step))
+        cached.observe(asked, negatives)
+        return int(negatives.mask.sum())
+
+    for _ in range(6):  # until caches are full
+        cached_step()
+    return {"Dynamic": dynamic_step, "Cached": cached_step}
+
+
+def searches() -> dict[str, Callable[[], int]]:
+    """A draw from the nearest items, and the plain product and top-k."""
+    rng = np.random.default_rng(0)
+    items, queries = (rng.standard_normal((n, WIDTH)).astype(np.float32) for n in (N_VECTORS, QUERIES))
+    anchors = np.repeat(np.arange(QUERIES), 20)
+    known = ns.Positives.from_pairs(anchors, rng.integers(0, N_VECTORS, len(anchors)), QUERIES, N_VECTORS)
+    pool = ns.pools.Nearest(items, DEPTH, known, metric="dot")
+    query = ns.Query(np.arange(QUERIES), vectors=queries)
+    left, right = torch.from_numpy(queries), torch.from_numpy(items)
+
+    def nearest() -> int:
+        return pool.draw(query, K, rng=ns.rng_for(0)).ids.size
+
+    def plain() -> int:
+        return (left @ right.T).topk(DEPTH, dim=1).indices[:, :K].numel()
+
+    return {"torch": plain, "Nearest": nearest}
+
+
+def ratio(rows: dict[str, Any], ours: str, other: str) -> float:
+    """How many times as long ours takes."""
+    return float(rows[ours]["seconds"] / rows[other]["seconds"])
+
+
+def main() -> None:
+    """Run both and write results/hard_sources.json."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    known = ns.Positives.from_pairs(*recommendation(N_USERS, N_ITEMS, N_PAIRS))
+    result: dict[str, Any] = {"batch": BATCH, "candidates": CANDIDATES, "k": K, "width": WIDTH, "limits": LIMITS}
+    result |= {"vectors": N_VECTORS, "queries": QUERIES, "depth": DEPTH, "torch": torch.__version__}
+    for threads in args.threads:
+        ns.set_threads(threads)
+        torch.set_num_threads(threads)
+        found: dict[str, Any] = {}
+        for choose in ("uniform", "softmax"):
+            rows = alternate(steps_of(known, choose), [], args.repeats)
+            name = f"Cached, {choose} choice"
+            found[name] = {**rows, "ratio": ratio(rows, "Cached", "Dynamic")}
+            print(f"{threads} threads  {name:28s} {found[name]['ratio']:.2f} x Dynamic")
+        rows = alternate(searches(), [], args.repeats)
+        found["Nearest"] = {**rows, "ratio": ratio(rows, "Nearest", "torch")}
+        print(f"{threads} threads  {'Nearest':28s} {found['Nearest']['ratio']:.2f} x torch")
+        result[f"threads_{threads}"] = found
+    write("hard_sources", result, args.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""What `Cached` is made of: the rows of its cache, changes of (B, size) ids, and log_q."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naysay._rows import frozen
+from naysay._slots import of_kind
+from naysay.arrays import is_torch, to_torch
+from naysay.checks import raise_invalid
+from naysay.kernels.lists import keep_first
+from naysay.kernels.threads import in_rows
+from naysay.pools._slots import anchors_of, triples_of
+from naysay.pools.corruption import Corruption
+from naysay.positives import Positives
+from naysay.rng import key_from
+from naysay.types import RELATION, SIDES, Array, Negatives, Pool, Query, positive_ids
+
+Ids = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CacheRows:
+    """The rows of a cache: one for each anchor, or for each key of triples, e.g. (head, relation)."""
+
+    pools: tuple[Pool, ...]  # one for each side that is replaced; one for anchors
+    n_rows: int
+    known: Positives | None
+    corruption: Corruption | None  # None for anchors
+
+    def find(self, query: Query) -> Ids:
+        """(B, sides) the row of each side; -1 for a key of no known triple, which has none."""
+        if self.corruption is None:
+            return anchors_of(query, self.n_rows)[:, None]
+        rows = self.corruption.known.index(self.corruption.sides).rows(triples_of(query, self.corruption.known))
+        return np.where(rows == self.n_rows - 1, -1, rows)
+
+    def own(self, query: Query) -> Ids | None:
+        """(B, sides) the part that a negative of the row must not be: its positive, or the triple's own part."""
+        if self.corruption is not None:
+            return np.asarray(triples_of(query, self.corruption.known)[:, self.corruption.sides])
+        return None if query.positives is None else positive_ids(query)[:, None]
+
+    def chance(self, query: Query) -> NDArray[np.float64]:
+        """(B, sides) how likely each side is to be replaced; 1 for anchors."""
+        if self.corruption is None:
+            return np.ones((len(query), 1))
+        return np.asarray(self.corruption.chance[triples_of(query, self.corruption.known)[:, RELATION]])
+
+    def side(self, places: NDArray[Any]) -> NDArray[np.int8] | None:
+        """The sides as `Negatives.side` has them, from their places among those that are replaced; None for anchors."""
+        return None if self.corruption is None else np.array(self.corruption.sides, np.int8)[places]
+
+    def one_side(self, query: Query, rng: np.random.Generator) -> tuple[Ids, Ids, NDArray[np.float64]]:
+        """(B,) each: the row of the cache, the place of its side, and the log of that side's chance."""
+        rows, chance = self.find(query), self.chance(query)
+        place = np.zeros(len(rows), np.int64)
+        if rows.shape[1] > 1:
+            ends = np.cumsum(chance, axis=1)
+            drawn = np.random.Generator(np.random.Philox(key=int(key_from(rng)))).random(len(rows))
+            place = (drawn[:, None] * ends[:, -1:] >= ends[:, :-1]).sum(axis=1)
+        beside = place[:, None]
+        chosen = np.take_along_axis(chance, beside, axis=1)[:, 0]
+        return np.take_along_axis(rows, beside, axis=1)[:, 0], place, np.log(chosen)
+
+    def fill(self, query: Query, place: Ids, counts: Ids, ids: Ids, rng: np.random.Generator) -> ByPool | None:
+        """Write draws of the pool into the rows of `ids` (B, size) that are empty; None if there are none."""
+        empty = ids.max(axis=1, initial=-1) < 0
+        if not empty.any():
+            return None
+        log_q: NDArray[np.float64] | None = np.zeros(ids.shape)
+        for side, pool in enumerate(self.pools):
+            index = np.flatnonzero(empty & (place == side))
+            if len(index) == 0:
+                continue
+            drawn = pool.draw(rows_of(query, index), counts[index], rng=rng).numpy()
+            ids[index, : drawn.shape[1]] = drawn.ids
+            if drawn.log_q is None or log_q is None:
+                log_q = None
+            else:
+                log_q[index, : drawn.shape[1]] = drawn.log_q
+        return ByPool(empty, log_q)
+
+
+def cache_rows(pool: Pool) -> CacheRows:
+    """The rows for a pool. Raises if the pool does not say how many anchors there are."""
+    if isinstance(pool, Corruption):
+        index = pool.known.index(pool.sides)
+        pools = tuple(pool.one_side(SIDES[side]) for side in pool.sides)
+        return CacheRows(pools, index.known.n_anchors, index.known, pool)
+    known = getattr(pool, "positives", None)
+    n_rows = getattr(pool, "n_anchors", None) if known is None else known.n_anchors
+    if n_rows is None:
+        rule = "a pool with `positives` or `n_anchors`, or Corruption"
+        raise_invalid("pool", rule, type(pool).__name__, "The cache has a row for each anchor.")
+    return CacheRows((pool,), n_rows, known, None)
+
+
+def rows_of(query: Query, index: Ids) -> Query:
+    """Some rows of a query."""
+    parts = {"anchors": query.anchors, "positives": query.positives, "vectors": query.vectors}
+    given = {name: part for name, part in parts.items() if part is not None}
+    chosen = {name: part[to_torch(index, part.device) if is_torch(part) else index] for name, part in given.items()}
+    return Query(**chosen, step=query.step)
+
+
+# ---- ids and log_q -------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ByPool:
+    """Rows whose negatives come from the pool, because their cache is empty."""
+
+    rows: NDArray[np.bool_]  # (B,)
+    log_q: NDArray[np.float64] | None  # (B, size)
+
+
+def without(held: Ids, own: Ids | None, place: Ids) -> Ids:
+    """The cached ids (B, size) without the row's own one of `own` (B, sides), filled from the left."""
+    if own is None:
+        return held
+    mine = held == np.take_along_axis(own, place[:, None], axis=1)
+    return tidied(held, mine, held.shape[1]) if mine.any() else held
+
+
+def joined(held: Ids, fresh: Ids, width: int) -> Ids:
+    """(B, width) the cached ids and the fresh ones that are not among them, each once, filled from the left."""
+    both = np.concatenate([held, fresh], axis=1)
+    return tidied(both, np.zeros(both.shape, np.bool_), width)
+
+
+def tidied(ids: Ids, out: NDArray[np.bool_], width: int) -> Ids:
+    """(B, width) ids without empty places, repeats and those that are `out`."""
+    kept, dropped = np.empty((len(ids), ids.shape[1]), np.int64), np.empty(len(ids), np.int64)
+    in_rows(keep_first, len(ids), 2 * ids.size, frozen(np.ascontiguousarray(ids)), out, kept, dropped)
+    return np.ascontiguousarray(kept[:, :width])
+
+
+def in_order(values: Array, rows: Array) -> Array:
+    """The values (B, n), in these rows replaced by ones that fall from slot to slot."""
+    falling = -np.arange(values.shape[1], dtype=np.float64)
+    changed = values + 0
+    changed[rows] = of_kind(to_torch(falling, values.device) if is_torch(values) else falling, values)
+    return changed
+
+
+def with_bonus(scores: Array, positive: Array, bonus: Array) -> Array:
+    """(B, n) sigmoid(score - score of the positive) + bonus."""
+    half = 0.5 * (scores - positive[:, None])
+    return 0.5 + 0.5 * (half.tanh() if is_torch(half) else np.tanh(half)) + of_kind(bonus, scores)
+
+
+def log_chances(logits: NDArray[np.float64], order: Ids) -> NDArray[np.float64]:
+    """(B, K) log-probability of each chosen slot by softmax, given that the earlier ones are taken."""
+    chosen, rest = np.take_along_axis(logits, order, axis=1), logits.copy()
+    np.put_along_axis(rest, order, -np.inf, axis=1)
+    left = np.logaddexp.reduce(rest, axis=1, initial=-np.inf)[:, None]
+    tails = np.logaddexp.accumulate(np.concatenate([left, chosen[:, ::-1]], axis=1), axis=1)[:, :0:-1]
+    with np.errstate(invalid="ignore"):  # -inf - -inf, in slots that are empty
+        return np.asarray(chosen - tails)
+
+
+def with_log_q(
+    answer: Negatives, log_q: NDArray[np.float64], log_side: NDArray[np.float64], by_pool: ByPool | None
+) -> Negatives:
+    """The answer with log_q (B, w): that of the pool in its rows, and with the chance of the side in the first slot."""
+    width = answer.shape[1]
+    log_q = np.pad(log_q, ((0, 0), (0, width - log_q.shape[1])))
+    if by_pool is not None:
+        if by_pool.log_q is None:
+            return answer
+        log_q[by_pool.rows] = by_pool.log_q[by_pool.rows, :width]
+    log_q[:, :1] += log_side[:, None]
+    return replace(answer, log_q=np.where(answer.ids >= 0, log_q, 0.0))

@@ -1,0 +1,405 @@
+"""Cached: by loops, Barker's law, what may enter a cache, and what it refuses."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_threads import in_threads
+from scipy.stats import chisquare
+
+import naysay as ns
+from naysay.errors import NaysayError
+from naysay.kernels import threads
+from naysay.samplers import Cached
+from naysay.samplers._top_k import gumbel
+
+LOGITS = np.array([0, 0.5, 1, -1, 2, 0.3])
+N_ANCHORS, N_ITEMS = 5, 8
+PAIRS = [(0, 0), (0, 1), (1, 5), *((2, item) for item in range(7)), *((4, item) for item in range(8))]
+KNOWN = ns.Positives.from_pairs([a for a, _ in PAIRS], [i for _, i in PAIRS], N_ANCHORS, N_ITEMS)
+POOL = ns.pools.Everything(KNOWN)
+TABLE = np.random.default_rng(0).standard_normal((N_ANCHORS, N_ITEMS))
+
+
+def by_table(anchors, ids):
+    """TABLE[anchor, id] in the array type that is asked."""
+    table = TABLE if isinstance(ids, np.ndarray) else torch.from_numpy(TABLE)
+    return table[anchors[:, None], ids]
+
+
+def nothing_known(n_anchors, n_items=6):
+    return ns.pools.Everything(ns.Positives.from_pairs([], [], n_anchors, n_items))
+
+
+def fixed(logits):
+    return lambda anchors, ids: logits[ids]
+
+
+def taught(sampler, anchors, steps):
+    for step in range(steps):
+        query = ns.Query(np.asarray(anchors), step=step)
+        sampler.observe(query, sampler.sample(query, 1, rng=ns.rng_for(9, step)))
+    return sampler
+
+
+# ---- the update -----------------------------------------------------------------------------------------
+
+
+def renewed_by_loops(held, anchors, size, fresh, keep, temperature, number):
+    """{anchor: cached ids} after one observe, one anchor and one candidate at a time."""
+    rng = ns.rng_for(3, number)
+    rows = sorted(set(anchors))
+    wanted = np.array([fresh + size - len(held[anchor]) for anchor in rows])
+    drawn = POOL.draw(ns.Query(rows), wanted, rng=rng).ids.tolist()
+    noise = np.zeros((len(rows), size + fresh))
+    if keep == "softmax":
+        noise = gumbel(noise.shape, ns.rng.key_from(rng), np.zeros(1))
+    after = dict(held)
+    for row, anchor in enumerate(rows):
+        candidates = list(held[anchor])
+        for item in drawn[row]:
+            if item >= 0 and item not in candidates:
+                candidates.append(item)
+        scale = temperature if keep == "softmax" else 1
+        value = {item: TABLE[anchor, item] / scale + noise[row, slot] for slot, item in enumerate(candidates)}
+        after[anchor] = sorted(candidates, key=lambda item: -value[item])[:size]
+    return after
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=6), max_size=4),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.sampled_from([("softmax", 0.5), ("softmax", 1.0), ("softmax", 3.0), ("top", 1.0)]),
+    st.booleans(),
+)
+def test_the_cache_is_what_loops_say_in_numpy_and_torch(batches, size, fresh, how, as_torch):
+    keep, temperature = how
+    sampler = Cached(POOL, by_table, size, fresh, keep=keep, temperature=temperature, seed=3)
+    held = {anchor: [] for anchor in range(N_ANCHORS)}
+    for number, anchors in enumerate(batches):
+        held = renewed_by_loops(held, anchors, size, fresh, keep, temperature, number)
+        sampler.observe(ns.Query(torch.tensor(anchors) if as_torch else anchors))
+        expected = [held[anchor] + [-1] * (size - len(held[anchor])) for anchor in range(N_ANCHORS)]
+        assert sampler.cache.get(range(N_ANCHORS)).tolist() == expected
+
+
+def barker(logits, temperature=1.0):
+    """The transitions of one cached id and one fresh one: (n, n)."""
+    n, weight = len(logits), np.exp(logits / temperature)
+    kernel = np.zeros((n, n))
+    for old in range(n):
+        for new in range(n):
+            kernel[old, new] += weight[new] / (weight[old] + weight[new]) / n
+            kernel[old, old] += weight[old] / (weight[old] + weight[new]) / n
+    return kernel
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_barkers_law_one_step_and_in_the_long_run(temperature):
+    """Of size = fresh = 1 the cache is a Markov chain whose stationary law is the softmax over all free items."""
+    kernel = barker(LOGITS, temperature)
+    law = np.exp(LOGITS / temperature) / np.exp(LOGITS / temperature).sum()
+    np.testing.assert_allclose(law @ kernel, law, atol=1e-15)
+    if temperature == 1.0:  # the golden values of the specification
+        np.testing.assert_allclose(law, [0.069090, 0.113911, 0.187807, 0.025417, 0.510513, 0.093262], atol=5e-7)
+    chains = 6 * 4000
+    sampler = Cached(nothing_known(chains), fixed(LOGITS), 1, 1, temperature=temperature)
+    starts, everyone = np.repeat(np.arange(6), 4000), ns.Query(np.arange(chains))
+    sampler.cache.put(np.arange(chains), starts[:, None])
+    for step in range(40):
+        sampler.observe(everyone)
+        now = sampler.cache.get(np.arange(chains))[:, 0]
+        if step == 0:
+            for start in range(6):
+                seen = np.bincount(now[starts == start], minlength=6)
+                assert chisquare(seen, 4000 * kernel[start]).pvalue > 1e-5
+    assert chisquare(np.bincount(now, minlength=6), chains * law).pvalue > 1e-5
+    free = sampler.sample(everyone, 1, rng=ns.rng_for(1)).ids[:, 0]
+    assert np.array_equal(free, now)
+
+
+def test_two_of_six_stay_with_the_chances_of_draws_without_repeats():
+    """With all items fresh, the cache is two draws without repeats from the softmax: by enumeration."""
+    rows, weight = 12_000, np.exp(LOGITS)
+    sampler = Cached(nothing_known(rows), fixed(LOGITS), 2, 6)
+    sampler.observe(ns.Query(np.arange(rows)))
+    seen = dict.fromkeys(permutations(range(6), 2), 0)
+    for pair in sampler.cache.get(np.arange(rows)).tolist():
+        seen[tuple(pair)] += 1
+    total = weight.sum()
+    chances = [weight[a] / total * weight[b] / (total - weight[a]) for a, b in seen]
+    assert chisquare(list(seen.values()), rows * np.array(chances)).pvalue > 1e-5
+
+
+def test_the_score_of_a_cache_never_falls_if_the_highest_stay():
+    sampler = Cached(POOL, by_table, 3, 2, keep="top")
+    before = np.full(N_ANCHORS, -np.inf)
+    for _ in range(8):
+        sampler.observe(ns.Query(range(N_ANCHORS)))
+        ids = sampler.cache.get(range(N_ANCHORS))
+        scores = np.where(ids >= 0, by_table(np.arange(N_ANCHORS), np.maximum(ids, 0)), 0.0).sum(axis=1)
+        assert (scores >= before).all()
+        before = scores
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])  # softmax weights of exp(1e4) overflow if they are not shifted
+@pytest.mark.parametrize("distinct", [True, False])
+def test_no_id_enters_twice_and_none_that_is_known(scale, distinct):
+    """NSCaching and SRNS keep duplicates, so a cache shrinks as scores peak; NSCaching keeps known triples, too."""
+    pool = ns.pools.Everything(KNOWN, distinct=distinct)
+    sampler = Cached(pool, lambda anchors, ids: scale * by_table(anchors, ids), 3, 6, choose="softmax")
+    for step in range(30):
+        query = ns.Query(np.arange(N_ANCHORS))
+        sampler.observe(query)
+        ids = sampler.cache.get(range(N_ANCHORS))
+        assert not KNOWN.contains(np.arange(N_ANCHORS), ids).any()
+        for anchor, row in enumerate(ids.tolist()):
+            filled = [item for item in row if item >= 0]
+            assert len(set(filled)) == len(filled)
+            if step > 10:
+                assert len(filled) == min(3, N_ITEMS - KNOWN.count([anchor])[0])
+        drawn = sampler.sample(query, 3, rng=ns.rng_for(0, step))
+        assert np.isfinite(drawn.log_q).all()
+
+
+def test_an_anchor_that_comes_twice_is_renewed_once():
+    calls = []
+
+    def score(anchors, ids):
+        calls.append(anchors.tolist())
+        return by_table(anchors, ids)
+
+    Cached(POOL, score, 2, 2).observe(ns.Query([3, 1, 3, 1, 0]))
+    assert calls == [[0, 1, 3]]
+
+
+def test_a_lazy_cache_is_renewed_in_every_nth_epoch():
+    sampler = taught(Cached(POOL, by_table, 3, 3, every=3), [0, 1, 3], 1)
+    tables = []
+    for _ in range(7):
+        tables.append(sampler.cache.get(range(N_ANCHORS)).tolist())
+        sampler.update()
+        taught(sampler, [0, 1, 3], 5)
+    assert tables[0] == tables[1] == tables[2] != tables[3] == tables[4] == tables[5] != tables[6]
+
+
+# ---- the choice -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choose", ["uniform", "softmax"])
+def test_frequencies_match_log_q_given_the_cache(choose):
+    rows, cached = 20_000, [4, 1, 3, 2]
+    sampler = Cached(nothing_known(1), fixed(LOGITS), 4, 1, choose=choose, temperature=0.8)
+    sampler.cache.put([0], [cached])
+    drawn = sampler.sample(ns.Query(np.zeros(rows, int)), 3, rng=ns.rng_for(2))
+    weight = {item: 1.0 if choose == "uniform" else np.exp(LOGITS[item] / 0.8) for item in cached}
+    seen, chances = dict.fromkeys(permutations(cached, 3), 0), {}
+    for order in seen:
+        left, chances[order] = sum(weight.values()), []
+        for item in order:
+            chances[order].append(np.log(weight[item] / left))
+            left -= weight[item]
+    for ids, log_q in zip(drawn.ids.tolist(), drawn.log_q, strict=True):
+        seen[tuple(ids)] += 1
+        np.testing.assert_allclose(log_q, chances[tuple(ids)], atol=1e-12)
+    expected = [rows * np.exp(sum(chances[order])) for order in seen]
+    assert chisquare(list(seen.values()), expected).pvalue > 1e-5
+
+
+def test_the_top_of_a_cache_and_its_scores():
+    sampler = Cached(nothing_known(2), fixed(LOGITS), 4, 1, choose="top")
+    sampler.cache.put([0, 1], [[1, 3, 0, 5], [2, 4, -1, -1]])
+    drawn = sampler.sample(ns.Query([1, 0]), 3, rng=ns.rng_for(0))
+    assert drawn.ids.tolist() == [[4, 2, -1], [1, 5, 0]]
+    assert drawn.scores.tolist() == [[2, 1, 0], [0.5, 0.3, 0]]
+    assert drawn.log_q is None
+    assert drawn.dropped == {"exhausted": 1}
+
+
+def test_a_cached_positive_of_the_row_is_left_out():
+    """It cannot be known of the pool, or it would not be cached."""
+    sampler = Cached(nothing_known(1), fixed(LOGITS), 3, 1)
+    sampler.cache.put([0], [[4, 2, 5]])
+    drawn = sampler.sample(ns.Query([0] * 50, positives=[4, 2] * 25), 3, rng=ns.rng_for(0))
+    assert (np.sort(drawn.ids[::2], axis=1) == [-1, 2, 5]).all()
+    assert (np.sort(drawn.ids[1::2], axis=1) == [-1, 4, 5]).all()
+    np.testing.assert_allclose(np.exp(drawn.log_q[0]), [1 / 2, 1, 1])
+
+
+@pytest.mark.parametrize("choose", ["uniform", "softmax", "top"])
+def test_an_empty_cache_draws_from_the_pool(choose):
+    weighted = ns.pools.Everything(KNOWN, np.arange(1.0, 9.0))
+    sampler = Cached(weighted, by_table, 4, 1, choose=choose)
+    sampler.cache.put([1], [[3, 4, 6, 7]])
+    query = ns.Query([0, 1, 3, 2, 4])
+    drawn = sampler.sample(query, 4, rng=ns.rng_for(0))
+    assert set(drawn.ids[1].tolist()) == {3, 4, 6, 7}
+    assert drawn.dropped == {"exhausted": 3 + 4}
+    if choose != "top":
+        free = np.arange(2, 8) + 1.0
+        first = drawn.ids[0, 0]
+        assert drawn.log_q[0, 0] == pytest.approx(np.log((first + 1) / free.sum()))
+    before = sampler.state()
+    for step in range(3):
+        sampler.sample(query, 2.5, rng=ns.rng_for(0, step))
+    assert all(np.array_equal(before[name], value) for name, value in sampler.state().items())
+
+
+@pytest.mark.parametrize("choose", ["uniform", "softmax", "top"])
+@pytest.mark.parametrize("steps", [0, 2])
+def test_it_keeps_the_promises_of_a_sampler(choose, steps):
+    sampler = taught(Cached(POOL, by_table, 4, 3, choose=choose), [0, 2, 3], steps)
+    without = ("randomness",) if choose == "top" else ()
+    ns.check_sampler(sampler, KNOWN, k=3, without=without)
+
+
+@pytest.mark.parametrize("choose", ["uniform", "softmax", "top"])
+def test_torch_gives_what_numpy_gives(choose):
+    one, two = (Cached(POOL, by_table, 3, 3, choose=choose) for _ in range(2))
+    for step in range(4):
+        query = ns.Query(np.array([0, 1, 3, 3]), positives=np.array([0, 5, 2, 1]))
+        tensors = ns.Query(torch.from_numpy(query.anchors), positives=torch.from_numpy(query.positives))
+        a, b = (sampler.sample(q, 2, rng=ns.rng_for(0, step)) for sampler, q in ((one, query), (two, tensors)))
+        assert isinstance(b.ids, torch.Tensor)
+        assert a.ids.tolist() == b.ids.tolist()
+        assert a.log_q is None or a.log_q.tolist() == b.log_q.tolist()
+        one.observe(query, a)
+        two.observe(tensors, b)
+    assert one.state()["table"].tolist() == two.state()["table"].tolist()
+
+
+def test_answers_do_not_depend_on_threads():
+    generator = np.random.default_rng(0)
+    known = ns.Positives.from_pairs(generator.integers(0, 900, 9000), generator.integers(0, 300, 9000), 900, 300)
+    table, query, answers = generator.standard_normal((900, 300)), ns.Query(generator.integers(0, 900, 3000)), []
+    before = threads.threads()
+    try:
+        for count in (1, 2, 4):
+            ns.set_threads(count)
+            sampler = Cached(
+                ns.pools.Everything(known), lambda a, ids: table[a[:, None], ids], 20, 20, choose="softmax"
+            )
+            sampler.observe(query)
+            sampler.observe(query)
+            drawn = sampler.sample(query, 8, rng=ns.rng_for(2))
+            answers.append((sampler.state()["table"], drawn.ids, drawn.log_q))
+    finally:
+        ns.set_threads(before)
+    for other in answers[1:]:
+        assert all(np.array_equal(one, two) for one, two in zip(answers[0], other, strict=True))
+
+
+def test_no_rows():
+    sampler = Cached(POOL, by_table, 3, 3, choose="softmax")
+    none = ns.Query(np.empty(0, np.int64))
+    sampler.observe(none)
+    assert sampler.sample(none, 2, rng=ns.rng_for(0)).shape == (0, 2)
+
+
+# ---- states, threads, errors ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", [{"choose": "softmax"}, {"choose": "top", "history": 3, "bonus": 5.0}])
+def test_a_restored_sampler_goes_on_as_the_old_one(how, tmp_path):
+    query = ns.Query([0, 1, 3], positives=[1, 5, 2])
+
+    def drifting(anchors, ids):
+        return TABLE[anchors[:, None], ids] * np.cos(drifting.epoch + ids)
+
+    def epoch(sampler, number):
+        drifting.epoch = number
+        answers = []
+        for step in range(2):
+            drawn = sampler.sample(query, 2, rng=ns.rng_for(number, step))
+            sampler.observe(query, drawn)
+            answers.append(drawn.ids.tolist())
+        sampler.update()
+        return answers
+
+    old, fresh = (Cached(POOL, drifting, 3, 3, **how) for _ in range(2))
+    for number in range(4):
+        epoch(old, number)
+    np.savez(tmp_path / "state.npz", **old.state())
+    with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
+        fresh.restore(state)
+    assert [epoch(old, number) for number in range(4, 9)] == [epoch(fresh, number) for number in range(4, 9)]
+
+
+def test_one_thread_renews_while_another_draws():
+    """All ids of a cache are even or all are odd, in turns: no draw may mix them."""
+    parity = [0]
+    known = ns.Positives.from_pairs([], [], 64, 400)
+    sampler = Cached(ns.pools.Everything(known), lambda anchors, ids: ((ids + parity[0]) % 2) * 1e3, 8, 60, keep="top")
+    query = ns.Query(np.arange(64))
+    sampler.observe(query)
+
+    def renew():
+        for step in range(60):
+            parity[0] = step % 2
+            sampler.observe(query)
+            sampler.update()
+
+    def draw():
+        for step in range(300):
+            ids = sampler.sample(query, 4, rng=ns.rng_for(0, step)).ids
+            assert (ids >= 0).all()
+            assert (ids % 2 == ids[:, :1] % 2).all()
+
+    def save():
+        for _ in range(100):
+            sampler.restore(sampler.state())
+
+    in_threads(renew, draw, save)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"pool": 3}, r"`pool` must be a pool"),
+        (
+            {"pool": ns.pools.InBatch()},
+            r"`pool` must be a pool with `positives` or `n_anchors`, or Corruption, got InB",
+        ),
+        ({"score": 3}, r"`score` must be a function"),
+        ({"size": 0}, r"`size` must be at least 1, got 0"),
+        ({"fresh": 1.5}, r"`fresh` must be a whole number"),
+        ({"keep": "best"}, r"`keep` must be one of"),
+        ({"choose": "any"}, r"`choose` must be one of"),
+        ({"every": 0}, r"`every` must be at least 1, got 0"),
+        ({"temperature": 0.0}, r"`temperature` must be .*above 0, got 0"),
+        (
+            {"keep": "top", "temperature": 2.0},
+            r"`temperature` must be left out unless `keep` or `choose` is \"softmax\"",
+        ),
+        ({"bonus": 1.0}, r"`bonus` must be left out without `history`, got 1.0"),
+        ({"history": 1, "choose": "top"}, r"`history` must be 0 or at least 2 epochs, got 1"),
+        ({"history": 2}, r"`history` must be 0 unless `choose` is \"top\" and `every` is 1, got choose='uniform'"),
+        (
+            {"history": 2, "choose": "top", "pool": ns.pools.Local([[1], [2]])},
+            r"`history` must be 0 unless the pool has `positives`, got 2",
+        ),
+        ({"on_short": "no"}, r"`on_short` must be one of"),
+    ],
+)
+def test_errors(change, sentence):
+    with pytest.raises(NaysayError, match=rf"^Cached: {sentence}"):
+        Cached(**{"pool": POOL, "score": by_table, "size": 3, "fresh": 3, **change})
+
+
+def test_errors_of_calls():
+    sampler = Cached(POOL, by_table, 2, 2)
+    with pytest.raises(NaysayError, match=r"^Cached.sample: `k` must be at most `size`, 2, got 3"):
+        sampler.sample(ns.Query([0]), 3, rng=ns.rng_for(0))
+    with pytest.raises(NaysayError, match=r"^Cached.sample: `anchors` must be between 0 and 4"):
+        sampler.sample(ns.Query([5]), 1, rng=ns.rng_for(0))
+    with pytest.raises(NaysayError, match=r"^Cached.restore: `state` must be what `state` returned, got no 'renewals'"):
+        sampler.restore({"table": np.zeros((5, 2), int)})
+    strict = Cached(POOL, by_table, 2, 2, on_short="raise")
+    strict.observe(ns.Query([2]))
+    with pytest.raises(NaysayError, match=r"row 0 has 1 candidates left of the 2 requested"):
+        strict.sample(ns.Query([2]), 2, rng=ns.rng_for(0))
