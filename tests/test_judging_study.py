@@ -115,6 +115,9 @@ def test_arms_are_what_they_say(world):
         assert not (arm.negative & arm.positive).any(), name
         assert not (arm.ids == world.labels[:, None])[arm.negative].any(), name
     assert (arms["auto, masked"].ids == arms["nearest"].ids).all()
+    masked = rows["auto, masked"]
+    assert masked["filled"] < 1
+    assert masked.get("false_share", 0) < 0.5 * rows["nearest"]["false_share"]
 
 
 def test_the_loss_is_that_of_plain_loops(world):
@@ -166,7 +169,7 @@ def test_training_returns_the_best_epoch(world):
         judging_models.trained(judging_models.Adapter(world.texts), world, arm, settings, 0) for _ in range(2)
     )
     assert found == again
-    assert found["validation"] >= found["not_trained"]
+    assert found["validation"] >= found["first_validation"]
 
 
 def test_a_guard_changes_the_negatives():
@@ -263,3 +266,19 @@ def test_published_tables_have_equal_rows():
     tables = [json.loads(part) for part in parts if part.startswith("[[")]
     assert tables
     assert all(len(cells) == len(rows[0]) for rows in tables for cells in rows)
+
+
+def test_goals_are_counted():
+    def task(best, share, false):
+        near = {"seeds": 2, "false_share": {"mean": false}}
+        auto = {
+            "seeds": 2,
+            "over share 0.95": {"mean": share, "half": 0.01},
+            "over nearest": {"mean": 0.02, "half": None},
+        }
+        return {"arms": {"auto": auto, "nearest": near}, "auto_over_best": {"mean": best, "half": 0.01}}
+
+    tasks = {"debH, T = 0.02": task(-0.005, 0.02, 0.3), "b": task(-0.02, -0.02, 0.3), "c": task(-0.02, 0.005, 0.01)}
+    said = training_tables._verdict(tasks)
+    assert (said["near_best"], said["tasks"], said["false_rich"]) == (1, 3, 2)
+    assert (said["above"], said["surely"], said["gain"]) == (1, 1, "+2.0")

@@ -40,6 +40,11 @@ GOALS = """\
 `auto` against the best rule that does not know the truth (the one of the highest mean, so chosen after the fact),
 against 95 % of the positive's score, against the nearest and against the oracle:
 """
+VERDICT = """\
+The goals were set before: `auto` within noise of the best rule (its 95 % CI reaches 0): {near_best} of {tasks} tasks.
+Better than 95 % of the positive's score where more than 5 % of the nearest are false: above 0 on average in {above} of
+{false_rich}, by more than the CI in {surely}. At least 3 points over the nearest on debH at T = 0.02: {gain}.
+"""
 TASK_NOTES = {
     "debH": "Packages from sources of 4 to 20, short description against long ones; an adapter of wordllama vectors.",
     "deb": "The same with sources of 2 to 20.",
@@ -143,7 +148,7 @@ def _range(values: list[float]) -> str:
 def judging(result: dict[str, Any], table: Table) -> list[str]:
     """All tasks of the study of judging, and what was not blind."""
     tasks, parts = result["tasks"], ["## Does judging pay in training", JUDGING.format(**result)]
-    parts += [GOALS, table(*_goals(tasks))]
+    parts += [GOALS, table(*_goals(tasks)), VERDICT.format(**_verdict(tasks))]
     for name, note in TASK_NOTES.items():
         mine = {key: found for key, found in tasks.items() if found["task"] == name}
         if mine:
@@ -178,6 +183,23 @@ def _goals(tasks: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]
             (key, str(auto["seeds"]), false, best, _percent(over, "+"), *(_percent(one, "+") for one in others))
         )
     return headings, rows
+
+
+def _verdict(tasks: dict[str, Any]) -> dict[str, Any]:
+    """How often each goal is reached."""
+    judged = [found for found in tasks.values() if "auto" in found["arms"]]
+    overs = [found.get("auto_over_best") for found in judged]
+    rich = [found["arms"] for found in judged if found["arms"]["nearest"]["false_share"]["mean"] > 0.05]
+    shares = [arms["auto"]["over share 0.95"] for arms in rich]
+    main = tasks.get("debH, T = 0.02")
+    return {
+        "tasks": len(judged),
+        "near_best": sum(over is None or over["mean"] + (over["half"] or 0) >= 0 for over in overs),
+        "false_rich": len(rich),
+        "above": sum(one["mean"] > 0 for one in shares),
+        "surely": sum(one["mean"] > (one["half"] or 0) for one in shares),
+        "gain": "not run" if main is None else _percent(main["arms"]["auto"]["over nearest"], "+"),
+    }
 
 
 def _arms(tasks: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

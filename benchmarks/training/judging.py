@@ -38,6 +38,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,14 @@ from benchmarks.harness import RESULTS, write
 from benchmarks.hidden_positives.readers import FILES
 from benchmarks.training import judging_models as models
 from benchmarks.training.factorisation import read, split
-from benchmarks.training.judging_arms import ALWAYS, ARMS, Judge
+from benchmarks.training.judging_arms import ALWAYS, ARMS, UNTRAINED, Judge
 from benchmarks.training.judging_recommendation import GUARDS, one_run
 from benchmarks.training.judging_summary import NOT_BLIND, summary
 from benchmarks.training.judging_worlds import DOSES, K, Texts, made, read_packages, read_scifact
 
 TUNING_SEED, TUNED_DOSE, TOKENS, ROUNDS = 1000, 0.2, 64, (3, 5)
-STEADY = ("random", "in-batch only", "oracle")  # the same at every dose
-MAIN = ("in-batch only", "nearest", "share 0.95", "auto", "oracle")
+STEADY = (UNTRAINED, "random", "in-batch only", "oracle")  # the same at every dose
+MAIN = (UNTRAINED, "in-batch only", "nearest", "share 0.95", "auto", "oracle")
 Row = dict[str, Any]
 
 
@@ -71,15 +72,16 @@ class Task:
     dose: float | None = None
     tokens: bool = False
     rates_of: str = ""  # the task whose rates are used, if not its own
+    late: bool = False  # runs after all others
 
 
-def _doses(temperature: float) -> tuple[Task, ...]:
+def _doses(temperature: float, *, late: bool = False) -> tuple[Task, ...]:
     others, how = tuple(arm for arm in ARMS if arm not in STEADY), ((temperature,), (3e-4, 1e-3), 15)
     arms = {dose: (*others, ALWAYS) if dose >= TUNED_DOSE else others for dose in DOSES}
     named = {dose: f"dose {100 * dose:g} %" for dose in (TUNED_DOSE, *DOSES)}  # the tuned one first
     tuned = {dose: "" if dose == TUNED_DOSE else named[TUNED_DOSE] for dose in DOSES}
-    doses = (Task(name, "dose", arms[dose], *how, dose=dose, rates_of=tuned[dose]) for dose, name in named.items())
-    return (Task("dose", "dose", STEADY, *how), *doses)
+    doses = (Task(name, "dose", arms[dose], *how, dose, False, tuned[dose], late) for dose, name in named.items())
+    return (Task("dose", "dose", STEADY, *how, late=late), *doses)
 
 
 TASKS = (
@@ -89,7 +91,7 @@ TASKS = (
     Task("ml-100k", "ml-100k", GUARDS, (1.0,), (5e-3, 1e-2), 600),
     Task("deb", "deb", ARMS, (0.02, 0.05, 0.1), (3e-4, 1e-3), 5),
     Task("tokens", "debH", MAIN, (0.02, 0.05), (1e-2, 3e-2), 8, tokens=True),
-    *_doses(0.02),
+    *_doses(0.02, late=True),
 )
 
 
@@ -159,7 +161,8 @@ def one_seed(task: Task, texts: Texts, bags: models.Bags | None, seed: int, runs
         for row in rows:
             start = time.process_time()
             model = models.Tokens(bags) if bags is not None else models.Adapter(texts)
-            found = models.trained(model, world, chosen, row, seed)
+            settings = {**row, "epochs": 0} if arm == UNTRAINED else row
+            found = models.trained(model, world, chosen, settings, seed)
             runs.add({**row, **found, **measured, "processor_seconds": time.process_time() - start})
         last = runs.rows[-1]
         print(f"{task.name}, seed {seed}, {arm}: {last['ndcg']:.4f}, false {last.get('false_share')}", flush=True)
@@ -212,8 +215,10 @@ class Data:
 
 def run_tasks(data: Data, runs: Runs, tasks: Sequence[Task], seeds: int, out: Path | None) -> None:
     """Some seeds of every task, then more of them."""
-    for first, last in zip((0, *ROUNDS), (*ROUNDS, seeds), strict=False):
-        for task in tasks:
+    early, late = ([task for task in tasks if task.late is flag] for flag in (False, True))
+    rounds = [(first, last, early) for first, last in pairwise((0, *ROUNDS, seeds))]
+    for first, last, now in (*rounds, (0, seeds, late)):
+        for task in now:
             needed = {"ml-100k": "likes", "scifact": "scifact"}.get(task.world, "packages")
             found = getattr(data, needed)
             if found is None or (task.tokens and data.bags is None):

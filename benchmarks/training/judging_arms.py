@@ -12,8 +12,9 @@ import naysay as ns
 from benchmarks.training.judging_worlds import Ids, K, World
 from naysay.detectors import Calibrated, Posterior
 
+UNTRAINED = "not trained"
 ARMS = (
-    *("random", "in-batch only", "nearest", "share 0.95", "margin 0.05", "calibrated 0.05"),
+    *(UNTRAINED, "random", "in-batch only", "nearest", "share 0.95", "margin 0.05", "calibrated 0.05"),
     *("auto, scores only", "auto", "auto, masked", "auto, attract", "oracle"),
 )
 ALWAYS = "auto, no fallback"
@@ -98,7 +99,7 @@ class Judge:
     def chosen(self, arm: str) -> Chosen:
         """The negatives of an arm."""
         world = self.world
-        if arm == "in-batch only":
+        if arm in ("in-batch only", UNTRAINED):
             return plain(np.empty((len(self.queries), 0), np.int64))
         if arm == "random":
             known = world.train.relevant()
@@ -119,13 +120,15 @@ class Judge:
 
     def _in_the_loss(self, *, attract: bool) -> Chosen:
         """The nearest; what the posterior suspects is no negative, and to attract it from 0.5 on a positive."""
-        ids, told = self.mined(None).ids, said(self.auto)
-        if not isinstance(self.auto.judge, Posterior):
-            return Chosen(*_slots(ids), told)
-        suspicion = self.suspicion(ids)
-        negative = (ids >= 0) & (suspicion < self.auto.suspicion_threshold)
-        positive = (ids >= 0) & (suspicion >= max(ATTRACTED, self.auto.suspicion_threshold)) & attract
-        return Chosen(ids, negative, positive, told)
+        near, judge, limit = self.mined(None).negatives(), self.auto.judge, self.auto.suspicion_threshold
+        ids, fitted = np.asarray(near.ids), isinstance(judge, Posterior)
+        if fitted:
+            suspicion = self.suspicion(ids)
+        else:  # its candidates begin after the suspected ones
+            suspicion = np.asarray(judge.suspicion(ns.Query(np.arange(len(ids))), near), np.float64)
+        negative = (ids >= 0) & (suspicion < limit)
+        positive = (ids >= 0) & (suspicion >= max(ATTRACTED, limit)) & (attract and fitted)
+        return Chosen(ids, negative, positive, said(self.auto))
 
     def measured(self, arm: Chosen) -> dict[str, Any]:
         """What is true of the negatives: their false share, and the estimate of it; how hard and how many they are."""

@@ -182,4 +182,4 @@ def trained(model: Model, world: World, arm: Chosen, settings: dict[str, Any], s
             break
     with torch.no_grad():
         model.weights.copy_(best[2])
-    return {"ndcg": ndcg(model, world.test), "validation": best[0], "epoch": best[1], "not_trained": values[0]}
+    return {"ndcg": ndcg(model, world.test), "validation": best[0], "epoch": best[1], "first_validation": values[0]}
