@@ -153,6 +153,7 @@ def page() -> str:
         table(("pool", "microseconds per row"), rows),
         *samplers.dynamic(result("dynamic"), table),
         *training.recommendation(result("recommendation"), table),
+        *training.judging(result("judging"), table),
         *hidden_positives.sections(result, table),
         *difficulty.difficulty(result("difficulty"), table),
         *losses.losses(result("losses"), table),

@@ -1,0 +1,284 @@
+"""The study of judging: its splits share nothing, its loss and measures are the plain ones, and a rerun continues."""
+
+import json
+import lzma
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import naysay as ns
+from benchmarks.docs import training as training_tables
+from benchmarks.training import judging, judging_models, judging_recommendation, judging_summary, judging_worlds
+from benchmarks.training.factorisation import Pairs, split
+from benchmarks.training.judging_arms import ARMS, Chosen, Judge
+from benchmarks.training.judging_worlds import K, Part, Texts
+
+
+def unit(values):
+    return (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
+
+
+def loss_of(*args):
+    return float(judging_models.loss_of(*args).detach())
+
+
+def planted(sources=80, width=16, seed=0):
+    """Packages of sources of 6 to 8, near their source's centre."""
+    rng = np.random.default_rng(seed)
+    source = np.repeat(np.arange(sources), rng.integers(6, 9, sources))
+    centres = rng.normal(size=(sources, width))
+    short, long = (unit(centres[source] + 0.8 * rng.normal(size=(len(source), width))) for _ in range(2))
+    none = np.zeros(0, np.int64)
+    return Texts(short, long, none, none, source, "planted")
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    """Torch gets its threads back."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return judging_worlds.made("debH", planted(), 3)
+
+
+def pairs_of(part):
+    return set(zip(*(side.tolist() for side in part.pairs), strict=True))
+
+
+def test_parts_of_packages_share_no_source(world):
+    source = world.texts.source
+    parts = (world.train, world.validation, world.test)
+    held = [set(source[np.concatenate([part.queries, part.documents])].tolist()) for part in parts]
+    assert not held[0] & held[1]
+    assert not (held[0] | held[1]) & held[2]
+    assert len(set(source[world.train.queries].tolist())) == len(world.train.queries)
+    for part in (world.train, world.validation):
+        assert part.pairs[0].tolist() == list(range(len(part.queries)))
+    for part in parts:
+        alike = source[part.queries][:, None] == source[part.documents]
+        assert pairs_of(part) <= set(zip(*(side.tolist() for side in np.nonzero(alike)), strict=True))
+        if part is world.test:
+            assert len(part.pairs[0]) == alike.sum()
+    truth = source[world.train.queries][:, None] == source[world.train.documents]
+    assert len(world.truth.pairs()[0]) == truth.sum()
+
+
+def test_parts_of_claims_share_no_document():
+    rng = np.random.default_rng(0)
+    anchors = np.repeat(np.arange(40), 2)
+    items = rng.integers(0, 90, 80)
+    texts = Texts(unit(rng.normal(size=(41, 8))), unit(rng.normal(size=(90, 8))), anchors, items, anchors[:0], "")
+    made = judging_worlds.made("scifact", texts, 1)
+    parts = (made.train, made.validation, made.test)
+    documents = [set(part.documents.tolist()) for part in parts]
+    assert set().union(*documents) == set(range(90))
+    assert sum(map(len, documents)) == 90
+    assert sorted(np.concatenate([part.queries for part in parts]).tolist()) == list(range(40))
+    relevant = set(zip(anchors.tolist(), items.tolist(), strict=True))
+    found = [(int(made.test.queries[row]), int(made.test.documents[item])) for row, item in pairs_of(made.test)]
+    assert set(found) == {pair for pair in relevant if pair[0] in made.test.queries}
+
+
+@pytest.mark.parametrize("dose", [0.0, 0.1, 0.2])
+def test_a_dose_is_the_false_share_of_the_nearest(world, dose):
+    dosed = judging_worlds.at_dose(world, dose, 5)
+    queries, documents = dosed.vectors(dosed.train)
+    gone = set(zip(*(side.tolist() for side in dosed.ignored), strict=True))
+    truth = set(zip(*(side.tolist() for side in dosed.truth.pairs()), strict=True))
+    assert gone <= truth
+    assert not gone & pairs_of(dosed.train)
+    false = total = 0
+    for row, scores in enumerate((queries @ documents.T).tolist()):
+        ranked = sorted(range(len(scores)), key=lambda item: -scores[item])
+        near = [item for item in ranked if item != dosed.labels[row] and (row, item) not in gone][:K]
+        false, total = false + sum((row, item) in truth for item in near), total + len(near)
+    assert false / total == pytest.approx(dose, abs=0.01)
+    found = Judge(dosed, 0)
+    assert found.measured(found.chosen("nearest"))["false_share"] == pytest.approx(false / total)
+
+
+def test_arms_are_what_they_say(world):
+    judge = Judge(world, 0)
+    arms = {name: judge.chosen(name) for name in ARMS}
+    rows = {name: judge.measured(arm) for name, arm in arms.items()}
+    assert rows["oracle"]["false_share"] == 0
+    assert rows["nearest"]["false_share"] > 0.2
+    assert rows["nearest"]["hardness"] > rows["oracle"]["hardness"] > rows["random"]["hardness"]
+    assert "false_share" not in rows["in-batch only"]
+    for name, arm in arms.items():
+        assert not (arm.negative & arm.positive).any(), name
+        assert not (arm.ids == world.labels[:, None])[arm.negative].any(), name
+    assert (arms["auto, masked"].ids == arms["nearest"].ids).all()
+    masked = rows["auto, masked"]
+    assert masked["filled"] < 1
+    assert masked.get("false_share", 0) < 0.5 * rows["nearest"]["false_share"]
+
+
+def test_the_loss_is_that_of_plain_loops(world):
+    rng = np.random.default_rng(1)
+    n = len(world.train.queries)
+    ids = rng.integers(0, len(world.train.documents), (n, 3))
+    state = rng.integers(0, 3, (n, 3))
+    arm = Chosen(ids, state == 1, state == 2, {})
+    model = judging_models.Adapter(world.texts)
+    rows, t = np.array([4, 0, 7, 2]), 0.3
+    near, documents = world.texts.queries[world.train.queries], world.texts.documents[world.train.documents]
+    losses = []
+    for row in rows:
+        others = [near[row] @ documents[world.labels[other]] for other in rows if other != row]
+        others += [near[row] @ documents[ids[row, slot]] for slot in range(3) if state[row, slot] == 1]
+        own = [near[row] @ documents[world.labels[row]]]
+        own += [near[row] @ documents[ids[row, slot]] for slot in range(3) if state[row, slot] == 2]
+        each = [-p / t + math.log(math.exp(p / t) + sum(math.exp(s / t) for s in others)) for p in own]
+        losses.append(sum(each) / len(each))
+    assert loss_of(model, world, arm, rows, t) == pytest.approx(np.mean(losses), rel=1e-5)
+    none = Chosen(np.empty((n, 0), np.int64), np.empty((n, 0), bool), np.empty((n, 0), bool), {})
+    assert loss_of(model, world, none, rows, t) > 0
+
+
+def test_ndcg_is_that_of_plain_loops(world):
+    part, model = world.test, judging_models.Adapter(world.texts)
+    queries, documents = world.vectors(part)
+    truth, found = pairs_of(part), []
+    for row, scores in enumerate((queries @ documents.T).tolist()):
+        best = sorted(range(len(scores)), key=lambda item: -scores[item])[:10]
+        wanted = sum(pair[0] == row for pair in truth)
+        gain = sum(1 / math.log2(place + 2) for place, item in enumerate(best) if (row, item) in truth)
+        found.append(gain / sum(1 / math.log2(place + 2) for place in range(min(wanted, 10))))
+    assert judging_models.ndcg(model, part, block=7) == pytest.approx(np.mean(found), abs=1e-6)
+
+
+def test_tokens_are_averaged():
+    table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0]])
+    model = judging_models.Tokens(judging_models.Bags(table, [[0], [2, 2], []], [[0, 1], [2]]))
+    assert model.queries(np.array([1, 2, 0])).tolist() == pytest.approx(np.array([[0.6, 0.8], [1, 0], [1, 0]]))
+    half = math.sqrt(0.5)
+    assert model.documents(np.array([0])).tolist()[0] == pytest.approx([half, half])
+
+
+def test_training_returns_the_best_epoch(world):
+    arm = Judge(world, 0).chosen("oracle")
+    settings = {"rate": 1e-3, "epochs": 2, "temperature": 0.05}
+    found, again = (
+        judging_models.trained(judging_models.Adapter(world.texts), world, arm, settings, 0) for _ in range(2)
+    )
+    assert found == again
+    assert found["validation"] >= found["first_validation"]
+
+
+def test_a_guard_changes_the_negatives():
+    rng = np.random.default_rng(0)
+    taste = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 90))
+    liked = Pairs(*np.nonzero(taste > 1.5))
+    data = split(liked, 60, 90, 0)
+    row = {"arm": "dynamic, oracle", "seed": 0, "rate": 0.01, "epochs": 3}
+    assert judging_recommendation.one_run(data, row)["false_share"] == 0
+    assert judging_recommendation.one_run(data, {**row, "arm": "dynamic"})["false_share"] > 0
+    guard = judging_recommendation.Guarded(
+        data, "dynamic, guard by held-out likes", judging_recommendation.Settings(0.01, 0), 0, 25
+    )
+    guard.train(2 * guard.epoch)
+    assert guard.fits == 2
+    looked = judging_recommendation.Table(np.eye(3, dtype=np.float32))
+    said = looked.suspicion(ns.Query([1, 2]), ns.Negatives(np.array([[1, 0], [-1, 2]])))
+    assert said.tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of data, with the vectors of its packages beside the runs."""
+    texts = planted(60)
+    (tmp_path / "debian-desc").mkdir()
+    with lzma.open(tmp_path / "debian-desc" / "packages.jsonl.xz", "wt") as file:
+        for number in texts.source.tolist():
+            file.write(json.dumps({"source": f"{number:03d}", "short": "a", "long": "b", "tags": []}) + "\n")
+    np.savez(tmp_path / "judging.vectors.npz", short=texts.queries, long=texts.documents, encoder="planted")
+    return tmp_path
+
+
+def test_a_rerun_continues_and_a_line_cut_short_is_run_again(folder, monkeypatch, capsys):
+    arms = ("nearest", "share 0.95", "auto", "oracle")
+    tiny = judging.Task("debH", "debH", arms, (0.05,), (1e-3, 3e-3), 1)
+    monkeypatch.setattr(judging, "TASKS", (tiny, judging.Task("ml-100k", "ml-100k", ("dynamic",), (1.0,), (0.01,), 1)))
+    count, trained = [], judging_models.trained
+
+    def counted(*args):
+        count.append(args[3]["arm"])
+        return trained(*args)
+
+    monkeypatch.setattr(judging_models, "trained", counted)
+    command = [str(folder), "--seeds", "2", "--out", str(folder / "judging.json")]
+    judging.main(command)
+    assert "ml-100k: no data" in capsys.readouterr().err
+    assert len(count) == 4 * (2 + 2)
+    first = json.loads((folder / "judging.json").read_text())
+    judging.main(command)
+    assert len(count) == 16
+    lines = (folder / "judging.jsonl").read_text()
+    (folder / "judging.jsonl").write_text(lines[: lines.rindex('"ndcg"')])
+    judging.main(command)
+    assert count[16:] == ["oracle"]
+    assert json.loads((folder / "judging.json").read_text())["tasks"] == first["tasks"]
+    judging.main([*command[:2], "3", *command[3:]])
+    assert len(count) == 17 + 4
+    task = first["tasks"]["debH, T = 0.05"]
+    assert set(task["arms"]) == set(arms)
+    assert task["arms"]["oracle"]["false_share"]["mean"] == 0
+
+
+def test_differences_are_paired_by_seed():
+    def row(arm, seed, ndcg):
+        return {"task": "a", "temperature": 1.0, "arm": arm, "seed": seed, "rate": 0.1, "ndcg": ndcg, "validation": 0.5}
+
+    rows = [row("nearest", 0, 0.1), row("nearest", 1, 0.5), row("auto", 0, 0.2), row("auto", 1, 0.7), row("auto", 2, 9)]
+    rows.append(row("auto", 1000, 99))
+    found = judging_summary.summary(rows, 1000)["a, T = 1"]["arms"]["auto"]
+    assert found["over nearest"]["mean"] == pytest.approx(0.15)
+    assert found["over nearest"]["half"] == pytest.approx(12.706 * 0.05, rel=1e-3)
+    assert found["seeds"] == 3
+
+
+def test_steady_arms_stand_in_every_dose():
+    same = {"temperature": 0.05, "seed": 0, "rate": 0.1, "validation": 0.5}
+    rows = [
+        {**same, "task": "dose", "arm": "oracle", "ndcg": 0.7},
+        {**same, "task": "dose 5 %", "arm": "auto", "ndcg": 0.6},
+    ]
+    found = judging_summary.summary(rows, 1000)["dose 5 %, T = 0.05"]["arms"]
+    assert found["oracle"]["ndcg"]["mean"] == 0.7
+    assert found["auto"]["over oracle"]["mean"] == pytest.approx(-0.1)
+
+
+def test_the_part_of_a_world_is_a_table():
+    part = Part(np.arange(2), np.arange(3), (np.array([0, 1]), np.array([2, 0])))
+    assert part.relevant().contains([0, 1, 1], [2, 0, 2]).tolist() == [True, True, False]
+
+
+def test_published_tables_have_equal_rows():
+    path = judging.RESULTS / "judging.json"
+    parts = training_tables.judging(json.loads(path.read_text()), lambda headings, rows: json.dumps([headings, *rows]))
+    tables = [json.loads(part) for part in parts if part.startswith("[[")]
+    assert tables
+    assert all(len(cells) == len(rows[0]) for rows in tables for cells in rows)
+
+
+def test_goals_are_counted():
+    def task(best, share, false):
+        near = {"seeds": 2, "false_share": {"mean": false}}
+        auto = {
+            "seeds": 2,
+            "over share 0.95": {"mean": share, "half": 0.01},
+            "over nearest": {"mean": 0.02, "half": None},
+        }
+        return {"arms": {"auto": auto, "nearest": near}, "auto_over_best": {"mean": best, "half": 0.01}}
+
+    tasks = {"debH, T = 0.02": task(-0.005, 0.02, 0.3), "b": task(-0.02, -0.02, 0.3), "c": task(-0.02, 0.005, 0.01)}
+    said = training_tables._verdict(tasks)
+    assert (said["near_best"], said["tasks"], said["false_rich"]) == (1, 3, 2)
+    assert (said["above"], said["surely"], said["gain"]) == (1, 1, "+2.0")
