@@ -236,7 +236,7 @@ def test_an_anchor_with_many_positives_is_compared_with_some_of_them():
 def test_a_record_restores_the_same_posterior():
     record = json.loads(json.dumps(false_share.as_record(AUTO.judge)))
     other = Posterior(10, positive_scores=AUTO.judge.positive_scores, alike=AUTO.judge.alike)
-    false_share.restored(other, record)
+    other.restore(record)
     assert other.threshold == AUTO.judge.threshold
     np.testing.assert_array_equal(WORLD.mine(judge=other).ids, AUTO.ids)
     np.testing.assert_array_equal(other.summary.state(), AUTO.judge.summary.state())
