@@ -242,7 +242,7 @@ def test_a_vector_of_zeros_has_no_cosine():
 def test_a_record_restores_the_same_posterior():
     record = json.loads(json.dumps(false_share.as_record(AUTO.judge)))
     other = Posterior(10, positive_scores=AUTO.judge.positive_scores, alike=AUTO.judge.alike)
-    false_share.restored(other, record)
+    other.restore(record)
     assert other.threshold == AUTO.judge.threshold
     np.testing.assert_array_equal(WORLD.mine(judge=other).ids, AUTO.ids)
     np.testing.assert_array_equal(other.summary.state(), AUTO.judge.summary.state())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,8 @@ from naysay.detectors.share import Share
 from naysay.positives import Positives
 from naysay.rng import rng_for
 
-if TYPE_CHECKING:
-    from naysay.mining._false_share import FitLists
-
 Ids = NDArray[np.int64]
+FitLists = Any  # that of `mining._false_share`, which is built on this module
 REVIEWED = 5  # the step of the job's seed: see `mining._task`
 
 
