@@ -120,7 +120,14 @@ def false_negatives(result: dict[str, Any], table: Table) -> list[str]:
 
 def coverage(result: dict[str, Any], table: Table) -> list[str]:
     """Whether intervals contain the truth, and the calibration of the posterior."""
-    methods = ("mine, nearest", "mine, returned", "audit", "unlabelled_share", "false_negative_rate", "hidden_positives")
+    methods = (
+        "mine, nearest",
+        "mine, returned",
+        "audit",
+        "unlabelled_share",
+        "false_negative_rate",
+        "hidden_positives",
+    )
     cells = result["cells"]
     rows = []
     for name, cell in cells.items():
