@@ -49,7 +49,7 @@ estimate that says that it cannot tell is not counted. `mine`: the share of fals
 among what `judge="auto"` returns; `audit`: among the nearest {k}; bounds from random documents; the share of unlabelled
 positives above a threshold. In brackets: mean truth and mean estimate of the nearest {k}, in per cent. "Easiest" and
 "own" labels, and encoders trained on the labels (codex-s), break the assumption that labels are random; weak encoders
-break that the highest scores are positives. Settings were chosen on other planted worlds, of scores without vectors, and
+break that the highest scores are positives. Settings were chosen on other planted worlds, of scores alone, and
 on debian and cranfield; the lower end of the interval also after a look at scifact.
 """
 OVERALL = """\
