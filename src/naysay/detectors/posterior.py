@@ -48,14 +48,13 @@ class Posterior:
     6. tau is one number for all anchors.
 
     It assumes that labels are random among an anchor's positives, and that the highest scores are positives almost
-    surely. Labels that are an anchor's easiest or hardest positives break the first: the estimate is too low unless
-    `alike` or `correct` mends it. A second estimate, by scores without ranks (`summary.by_scores`), is higher then, and
-    the interval reaches up to it. It is also higher where scores of one anchor mean something else than those of
-    another: scores alone cannot tell which. A weak encoder breaks the second: the estimate is too high, and the filter
-    too strict. If the labelled share still rises towards the highest scores, the interval has no lower end. Where it
-    cannot tell, `fitted` is False and `reason` says why.
+    surely. Labels that are the easiest or hardest positives break the first: the estimate is too low unless `alike` or
+    `correct` mends it. A second estimate, by scores without ranks (`summary.by_scores`), is higher then, and also where
+    scores of one anchor mean something else than those of another; the interval reaches up to it. A weak encoder breaks
+    the second: the estimate is too high. If the labelled share still rises towards the highest scores, the interval has
+    no lower end. Where it cannot tell, `fitted` is False and `reason` says why.
 
-    Cost: about a second for 4,000 anchors with 50 candidates, and O(1) per slot. At most 4,000 anchors are fitted to.
+    Cost: about a second for 4,000 anchors with 50 candidates, the most that are fitted to, and O(1) per slot.
 
     Elkan and Noto. Learning Classifiers from Only Positive and Unlabeled Data. KDD 2008. Efron. Large-Scale Inference.
     2010 (a threshold by the mean of local false discovery rates).
@@ -102,14 +101,13 @@ class Posterior:
         self.k = check_whole("k", k, 1)
         self.false_share = check_number("false_share", false_share, above=0, below=1)
         self.depth = check_whole("depth", depth, MIN_DEPTH)
-        self.labelled_share = labelled_share
         if labelled_share is not None:
-            self.labelled_share = check_number("labelled_share", labelled_share, above=0, below=1)
+            labelled_share = check_number("labelled_share", labelled_share, above=0, below=1)
+        self.labelled_share = labelled_share
         self.seed = check_whole("seed", seed, 0)
         if alike is not None and not callable(alike):
             raise_invalid("alike", "a function alike(anchors, ids)", type(alike).__name__)
-        self.alike = alike
-        self.positive_scores = None
+        self.alike, self.positive_scores = alike, None
         if positive_scores is not None:
             table = as_array("positive_scores", to_numpy(positive_scores))
             if table.ndim != 1 or table.dtype.kind not in "iuf":
@@ -157,8 +155,7 @@ class Posterior:
         if not asked.any():
             raise_invalid("truth", "of at least one labelled candidate", "none")
         before, said = self._fitted()
-        model = corrected(before, lists, self.seed, asked, known == 1)
-        model = replace(model, doubt=1.0, least=1.0)
+        model = replace(corrected(before, lists, self.seed, asked, known == 1), doubt=1.0, least=1.0)
         self._learnt = model, self._cut(model, lists, said, model.of_lists(lists, self.seed))
         return self
 
@@ -170,7 +167,7 @@ class Posterior:
             c = 1 / (1 + mean * (1 - self.labelled_share) / self.labelled_share)  # all but one are left out
         lists = lists.take(slice(None, None, -(-len(lists.scores) // MAX_ANCHORS) or 1))
         found = fit_model(lists, self.depth, self.seed, c)
-        summary = PosteriorSummary(code=found.code, labelled=found.labelled, gain=found.gain)
+        summary = PosteriorSummary(found.code, found.labelled, found.gain)
         if found.model is None:
             return None, summary
         priors = found.model.priors(lists, self.seed)
@@ -197,7 +194,10 @@ class Posterior:
         return in_place(self._fitted()[0].of_lists(lists, self.seed), order)
 
     def share(self, scores: Any, positive_scores: Any, mask: Any, *, alike: Any = None, behind: int = 0) -> Share:
-        """Estimate the share of false negatives in any set of candidates, with a 95 % confidence interval.
+        """Estimate the share of false negatives in a set of candidates, with a 95 % confidence interval.
+
+        Of candidates alike in score and rank, false ones must be in the set no more often than others: the estimate is
+        too low for a set that another model chose.
 
         Args:
             scores: (A, M) as for `fit`.
@@ -260,9 +260,9 @@ class Posterior:
     @property
     def summary(self) -> PosteriorSummary:
         """What the last fit found: the estimates before and after the cut, tau, c, and the check of labels."""
-        if (summary := self._learnt[1]) is None:
+        if self._learnt[1] is None:
             raise_invalid("scores", "fitted first", "none", "Call fit(scores, positive_scores).")
-        return summary
+        return self._learnt[1]
 
     @property
     def threshold(self) -> float:
@@ -296,6 +296,5 @@ class Posterior:
 
     def __repr__(self) -> str:
         model, summary = self._learnt
-        if model is None or summary is None:
-            return described(self, "not fitted")
-        return described(self, f"c={model.c:.3g}, tau={summary.tau:.3g}")
+        known = None if model is None or summary is None else f"c={model.c:.3g}, tau={summary.tau:.3g}"
+        return described(self, known or "not fitted")

@@ -105,6 +105,9 @@ def false_negative_rate(
     into three parts: P_pos(kept), and both sides of P_cand(S) / P_pos(S). The threshold may have been chosen from the
     same positives, as `Calibrated` does: Clopper and Pearson's bound also holds at an order statistic.
 
+    Without `kept_positives` it is a bound for a set that scores chose, whatever the rule: of equal scores, false ones
+    were kept no more often than others. It says nothing about a set that another model chose.
+
     Args:
         candidates: (B, n) scores of all candidates that were searched, kept or not; see `unlabelled_share`.
         positives: (m,) scores of known positives that the encoder was not trained on, one per anchor.
