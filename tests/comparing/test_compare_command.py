@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from naysay._commands import CompareCommandOptions
+from naysay.cli import main
 from naysay.comparing.command import _duration, _Progress, compare_command
 from naysay.errors import NaysayError
 
@@ -76,6 +77,24 @@ def test_bad_input_ends_in_one_sentence_and_code_2(tmp_path):
     assert (finished.returncode, finished.stdout) == (2, "")
     assert finished.stderr == "naysay: compare: `data` must be an existing file, got 'missing.csv'.\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_ends_with_130_and_says_how_to_go_on(monkeypatch, capsys):
+    def stop(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("naysay.comparing.command.compare_command", stop)
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "--quick"])
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == (
+        "naysay: compare: stopped. Finished runs are kept in the folder; the same command continues.\n"
+    )
+
+
+def test_without_data_it_says_what_to_pass(tmp_path):
+    with pytest.raises(NaysayError, match=r"^compare: `data` must be a table, or a folder of triples, got nothing. Or"):
+        compare_command(CompareCommandOptions(out=tmp_path / "out"))
 
 
 def test_the_time_left_is_that_of_what_is_not_kept(monkeypatch):

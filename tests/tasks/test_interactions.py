@@ -112,6 +112,19 @@ def test_parquet_with_times_ratings_and_given_parts(tmp_path):
     assert len(given_parts.train) == len(set(zip(users[:80].tolist(), items[:80].tolist(), strict=True)))
 
 
+def test_with_a_test_alone_validation_is_a_tenth_of_training(tmp_path):
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((12, 40)) < 0.6)
+    late = rng.random(len(users)) < 0.2
+    for name, rows in {"train": ~late, "test": late}.items():
+        pq.write_table(pa.table({"user": users[rows], "item": items[rows]}), tmp_path / f"{name}.parquet")
+    made = read_interactions(tmp_path / "train.parquet", test=tmp_path / "test.parquet")
+    counts = np.bincount(users[~late])
+    assert len(made.train) + len(made.validation) == counts.sum()
+    assert len(made.validation) == (counts // 10).clip(1).sum()
+    assert len(made.test) == late.sum()
+
+
 def test_dates_are_times(tmp_path):
     users, items = clicks()
     days = np.datetime64("2024-01-01") + np.arange(120)
@@ -142,7 +155,7 @@ def test_dates_are_times(tmp_path):
             "`split` must be 'user' for a table without a column of times, got 'time'",
         ),
         ("user,item\na,b\n", {"split": "tiem"}, "`split` must be one of 'auto', 'user', 'time', got 'tiem'."),
-        ("user,item\na,b\n", {"test": "x.csv"}, "`validation` must be given along with the other part, got nothing."),
+        ("user,item\na,b\n", {"validation": "x.csv"}, "`test` must be given along with `validation`, got nothing."),
         (
             "user,item\na,b\na,c\n",
             {},

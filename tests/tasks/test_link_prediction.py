@@ -146,6 +146,9 @@ def test_triples_are_read_from_a_file_from_three_and_from_a_folder(tmp_path):
     whole, given = read_triples(tmp_path), read_triples(tmp_path / "train.txt", **files)
     assert whole.fingerprint() == given.fingerprint()
     assert [len(part) for part in (whole.train, whole.validation, whole.test)] == [len(part) for part in parts.values()]
+    tested = read_triples(tmp_path / "train.txt", test=files["test"])
+    assert (len(tested.validation), len(tested.test)) == (len(data.train) // 10, len(data.test))
+    assert len(tested.train) + len(tested.validation) == len(data.train)
     alone = read_triples(tmp_path / "train.txt")
     assert len(alone.test) == len(data.train) // 10
 
@@ -158,7 +161,7 @@ def test_bad_triples_are_explained(tmp_path):
         read_triples(tmp_path)
     with pytest.raises(NaysayError, match=r"`path` must be an existing file"):
         read_triples(tmp_path / "no.tsv")
-    with pytest.raises(NaysayError, match=r"`test` must be given along with the other part, got nothing"):
+    with pytest.raises(NaysayError, match=r"`test` must be given along with `validation`, got nothing"):
         read_triples(tmp_path / "few.tsv", validation=tmp_path / "few.tsv")
     train, other, both = (ns.Triples(rows, 4, 1) for rows in ([[0, 0, 1]], [[2, 0, 3]], [[1, 0, 0], [2, 0, 3]]))
     with pytest.raises(NaysayError, match=r"`validation` must be at least one triple whose entities and relation"):

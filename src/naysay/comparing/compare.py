@@ -102,7 +102,7 @@ def compare(
         work = _Work(arms, seeds, steps, told)
         done = [_trained(task, arm, steps, range(first, first + seeds), folder, work) for arm in arms]
     epochs = steps * task.batch / task.pairs
-    notes = [*task.data.notes, f"{counted(steps, 'step')} of {counted(task.batch, 'pair')}: {epochs:.1f} epochs."]
+    notes = [*task.data.notes, f"{counted(steps, 'step')} of {counted(task.batch, 'row')}: {epochs:.1f} epochs."]
     ends = [arm.name for arm in done if arm.rate in (_run.RATES[0], _run.RATES[-1])]
     if ends:
         notes.append(f"The best learning rate is the lowest or highest of those tried for {', '.join(ends)}.")

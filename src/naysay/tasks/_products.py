@@ -27,11 +27,10 @@ class _RowProducts(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         """The gradient of the table, in one thread: two rows of a batch may share a row of the table."""
-        table, *ids = ctx.saved_tensors
-        out = torch.zeros_like(table)
-        arrays = [part.detach().numpy() for part in (table, *ids, gradients[0].contiguous())]
-        add_row_gradients(*arrays, out.numpy())
-        return out, None, None
+        table, rows, others = (part.detach().numpy() for part in ctx.saved_tensors)
+        out = np.zeros_like(table)
+        add_row_gradients(table, rows, others, gradients[0].contiguous().numpy(), out)
+        return torch.from_numpy(out), None, None
 
 
 def row_scores(table: Tensor, rows: Tensor, others: Tensor) -> Tensor:

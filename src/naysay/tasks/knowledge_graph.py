@@ -115,8 +115,8 @@ def read_triples(
 
     Args:
         path: A file; or a folder with train, valid and test, each .txt or .tsv, as FB15k-237 has them.
-        validation: The triples for validation, if `path` is those to train on.
-        test: The triples for the test.
+        validation: The triples for validation; if only `test` is given, a tenth of the training triples.
+        test: The triples for the test; then `path` is those to train on.
         seed: Of the split, if the parts are not given.
 
     Raises:
@@ -133,10 +133,11 @@ def read_triples(
     files = {"path": as_path("path", path)}
     if files["path"].is_dir():
         files = {part: _in_folder(files["path"], part) for part in _PARTS}
-    elif (validation is None) != (test is None):
-        raise_invalid("validation" if validation is None else "test", "given along with the other part", "nothing")
-    elif validation is not None:
-        files |= {"validation": as_path("validation", validation), "test": as_path("test", test)}
+    elif validation is not None and test is None:
+        raise_invalid("test", "given along with `validation`", "nothing")
+    else:
+        given = {"validation": validation, "test": test}
+        files |= {name: as_path(name, file) for name, file in given.items() if file is not None}
     rows = []
     for name, file in files.items():
         check_file(name, file)
@@ -153,8 +154,11 @@ def read_triples(
     if len(rows) == 1:
         return split_triples(triples, *sizes, seed=seed)
     ends = np.cumsum([len(part["heads"]) for part in rows])[:-1]
-    train, held, tested = (Triples(part, *sizes) for part in np.split(triples, ends))
-    return KnowledgeGraph(train, held, tested)
+    train, *held = (Triples(part, *sizes) for part in np.split(triples, ends))
+    if len(held) == 1:
+        own = split_triples(train.array, *sizes, seed=seed)
+        train, held = own.train.union(own.test), [own.validation, *held]
+    return KnowledgeGraph(train, held[0], held[1])
 
 
 def _in_folder(folder: Path, part: str) -> Path:

@@ -40,8 +40,8 @@ def read_interactions(
     numbers or strings.
 
     Args:
-        path: All interactions, or those to train on if `validation` and `test` are given.
-        validation: The interactions for validation.
+        path: All interactions, or those to train on if `test` is given.
+        validation: The interactions for validation; if only `test` is given, a tenth of each user's training pairs.
         test: The interactions for the test.
         split: "user" holds out a tenth of each user's pairs twice, "time" the last two tenths of all pairs, "auto" is
             "time" if there is a column of times. Not used if the parts are given.
@@ -60,13 +60,12 @@ def read_interactions(
         Interactions(6 users, 10 items, train 48 pairs, validation 6 pairs, test 6 pairs)
     """
     check_one_of("split", split, SPLITS)
-    if (validation is None) != (test is None):
-        missing = "validation" if validation is None else "test"
-        raise_invalid(missing, "given along with the other part", "nothing")
+    if validation is not None and test is None:
+        raise_invalid("test", "given along with `validation`", "nothing")
     if liked is not None:
         check_number("liked", liked, finite=True)
-    named = {"path": path} if validation is None else {"path": path, "validation": validation, "test": test}
-    parts = [_columns(name, as_path(name, file)) for name, file in named.items()]
+    named = {"path": path, "validation": validation, "test": test}
+    parts = [_columns(name, as_path(name, file)) for name, file in named.items() if file is not None]
     notes = []
     if liked is not None:
         parts = [_liked(part, liked) for part in parts]
@@ -74,12 +73,15 @@ def read_interactions(
         notes.append("Ratings are not used: every row is a positive. Pass `liked` to keep high ratings only.")
     joined = {name: _joined([part[name] for part in parts]) for name in ("user", "item")}
     users, items = (tables.encode(name, values, True)[0] for name, values in joined.items())
-    if validation is not None:
+    if test is not None:
         sizes = int(users.max()) + 1, int(items.max()) + 1
         ends = np.cumsum([len(part["user"]) for part in parts])[:-1]
         rows = zip(np.split(users, ends), np.split(items, ends), strict=True)
-        train, held, tested = (Positives.from_pairs(*each, *sizes) for each in rows)
-        return Interactions(train, held, tested, tuple(notes))
+        train, *held = (Positives.from_pairs(*each, *sizes) for each in rows)
+        if validation is None:
+            own = split_by_user(*train.pairs(), *sizes, seed=seed)
+            train, held = own.train.union(own.test), [own.validation, *held]
+        return Interactions(train, held[0], held[1], tuple(notes))
     if split == "time" and "time" not in parts[0]:
         raise_invalid("split", "'user' for a table without a column of times", "'time'", "Call the column timestamp.")
     if split != "user" and "time" in parts[0]:
