@@ -169,6 +169,16 @@ PARTS = {
     "Cached": (lambda: ns.samplers.Cached(POOL, score, 6, 6), observed, sample),
     "Cached with a history": (srns, two_epochs, sample),
     "AdaptiveOversampling": (oversampling, lambda part: part.update(-(VECTORS[::-1] ** 3)), sample),
+    "ByLoss": (
+        lambda: ns.batches.ByLoss(ASKED.size, 6),
+        lambda part: part.observe(np.arange(ASKED.size), np.sin(np.arange(ASKED.size))),
+        lambda part: part.chances(0).reshape(ASKED.shape),
+    ),
+    "Walk": (
+        lambda: ns.batches.Walk(ASKED.size, ASKED.shape[1], neighbours=4, candidates=9),
+        lambda part: part.update(np.resize(VECTORS, (ASKED.size, WIDTH)), rng=ns.rng_for(0)),
+        lambda part: part.plan(0, rng=ns.rng_for(1)) / ASKED.size,
+    ),
     "Online": (lambda: ns.quantity.Online(STEPS), learnt_online, lambda part: part.k_at(700)),
 }
 

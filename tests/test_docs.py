@@ -18,6 +18,7 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 FOLDERS = {  # and the page of each
     **{name: name for name in ("pools", "samplers", "quantity", "losses", "difficulty", "search", "formats", "mining")},
+    "batches": "batches",
     "report": "report",
     "testing": "testing",
     "auditing": "audit",

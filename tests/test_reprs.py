@@ -181,6 +181,13 @@ SETTINGS = {
         },
         "Walks": {"graph": GRAPH, "length": 7, "walks": 5, "positives": GRAPH, "distinct": False, **SHORT},
     },
+    "batches": {
+        "BatchSampler": {"batches": ns.batches.Shuffled(17, 3), "seed": 7, "rank": 2, "ranks": 5},
+        "ByLoss": {"n": 17, "size": 3, "pressure": 2.5},
+        "Grouped": {"groups": np.arange(17), "size": 6, "per_batch": 3},
+        "Shuffled": {"n": 17, "size": 3, "forbid": np.arange(17)},
+        "Walk": {"n": 17, "size": 3, "neighbours": 5, "candidates": 7, "restart": 0.25, "cover": False},
+    },
     "detectors": {
         "Absolute": {"high": 0.75},
         "Calibrated": {"alpha": 0.125, "standardise": True},

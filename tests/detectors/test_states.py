@@ -83,6 +83,7 @@ def test_everything_with_a_state_is_tried():
         if module.name.split(".")[1] in (
             "pools",
             "samplers",
+            "batches",
             "detectors",
             "quantity",
             "losses",

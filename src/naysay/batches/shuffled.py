@@ -8,7 +8,7 @@ import numpy as np
 
 from naysay.batches._plans import Ids, batches_needed, check_epoch, check_sizes, labels_of
 from naysay.checks import public, raise_invalid
-from naysay.kernels.batches import place_labelled, place_linked
+from naysay.kernels.batches import place_labelled, place_left, place_linked
 from naysay.positives import Positives
 from naysay.text import described
 
@@ -18,9 +18,9 @@ from naysay.text import described
 class Shuffled:
     """Random batches that hold each row once an epoch; rows that are forbidden together are in different batches.
 
-    Rows are taken in random order, each to the first batch with room where it may be. In a batch for in-batch negatives
-    two rows with the same item are each other's false negatives: pass the items as `forbid`. Rows that fit nowhere are
-    left out of this epoch; `dropped` counts them. (The no-duplicates sampler of sentence-transformers puts them last.)
+    Rows are taken in random order, each to the first batch with room where it may be; with labels, another row may make
+    room for it. In a batch for in-batch negatives two rows with the same item are each other's false negatives: pass
+    the items as `forbid`. Rows that fit nowhere are left out of this epoch; `dropped` counts them.
 
     Cost: O(n + forbidden pairs); 16 bytes per row.
 
@@ -70,6 +70,8 @@ class Shuffled:
         else:
             next_batch = np.zeros(self.n + 1, np.int64)
             left = place_labelled(order, self._labels, self.size, following, next_batch, counts, out)
+            tries = 16 * len(self) + 1024
+            left = place_left(order[:left].copy(), self._labels, self.size, tries, counts, out)
         self.dropped = {"forbidden": int(left)} if left else {}
         return out
 

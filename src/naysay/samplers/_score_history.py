@@ -52,7 +52,7 @@ class ScoreHistory:
     def _places(self, anchors: Ids, items: Ids) -> Ids:
         return positions(self.known.indptr, self.known.indices, self.known.filter, anchors, items)
 
-    def state(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Any]:
         """Copies of both arrays."""
         return {"scores": self.scores.copy(), "positive_scores": self.positive_scores.copy()}
 
@@ -62,7 +62,7 @@ class ScoreHistory:
         limits = Entry(at_least=-_LARGEST, at_most=_LARGEST, missing=True)
         return {name: limits._replace(shape=array.shape) for name, array in arrays.items()}
 
-    def restore(self, read: Mapping[str, Any], given: Ids, table: Ids) -> None:
+    def set_arrays(self, read: Mapping[str, Any], given: Ids, table: Ids) -> None:
         """Restore checked arrays of the ids `given` (n_rows, size); some may have left the cache's `table` since."""
         self.scores = read["scores"].astype(np.float32)
         self.positive_scores = read["positive_scores"].astype(np.float32)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from naysay._lock import Lock
 from naysay._rows import frozen
-from naysay._slots import Score, gather, like_query, score_slots
+from naysay._slots import Score, like_query, score_slots
 from naysay.arrays import to_numpy
 from naysay.checks import as_floats, check_one_of, check_whole, public, raise_invalid, shown
 from naysay.detectors._states import Entry, read_state
@@ -35,7 +35,7 @@ from naysay.samplers._cache_rows import (
 )
 from naysay.samplers._candidates import FromPool, check_parts, number_at, positive_scores, wanted_slots
 from naysay.samplers._score_history import ScoreHistory, aligned, deviation
-from naysay.samplers._top_k import pick, softened, take, top
+from naysay.samplers._top_k import pick, softened, take
 from naysay.types import Negatives, Pool, Query, check_query, positive_ids
 
 _KEEP, _CHOOSE = ("softmax", "top"), ("uniform", "softmax", "top")
@@ -221,7 +221,7 @@ class Cached(FromPool):
     def state(self) -> dict[str, Any]:
         """All that the next sample and observe depend on, apart from the settings."""
         with self._lock:
-            history = {} if self._history is None else self._history.state()
+            history = {} if self._history is None else self._history.arrays()
             return {**self._cache.state(), "renewals": self._renewals, "epoch": self._epoch, **history}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -234,7 +234,7 @@ class Cached(FromPool):
             self._renewals, self._epoch = int(read["renewals"]), int(read["epoch"])
             if self._history is not None:
                 given = np.asarray(to_numpy(state["table"])).astype(np.int64)
-                self._history.restore(read, given, self._cache.get(np.arange(self._rows.n_rows)))
+                self._history.set_arrays(read, given, self._cache.get(np.arange(self._rows.n_rows)))
 
     def _settings(self, step: int | None) -> tuple[Any, Any]:
         """The temperature and the bonus at a step."""
@@ -279,10 +279,11 @@ class Cached(FromPool):
         found = Negatives(ids, side=self._rows.side(np.full(ids.shape, place))).like(query)
         scores = score_slots(self.score, query, found.ids, found.side)
         values = softened(scores, temperature, rng) if self.keep == "softmax" else scores
-        order = top(values, self.size)
-        stays, kept = np.take_along_axis(ids, to_numpy(order), axis=1), to_numpy(gather(scores, order))
+        order = np.argsort(-np.asarray(to_numpy(values)), axis=1)[:, : self.size]  # quicker than a part, for so many
+        stays = np.take_along_axis(ids, order, axis=1)
         with self._lock:
             old = self._cache.get(rows)
             self._cache._store(rows, stays)  # the pool draws nothing that is known
             if self._history is not None:
+                kept = np.take_along_axis(np.asarray(to_numpy(scores)), order, axis=1)
                 self._history.record(self._epoch, rows, old, stays, kept)
