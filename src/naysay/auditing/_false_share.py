@@ -8,10 +8,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._intervals import least_share, most_share
 from naysay._rows import frozen
 from naysay.auditing._posterior import Judged
 from naysay.auditing._training_set import SetScores
-from naysay.detectors.rate import least_share, most_share, unlabelled_share
+from naysay.detectors.rate import unlabelled_share
 from naysay.detectors.share import Share
 from naysay.kernels import dots
 from naysay.kernels.threads import in_rows

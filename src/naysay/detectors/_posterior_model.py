@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from naysay._intervals import most_share
 from naysay.checks import check_all, raise_invalid
 from naysay.detectors._posterior_pool import FEATURES, Lists, candidate_features
 from naysay.detectors._posterior_splines import COLUMNS, KNOTS, additive
 from naysay.detectors._states import Entry, read_state
 from naysay.detectors.cut import mean_of
 from naysay.detectors.posterior_summary import posterior_share
-from naysay.detectors.rate import CONFIDENCE, most_share
+from naysay.detectors.rate import CONFIDENCE
 from naysay.detectors.share import Share
 
 Floats = NDArray[np.float64]

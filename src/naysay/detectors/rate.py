@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from naysay._intervals import CONFIDENCE as CONFIDENCE
 from naysay._intervals import exact_interval as exact_interval
-from naysay._intervals import least_share
-from naysay._intervals import most_share as most_share
+from naysay._intervals import least_share, most_share
 from naysay.arrays import to_numpy
 from naysay.checks import as_array, check_bool, check_number, public, raise_invalid, shown
 from naysay.detectors._slots import as_flags, finite_scores, masked_scores

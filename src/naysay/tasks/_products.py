@@ -29,7 +29,8 @@ class _RowProducts(torch.autograd.Function):
         """The gradient of the table, in one thread: two rows of a batch may share a row of the table."""
         table, rows, others = (part.detach().numpy() for part in ctx.saved_tensors)
         out = np.zeros_like(table)
-        add_row_gradients(table, rows, others, gradients[0].contiguous().numpy(), out)
+        add: Any = add_row_gradients
+        add(table, rows, others, gradients[0].contiguous().numpy(), out)
         return torch.from_numpy(out), None, None
 
 
