@@ -78,6 +78,19 @@ def test_the_loss_is_that_of_plain_loops(model, mixing):
     assert learner.network.vectors.grad.abs().sum() > 0
 
 
+def test_samplers_see_the_scores_of_this_step():
+    task = Recommendation(world(), "lightgcn", width=8)
+    learner = task.start(0)
+    vectors = learner.snapshot().double().numpy()
+    users, ids = torch.tensor([3, 0]), torch.tensor([[1, 2, 29], [0, 5, 5]])
+    scores, alike = learner.score(users, ids), learner.similarity(users, ids)
+    for row in range(2):
+        others = vectors[20 + ids[row].numpy()]
+        np.testing.assert_allclose(scores[row], others @ vectors[users[row]], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(alike[row], others @ vectors[20 + users[row]], rtol=1e-4, atol=1e-6)
+    assert not scores.requires_grad
+
+
 def test_measures_leave_out_what_is_known():
     task = Recommendation(world(), width=8)
     learner = task.start(0)

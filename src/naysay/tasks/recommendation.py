@@ -127,7 +127,7 @@ class Recommender:
 
     def score(self, users: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the scores of items (B, n) for users (B,), without gradients."""
-        return torch.einsum("bd,bnd->bn", embedding(users, self.table), embedding(ids + self.first, self.table))
+        return row_scores(self.table, users.contiguous(), (ids + self.first).contiguous())
 
     def similarity(self, positives: Tensor, ids: Tensor) -> Tensor:
         """(B, n) the products of items (B, n) and items (B,), without gradients."""
