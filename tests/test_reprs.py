@@ -106,6 +106,14 @@ SETTINGS = {
             "shortlist": 5,
             **SHORT,
         },
+        "NearTarget": {
+            "pool": POOL,
+            "score": score,
+            "candidates": 7,
+            "target": score,
+            "sharpness": 0.25,
+            **SHORT,
+        },
         "Ring": {
             "pool": POOL,
             "score": score,

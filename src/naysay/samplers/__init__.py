@@ -13,6 +13,7 @@ from naysay.samplers.mixkg import MixKG
 from naysay.samplers.mochi import MoCHi
 from naysay.samplers.momentum import momentum_update
 from naysay.samplers.near_positive import NearPositive
+from naysay.samplers.near_target import NearTarget
 from naysay.samplers.ring import Ring
 from naysay.samplers.semihard import SemiHard
 from naysay.samplers.softmax_weights import SoftmaxWeights
@@ -33,6 +34,7 @@ __all__ = [
     "Mixed",
     "MoCHi",
     "NearPositive",
+    "NearTarget",
     "Ring",
     "SemiHard",
     "SoftmaxWeights",
