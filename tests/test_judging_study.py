@@ -234,14 +234,15 @@ def test_a_rerun_continues_and_a_line_cut_short_is_run_again(folder, monkeypatch
 
 def test_differences_are_paired_by_seed():
     def row(arm, seed, ndcg):
-        return {"task": "a", "temperature": 1.0, "arm": arm, "seed": seed, "rate": 0.1, "ndcg": ndcg, "validation": 0.5}
+        same = {"task": "a", "temperature": 1.0, "rate": 0.1, "validation": 0.5, "epochs": 2, "epoch": min(seed + 1, 2)}
+        return {**same, "arm": arm, "seed": seed, "ndcg": ndcg}
 
     rows = [row("nearest", 0, 0.1), row("nearest", 1, 0.5), row("auto", 0, 0.2), row("auto", 1, 0.7), row("auto", 2, 9)]
     rows.append(row("auto", 1000, 99))
     found = judging_summary.summary(rows, 1000)["a, T = 1"]["arms"]["auto"]
     assert found["over nearest"]["mean"] == pytest.approx(0.15)
     assert found["over nearest"]["half"] == pytest.approx(12.706 * 0.05, rel=1e-3)
-    assert found["seeds"] == 3
+    assert (found["seeds"], found["at_last_epoch"]) == (3, 2)
 
 
 def test_steady_arms_stand_in_every_dose():

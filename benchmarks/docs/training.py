@@ -38,13 +38,16 @@ that set. `auto` is `mine(judge="auto")` with its defaults.
 """
 GOALS = """\
 `auto` against the best rule that does not know the truth (the one of the highest mean, so chosen after the fact),
-against 95 % of the positive's score, against the nearest and against the oracle:
+against 95 % of the positive's score, against the nearest and against the oracle. The last column counts the runs of
+`auto` that were still improving at the end:
 """
 VERDICT = """\
-The goals were set before: `auto` within noise of the best rule (its 95 % CI reaches 0): {near_best} of {tasks} tasks.
+The goals were set before: `auto` within noise of the best rule (its 95 % CI reaches 0): {near_best} of {tasks} tasks. A
+wide CI of few seeds reaches 0 easily, so this does not show that two rules are equal.
 Better than 95 % of the positive's score where more than 5 % of the nearest are false: above 0 on average in {above} of
 {false_rich}, by more than the CI in {surely}. At least 3 points over the nearest on debH at T = 0.02: {gain}.
 """
+_FALSE_RICH = 0.051  # more than 5 %, and more than the dose of 5 %
 TASK_NOTES = {
     "debH": "Packages from sources of 4 to 20, short description against long ones; an adapter of wordllama vectors.",
     "deb": "The same with sources of 2 to 20.",
@@ -170,6 +173,7 @@ def _percent(spread: dict[str, Any] | None, sign: str = "", figures: int = 1) ->
 def _goals(tasks: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """One row per task: auto against some others."""
     headings = ("task", "seeds", "false, nearest", "best rule", "auto - best", "- share 0.95", "- nearest", "- oracle")
+    headings = (*headings, "best at the last epoch")
     rows = []
     for key, found in tasks.items():
         if "auto" not in found["arms"]:
@@ -179,9 +183,9 @@ def _goals(tasks: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]
         others = (auto.get(f"over {name}") for name in ("share 0.95", "nearest", "oracle"))
         over = found.get("auto_over_best")
         best = "auto" if over is None else found["best"]
-        rows.append(
-            (key, str(auto["seeds"]), false, best, _percent(over, "+"), *(_percent(one, "+") for one in others))
-        )
+        last = f"{auto['at_last_epoch']} of {auto['seeds']}"
+        over_all = (_percent(one, "+") for one in (over, *others))
+        rows.append((key, str(auto["seeds"]), false, best, *over_all, last))
     return headings, rows
 
 
@@ -189,7 +193,7 @@ def _verdict(tasks: dict[str, Any]) -> dict[str, Any]:
     """How often each goal is reached."""
     judged = [found for found in tasks.values() if "auto" in found["arms"]]
     overs = [found.get("auto_over_best") for found in judged]
-    rich = [found["arms"] for found in judged if found["arms"]["nearest"]["false_share"]["mean"] > 0.05]
+    rich = [found["arms"] for found in judged if found["arms"]["nearest"]["false_share"]["mean"] > _FALSE_RICH]
     shares = [arms["auto"]["over share 0.95"] for arms in rich]
     main = tasks.get("debH, T = 0.02")
     return {
