@@ -27,6 +27,16 @@ def percent(share: float, sign: str = " %") -> str:
     return f"{100 * share:.1f}{sign}" if share >= 0.01 or share == 0 else f"{100 * share:.2g}{sign}"
 
 
+def with_interval(share: float, low: float, high: float) -> str:
+    """Return a share with its 95 % confidence interval.
+
+    Examples:
+        >>> with_interval(0.05, 0.0031, 0.127)
+        '5.0 % (95 % CI 0.31 to 12.7)'
+    """
+    return f"{percent(share)} (95 % CI {percent(low, '')} to {percent(high, '')})"
+
+
 def number(value: float) -> str:
     """Return a number in four digits, or whole with commas; an empty text for NaN."""
     if isinstance(value, float) and isnan(value):

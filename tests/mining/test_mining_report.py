@@ -15,6 +15,7 @@ from naysay.mining._report import report_mined
 from naysay.mining._report_parts import Labels
 from naysay.quantity import estimate
 from naysay.report import Contents, html
+from naysay.text import with_interval
 
 WORLD = ns.planted_world(150, 600, per_anchor=10, noise=0.2, seed=2)
 QUERIES, CORPUS = WORLD.anchor_vectors, WORLD.item_vectors
@@ -68,7 +69,7 @@ def test_the_first_sentence_says_the_false_share_before_and_after(tmp_path, monk
     before, after = AUTO.judge.summary.before, AUTO.judge.summary.after
 
     def text(share):
-        return f"{100 * share.estimate:.1f} % (95 % CI {100 * share.low:.1f} to {100 * share.high:.1f})"
+        return with_interval(share.estimate, share.low, share.high)
 
     assert contents.advice[0] == (
         f"An estimated {text(after)} of these 2,400 negatives are false; of the nearest, without a judge, it would be "

@@ -14,6 +14,7 @@ from naysay.detectors._states import Entry, read_state
 from naysay.detectors.cut import Cut
 from naysay.detectors.rate import CONFIDENCE
 from naysay.detectors.share import Share
+from naysay.text import percent, with_interval
 
 FINE, TOO_FEW, ALIKE, OUT_OF_REACH, WEAK = range(5)
 MIN_LABELLED = 15  # positives among the first slots, to estimate the labelled share
@@ -148,12 +149,12 @@ class PosteriorSummary:
         """The estimates and the cut in a sentence, or the reason why there is none."""
         if self.before is None or self.after is None:
             return f"Cannot estimate false negatives: {self.reason}."
-        interval = f"95 % CI {100 * self.before.low:.1f} to {100 * self.before.high:.1f}"
-        text = f"Estimated false negatives among the {k} nearest: {100 * self.before.estimate:.1f} % ({interval})"
+        share = with_interval(self.before.estimate, self.before.low, self.before.high)
+        text = f"Estimated false negatives among the {k} nearest: {share}"
         if self.tau >= 1:
             text = f"{text}, within the target of {100 * target:g} %: nothing is dropped."
         else:
-            after = f"{100 * self.after.estimate:.1f} % of the {k} nearest that are kept"
+            after = f"{percent(self.after.estimate)} of the {k} nearest that are kept"
             text = f"{text}. Posteriors above {self.tau:.3g} are dropped: {after}."
         return f"{text} Note: {self.reason}." if self.reason else text
 

@@ -17,14 +17,15 @@ from naysay.jobs._folder import JobFolder
 from naysay.jobs._parts import parts, sampled_rows, unpacked, widened
 from naysay.jobs._prepare import Ready
 from naysay.mining._decide import lists_of
-from naysay.mining._false_share import FitLists, estimated, is_auto, trade
+from naysay.mining._false_share import FitLists, estimated, is_auto
+from naysay.mining._false_share_text import trade
 from naysay.mining._rules import Background, limits_of
 from naysay.mining._task import Task
 from naysay.mining.backfill import added, deeper
 from naysay.mining.candidates import Candidates
 from naysay.mining.judge import SUSPICIOUS
 from naysay.mining.mined import Mined, slots_of
-from naysay.text import percent
+from naysay.text import with_interval
 from naysay.types import Query
 
 Ids = NDArray[np.int64]
@@ -167,7 +168,7 @@ class MinedFile:
         """One line each, as far as there is something to say."""
         rate = self.false_negatives
         if isinstance(rate, Share):
-            rate = f"{percent(rate.estimate)} ({_interval(rate)})"
+            rate = with_interval(rate.estimate, rate.low, rate.high)
         hardness = f"hardness {self.hardness:.3f}" if self.negatives else "no hardness"
         short = f"{self.short:,} anchors short by {self.missing:,}" if self.short else "no anchor short"
         recall = "" if self.recall is None else f", recall {self.recall:.3f}"
@@ -175,10 +176,6 @@ class MinedFile:
         own = f", own text of {self.own_text:,} anchors left out" if self.own_text else ""
         line = f"{self.output}: {counts}, {hardness}, {short}{own}{recall}"
         return "\n".join(part for part in (line, self.advice, self.trade) if part)
-
-
-def _interval(share: Share) -> str:
-    return f"95 % CI {100 * share.low:.1f} to {100 * share.high:.1f}"
 
 
 def summarised(ready: Ready, whole: Whole, sample: Mined, output: Path, rows: int) -> MinedFile:
@@ -260,7 +257,7 @@ def next_step(
 def as_numbers(summary: MinedFile) -> dict[str, str]:
     """{what: figure}, as a report shows it."""
     share = summary.false_negatives
-    rate = share if isinstance(share, str) else f"{percent(share.estimate)} ({_interval(share)})"
+    rate = share if isinstance(share, str) else with_interval(share.estimate, share.low, share.high)
     return {
         "anchors": f"{summary.anchors:,}",
         "negatives": f"{summary.negatives:,}",

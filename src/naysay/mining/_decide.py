@@ -19,10 +19,10 @@ from naysay.mining._false_share import (
     fitted,
     is_auto,
     sampled_anchors,
-    sentence,
     unfitted,
     usable,
 )
+from naysay.mining._false_share_text import sentence
 from naysay.mining._pipeline import collect, narrowed
 from naysay.mining._review import ToReview, drawn_pairs
 from naysay.mining._rules import (

@@ -16,6 +16,7 @@ from naysay.detectors.rate import CONFIDENCE, exact_interval
 from naysay.detectors.share import Share
 from naysay.positives import Positives
 from naysay.rng import rng_for
+from naysay.text import with_interval
 
 Ids = NDArray[np.int64]
 FitLists = Any  # that of `mining._false_share`, which is built on this module
@@ -50,7 +51,7 @@ class Reviewed:
         """What the review found, in a sentence."""
         yes, n = int(self.false.sum()), len(self.false)
         low, high = exact_interval(yes, n, CONFIDENCE)
-        found = f"{100 * yes / n:.1f} % (95 % CI {100 * low:.1f} to {100 * high:.1f})"
+        found = with_interval(yes / n, low, high)
         return f"{yes:,} of {n:,} reviewed pairs are false negatives: {found}."
 
     def widened(self, share: Share) -> Share:

@@ -10,7 +10,7 @@ import numpy as np
 
 from naysay.checks import check_kind, check_number, check_whole, public, raise_invalid
 from naysay.report.scores import check_texts, number_or_nan, tuple_of
-from naysay.text import percent, short_repr
+from naysay.text import short_repr, with_interval
 
 
 @final
@@ -102,7 +102,7 @@ class Trade:
 
 def false_text(point: TradePoint) -> str:
     """The estimated share of false negatives with its interval."""
-    return f"{percent(point.false_share)} (95 % CI {percent(point.low, '')} to {percent(point.high, '')})"
+    return with_interval(point.false_share, point.low, point.high)
 
 
 def trade_data(trade: Trade) -> dict[str, Any]:
