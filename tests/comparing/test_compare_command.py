@@ -13,7 +13,8 @@ from rich.console import Console
 
 from naysay._commands import CompareCommandOptions
 from naysay.cli import main
-from naysay.comparing.command import _duration, _Progress, compare_command
+from naysay.comparing import ArmResult, Comparison, Point, RunResult
+from naysay.comparing.command import _duration, _Progress, compare_command, print_comparison
 from naysay.errors import NaysayError
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -77,6 +78,24 @@ def test_bad_input_ends_in_one_sentence_and_code_2(tmp_path):
     assert (finished.returncode, finished.stdout) == (2, "")
     assert finished.stderr == "naysay: compare: `data` must be an existing file, got 'missing.csv'.\n"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("width", "shown"), [(80, 5), (150, 9)])
+def test_no_cell_is_cut(width, shown):
+    def arm(name, values):
+        points = (Point(100, 12.25, 12.25, 0.4, 0.5, 0.0),)
+        runs = [RunResult(seed, points, {"recall@20": value, "ndcg@20": value}) for seed, value in enumerate(values)]
+        return ArmResult(name, 1, "Static(...)", 0.001, {}, tuple(runs))
+
+    arms = (arm("uniform", (0.5, 0.6)), arm("adaptive-oversampling", (0.55, 0.6)))
+    result = Comparison("recall@20", arms, {"data": "Interactions(...)"})
+    console = Console(record=True, file=io.StringIO(), width=width)
+    print_comparison(result, console)
+    text = console.export_text()
+    assert "…" not in text
+    cells = result.rows()[0]
+    assert [cell in text for cell in cells].count(True) >= shown
+    assert all(len(line) <= width for line in text.splitlines())
 
 
 def test_ctrl_c_ends_with_130_and_says_how_to_go_on(monkeypatch, capsys):

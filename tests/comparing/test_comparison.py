@@ -90,7 +90,7 @@ def test_times_to_uniforms_best_and_equal_time():
     assert found.reached(never) == []
     assert found.at_equal_time(slow).mean == pytest.approx(0.1)  # 3 s are enough for one point of 2 s each
     rows = {row[0]: dict(zip(found.columns, row, strict=True)) for row in found.rows()}
-    assert (rows["slow"]["steps to best of uniform"], rows["slow"]["seconds to it"]) == ("30", "6.0")
+    assert (rows["slow"]["steps to best of uniform"], rows["slow"]["seconds to best of uniform"]) == ("30", "6.0")
     assert rows["never"]["steps to best of uniform"] == "never"
     assert rows["slow"]["ms per step"] == "200.0"
 

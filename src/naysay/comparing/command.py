@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import fields
+from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,14 +18,15 @@ from naysay.comparing._folder import REPORT
 from naysay.comparing.compare import compare
 from naysay.comparing.result import Comparison
 
+_TITLE = "Test measures, mean ± half of the 95 % CI; best first"
+_WIDE = 150  # columns of a terminal that shows the whole table; others show those of _NARROW, the report shows all
+_NARROW = (0, 1, 2, 6, 7)
 STOPPED = "stopped. Finished runs are kept in the folder; the same command continues."
 
 
 @with_option_names("compare", option_names(CompareCommandOptions))
 def compare_command(options: CompareCommandOptions, *, console: Console | None = None) -> Comparison:
     """Compare, and print the table and the recommendation; the folder is ./naysay-compare if none is given."""
-    from pathlib import Path
-
     out = console or Console()
     given = {one.name: getattr(options, one.name) for one in fields(CompareOptions)}
     given["out"] = Path("naysay-compare") if options.out is None else options.out
@@ -79,10 +82,13 @@ def print_comparison(result: Comparison, console: Console) -> None:
     console.print(Text(str(result.settings["data"])))
     for note in result.notes:
         console.print(Text(f"Note: {note}"))
-    table = Table(title="Test measures, mean ± half of the 95 % CI; best first", title_justify="left")
-    for place, heading in enumerate(result.columns):
-        table.add_column(heading, justify="right" if place else "left", no_wrap=not place)
+    narrow = console.width < _WIDE
+    places = _NARROW if narrow else range(len(result.columns))
+    table = Table(title=_TITLE, title_justify="left", box=None if narrow else box.HEAVY_HEAD, pad_edge=False)
+    for place in places:
+        heading = result.columns[place].replace(" ", "\n")
+        table.add_column(heading, justify="right" if place else "left", no_wrap=True)
     for row in result.rows():
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(row[place]) for place in places))
     console.print(table)
     console.print(Text(result.recommendation, style="bold"))

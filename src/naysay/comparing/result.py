@@ -239,7 +239,13 @@ class Comparison:
         """The headings of `rows`."""
         second = next(name for name in self.arms[0].runs[0].test if name != self.measure)
         base = self.arms[0].name
-        heads = ("validation at equal time", f"steps to best of {base}", "seconds to it", "ms per step", "rate")
+        heads = (
+            "validation at equal time",
+            f"steps to best of {base}",
+            f"seconds to best of {base}",
+            "ms per step",
+            "rate",
+        )
         return ("negatives", self.measure, f"minus {base}", second, *heads)
 
     def __str__(self) -> str:
