@@ -11,9 +11,9 @@ import torch
 import naysay as ns
 from benchmarks.docs import training as training_tables
 from benchmarks.training import judging, judging_models, judging_recommendation, judging_summary, judging_worlds
-from benchmarks.training.factorisation import Pairs, split
 from benchmarks.training.judging_arms import ARMS, Chosen, Judge
 from benchmarks.training.judging_worlds import K, Part, Texts
+from naysay.tasks import split_by_user
 
 
 def unit(values):
@@ -175,8 +175,7 @@ def test_training_returns_the_best_epoch(world):
 def test_a_guard_changes_the_negatives():
     rng = np.random.default_rng(0)
     taste = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 90))
-    liked = Pairs(*np.nonzero(taste > 1.5))
-    data = split(liked, 60, 90, 0)
+    data = split_by_user(*np.nonzero(taste > 1.5), 60, 90)
     row = {"arm": "dynamic, oracle", "seed": 0, "rate": 0.01, "epochs": 3}
     assert judging_recommendation.one_run(data, row)["false_share"] == 0
     assert judging_recommendation.one_run(data, {**row, "arm": "dynamic"})["false_share"] > 0

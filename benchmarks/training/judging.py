@@ -47,11 +47,12 @@ import torch
 from benchmarks.harness import RESULTS, write
 from benchmarks.hidden_positives.readers import FILES
 from benchmarks.training import judging_models as models
-from benchmarks.training.factorisation import read, split
+from benchmarks.training.factorisation import read
 from benchmarks.training.judging_arms import ALWAYS, ARMS, UNTRAINED, Judge
 from benchmarks.training.judging_recommendation import GUARDS, one_run
 from benchmarks.training.judging_summary import NOT_BLIND, summary
 from benchmarks.training.judging_worlds import DOSES, K, Texts, made, read_packages, read_scifact
+from naysay.tasks import split_by_user
 
 TUNING_SEED, TUNED_DOSE, TOKENS, ROUNDS = 1000, 0.2, 64, (3, 5)
 STEADY = (UNTRAINED, "random", "in-batch only", "oracle")  # the same at every dose
@@ -171,7 +172,7 @@ def one_seed(task: Task, texts: Texts, bags: models.Bags | None, seed: int, runs
 def one_seed_of_likes(task: Task, likes: Any, seed: int, runs: Runs) -> None:
     """All guards on one split."""
     asked = rows_to_run(task, seed, runs)
-    data = split(*likes, seed) if any(asked.values()) else None
+    data = split_by_user(*likes, seed=seed) if any(asked.values()) else None
     for arm, rows in asked.items():
         for row in rows:
             runs.add({**row, **one_run(data, row)})

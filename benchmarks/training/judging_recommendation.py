@@ -20,9 +20,11 @@ import torch
 from numpy.typing import NDArray
 
 import naysay as ns
-from benchmarks.training.factorisation import LightGCN, Pairs, Split
+from benchmarks.training.factorisation import TOP
 from benchmarks.training.recommendation_arms import BATCH, Arm, Run, Settings, together
 from naysay.detectors import Posterior
+from naysay.positives import Positives
+from naysay.tasks import Interactions, LightGCN
 
 GUARDS = (
     "uniform",
@@ -51,18 +53,17 @@ class Table:
 class Guarded(Run):
     """A run of matrix factorisation whose hard negatives a posterior looks at."""
 
-    def __init__(self, data: Split, arm: str, settings: Settings, seed: int, steps: int) -> None:
+    def __init__(self, data: Interactions, arm: str, settings: Settings, seed: int, steps: int) -> None:
         """No guard acts before the first epoch has ended."""
         super().__init__(data, Arm(arm, arm.partition(",")[0]), settings, seed, steps)
-        self.model = LightGCN(data, seed, hops=0)
+        self.model = LightGCN(data.train, seed, hops=0)
         self.optimiser = torch.optim.Adam([self.model.vectors], lr=settings.rate, weight_decay=settings.decay)
         self.labels = {GUARDS[2]: data.train, GUARDS[3]: data.validation}.get(arm)
         self.posterior = Posterior(NEAR, seed=seed)
         self.epoch, self.fits, self.acted, self.said = max(1, len(data.train) // BATCH), 0, 0, list[float]()
         known = np.zeros((data.n_users, data.n_items), np.float32)
         if arm == "dynamic, oracle":
-            held = data.validation + data.test
-            known[held.users, held.items] = 1
+            known[self.held.pairs()] = 1
         self.table = Table(known)
         if "," in arm:
             self.sampler = ns.samplers.Judged(self.sampler, self.table, threshold=0.5, refill=REFILL)
@@ -72,16 +73,17 @@ class Guarded(Run):
         if self.labels is not None and self.done % self.epoch == 0:
             self._fit(self.labels)
 
-    def _fit(self, labels: Pairs) -> None:
+    def _fit(self, labels: Positives) -> None:
         """The posterior of each user's nearest items, by the vectors of now."""
-        scores = self.model.scores().numpy().astype(np.float64)
+        scores = self._scores().numpy().astype(np.float64)
         rng = ns.rng_for(self.seed, self.done)
         order = rng.permutation(len(labels))
-        users, first = np.unique(labels.users[order], return_index=True)
-        own = scores[users, labels.items[order][first]]
+        liking, liked = (ids[order] for ids in labels.pairs())
+        users, first = np.unique(liking, return_index=True)
+        own = scores[users, liked[first]]
         left = scores.copy()
         for part in (self.data.train, labels):
-            left[part.users, part.items] = -np.inf
+            left[part.pairs()] = -np.inf
         left = left[users]
         ids = np.argsort(-left, axis=1, kind="stable")[:, :LISTED]
         lists = np.take_along_axis(left, ids, axis=1)
@@ -96,14 +98,14 @@ class Guarded(Run):
             self.said.append(before.estimate if before is not None else np.nan)
 
 
-def one_run(data: Split, row: dict[str, Any]) -> dict[str, Any]:
+def one_run(data: Interactions, row: dict[str, Any]) -> dict[str, Any]:
     """Train and test one arm; `row` has the arm, the seed, the rate and the number of steps."""
     start = time.process_time()
     run = Guarded(data, row["arm"], Settings(row["rate"], 0.0), row["seed"], row["epochs"])
     together([run], row["epochs"], EVERY)
     found = {
-        "ndcg": run.tested.ndcg,
-        "recall": run.tested.recall,
+        "ndcg": run.tested.ndcg(TOP),
+        "recall": run.tested.recall(TOP),
         "validation": run.best.recall,
         "epoch": run.best.step,
         "false_share": float(np.mean([point.false_share for point in run.points])),
