@@ -124,7 +124,7 @@ def test_other_judges_are_measured_by_it(world, judge):
     second = world.run(judge=judge, reviewed=file)
     assert first.rule == second.rule
     truth = world.share(world.folder / "out.jsonl")
-    assert first.false_negatives.high < truth
+    assert first.false_negatives.estimate < 0.1 * truth
     assert second.false_negatives.low < truth < second.false_negatives.high
 
 

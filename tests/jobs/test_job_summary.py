@@ -9,7 +9,7 @@ import pytest
 from job_world import Families, World, lines
 from rich.console import Console
 
-SHARE = r"\d+\.\d % \(95 % CI \d+\.\d to \d+\.\d\)"
+SHARE = r"[\d.]+ % \(95 % CI [\d.]+ to [\d.]+\)"
 RESTS = r"The estimate rests on \d+ labelled positives.*\."
 COST = rf"The judge leaves {SHARE}\. This changes the mean score of the negatives from 0\.\d+ to 0\.\d+\. {RESTS}"
 

@@ -12,6 +12,7 @@ from naysay.errors import NaysayError
 from naysay.mining import _false_share as false_share
 from naysay.mining import mine
 from naysay.search.vectors import as_vectors
+from naysay.text import with_interval
 
 
 class Families:
@@ -67,11 +68,9 @@ def test_what_is_dropped_is_what_is_above_the_threshold():
 
 def test_the_rule_says_before_and_after_what_it_costs_and_what_it_rests_on():
     summary = AUTO.judge.summary
-    shares = [getattr(share, name) for share in (summary.before, summary.after) for name in ("estimate", "low", "high")]
-    first = f"Estimated false negatives among the 10 nearest: {100 * shares[0]:.1f} % (95 % CI"
-    assert AUTO.rule.startswith(first)
-    assert f"{100 * shares[1]:.1f} to {100 * shares[2]:.1f})" in AUTO.rule
-    assert f"leaves {100 * shares[3]:.1f} % (95 % CI {100 * shares[4]:.1f} to {100 * shares[5]:.1f})" in AUTO.rule
+    before, after = (with_interval(share.estimate, share.low, share.high) for share in (summary.before, summary.after))
+    assert AUTO.rule.startswith(f"Estimated false negatives among the 10 nearest: {before}")
+    assert f"leaves {after}" in AUTO.rule
     assert "for a target of 5 %." in AUTO.rule
     assert f"mean score of the negatives from {NEAREST.scores.mean():.3f} to {AUTO.scores.mean():.3f}." in AUTO.rule
     assert f"rests on {summary.labelled} labelled positives" in AUTO.rule

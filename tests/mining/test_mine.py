@@ -207,7 +207,7 @@ def test_any_detector_judges():
     assert mine(QUERIES, CORPUS, WORLD.known, 4, judge=guide, depth=6).mask.all()
     assert len(asked) == 120 * 6
     own = Margin(0.0, lambda query: (query.vectors * CORPUS[query.positives]).sum(axis=1))
-    assert "Margin" in mine(QUERIES, CORPUS, WORLD.known, 4, judge=own).rule
+    assert "the anchor's positive minus 0." in mine(QUERIES, CORPUS, WORLD.known, 4, judge=own).rule
 
 
 # ---- how deep, how many ---------------------------------------------------------------------------------

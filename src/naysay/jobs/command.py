@@ -77,9 +77,6 @@ def mine_files(pairs: Path, *, console: Console | None = None, **options: Any) -
     out = console or Console()
     errors = Console(stderr=True, quiet=out.quiet)
     place = _checked_place(job)
-    for path in (job.output, job.report):
-        if path is not None and path.exists():
-            errors.print(f"{path} is there already: it is replaced when the job is done.", **_PLAIN)
     writing = f"another job is writing {str(job.output)!r}. Wait for it, or stop it."
     lock = job.output.with_name(f".{job.output.name}.naysay-lock")
     with _progress(errors) as progress, locked("--output", lock, writing, f"naysay job {secrets.token_hex(8)}"):
@@ -108,6 +105,9 @@ def _run(place: Path, job: JobOptions, mining: MiningOptions, progress: Progress
             mining = replace(mining, reviewed=read_review(job.reviewed, queries, tables.corpus))
         progress.update(step, description="encoding" if job.model is not None else "scoring known pairs")
         ready = prepare(folder, job, mining, tables)
+        for path in (job.output, job.report):
+            if path is not None and path.exists():
+                progress.console.print(f"{path} is there already: it is replaced when the job is done.", **_PLAIN)
         progress.update(step, description="mining", total=queries.n)
         mine_parts(folder, ready, partial(progress.advance, step))
         progress.reset(step, description="writing", total=queries.n)
