@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from naysay.encode.model import load_model, settings_of
+from naysay.errors import NaysayError
 
 tokenizers = pytest.importorskip("tokenizers", reason="sentence-transformers is not installed")
 transformers = pytest.importorskip("transformers", reason="sentence-transformers is not installed")
@@ -92,3 +93,13 @@ def test_what_decides_the_vectors_decides_the_key(saved):
     words, pooling = model
     found.add(settings_of(package.SentenceTransformer(modules=[words, type(pooling)(16, "cls")], device="cpu")))
     assert len(found) == 7
+
+
+def test_a_wrong_device_and_a_damaged_model_are_one_sentence(saved, tmp_path):
+    with pytest.raises(
+        NaysayError, match=r"^load_model: `device` must be one that torch can use here, got 'nodevice'\. "
+    ):
+        load_model(saved, device="nodevice")
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(NaysayError, match=r"^load_model: `name` must be a model that sentence-transformers can load, "):
+        load_model(tmp_path)

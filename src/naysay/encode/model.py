@@ -16,6 +16,7 @@ import numpy as np
 from naysay.arrays import is_torch, need_torch
 from naysay.checks import check_kind, public, raise_invalid, shown
 from naysay.errors import MissingExtraError
+from naysay.text import first_line
 
 _SETTINGS = ("prompts", "default_prompt_name", "max_seq_length", "truncate_dim")
 _PACKAGES = ("sentence_transformers", "transformers", "tokenizers")
@@ -37,7 +38,7 @@ def load_model(name: str | Path, *, download: bool = False, device: str | None =
         The model.
 
     Raises:
-        NaysayError: If there is no such folder, or no model in it.
+        NaysayError: If there is no such folder, no model in it, or no such device.
         MissingExtraError: If sentence-transformers is not installed.
 
     Examples:
@@ -57,7 +58,23 @@ def load_model(name: str | Path, *, download: bool = False, device: str | None =
     except ImportError as error:
         message = "sentence-transformers is not installed. Run: pip install sentence-transformers"
         raise MissingExtraError(message) from error
-    return package.SentenceTransformer(str(name), device=device, local_files_only=not download)
+    if device is not None:
+        _check_device(device)
+    try:
+        return package.SentenceTransformer(str(name), device=device, local_files_only=not download)
+    except Exception as error:  # of any of the packages that read the files
+        advice = f"{type(error).__name__}: {first_line(error)}"
+        raise_invalid("name", "a model that sentence-transformers can load", shown(str(name)), advice)
+
+
+def _check_device(device: str) -> None:
+    """Raise unless torch can use a device here."""
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except Exception as error:  # torch raises several kinds
+        raise_invalid("device", "one that torch can use here", shown(device), first_line(error))
 
 
 @public
