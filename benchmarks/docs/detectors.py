@@ -49,8 +49,10 @@ estimate that says that it cannot tell is not counted. `mine`: the share of fals
 among what `judge="auto"` returns; `audit`: among the nearest {k}; bounds from random documents; the share of unlabelled
 positives above a threshold. In brackets: mean truth and mean estimate of the nearest {k}, in per cent. "Easiest" and
 "own" labels, and encoders trained on the labels (codex-s), break the assumption that labels are random; weak encoders
-break that the highest scores are positives. Settings were chosen on other planted worlds, of scores alone, and
-on debian and cranfield; the lower end of the interval also after a look at scifact.
+break that the highest scores are positives. Not blind: settings were
+chosen on planted worlds of scores alone, after a look at a first run of this table (50 anchors, scifact, cranfield, a
+part of debian, a few planted worlds of 500 anchors). The weights of groups of anchors and both ends of the interval
+were changed then. The column of the audit is from before it used the posterior.
 """
 OVERALL = """\
 All planted worlds with random labels, and with the easiest positives as labels:
