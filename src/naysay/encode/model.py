@@ -69,8 +69,7 @@ def load_model(name: str | Path, *, download: bool = False, device: str | None =
 
 def _check_device(device: str) -> None:
     """Raise unless torch can use a device here."""
-    import torch
-
+    torch = need_torch()
     try:
         torch.empty(0, device=device)
     except Exception as error:  # torch raises several kinds
