@@ -173,6 +173,13 @@ def test_bad_options_are_explained_before_any_training(options, message, monkeyp
     assert str(caught.value).startswith(f"compare: {message}")
 
 
+@pytest.mark.parametrize("option", [{"budget": "1s"}, {"split": "time"}, {"liked": 4.0}, {"test": "held.csv"}])
+def test_options_that_quick_does_not_use_are_errors(option, monkeypatch):
+    monkeypatch.setattr(_run.Run, "train", None)
+    with pytest.raises(NaysayError, match=rf"^compare: `{next(iter(option))}` must be left out with `quick`, got "):
+        ns.compare(quick=True, **option)
+
+
 def test_a_folder_of_something_else_is_an_error(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(NaysayError, match=r"`out` must be a new folder, or that of an earlier comparison, got"):

@@ -31,6 +31,7 @@ from naysay.text import counted, versions
 
 TASKS: dict[str, Any] = {one.name: one for one in (Recommendation, LinkPrediction)}
 QUICK_STEPS = 160
+_NOT_QUICK = ("budget", "validation", "test", "split", "liked")  # quick=True does not use them
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
@@ -150,8 +151,10 @@ def _data(data: Any, options: CompareOptions) -> Interactions | KnowledgeGraph:
     """The interactions or triples: given, read, or generated."""
     graph = options.task == LinkPrediction.name
     if options.quick:
-        if data is not None:
-            raise_invalid("data", "left out with `quick`", shown(data))
+        usual = CompareOptions()
+        for name, value in {"data": data, **{name: getattr(options, name) for name in _NOT_QUICK}}.items():
+            if value != getattr(usual, name, None):
+                raise_invalid(name, "left out with `quick`", shown(value))
         return _generated_graph(options.seed) if graph else _generated_interactions(options.seed)
     if data is None:
         raise_invalid("data", "a table, or a folder of triples", "nothing", "Or pass `quick`.")
