@@ -18,9 +18,10 @@ from naysay.text import described
 class Shuffled:
     """Random batches that hold each row once an epoch; rows that are forbidden together are in different batches.
 
-    Rows are taken in random order, each to the first batch with room where it may be; with labels, another row may make
-    room for it. In a batch for in-batch negatives two rows with the same item are each other's false negatives: pass
-    the items as `forbid`. Rows that fit nowhere are left out of this epoch; `dropped` counts them.
+    Rows are placed in random order. Each goes to the first batch that is not full and holds no row that is forbidden
+    with it. With labels, a row that fits in no batch may take the place of another, which moves to a batch that is not
+    full. With in-batch negatives, two rows with the same item are each other's false negatives: pass the items as
+    `forbid`. Rows that fit in no batch are left out of this epoch; `dropped` counts them.
 
     Cost: O(n + forbidden pairs); 16 bytes per row.
 

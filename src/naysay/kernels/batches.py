@@ -29,7 +29,7 @@ def with_room(following: Any, batch: Any) -> Any:
 
 @compiled
 def place_labelled(order: Any, labels: Any, size: Any, following: Any, next_batch: Any, counts: Any, out: Any) -> Any:
-    """Each row of `order` to the first batch with room after the last one of its label; -1 matches nothing.
+    """Put each row of `order` into the first batch that is not full, after the last of its label; -1 matches nothing.
 
     Returns how many rows found none; they are moved to the front of `order`.
     """
@@ -104,7 +104,7 @@ def place_left(rows: Any, labels: Any, size: Any, tries: Any, counts: Any, out: 
 def place_linked(
     order: Any, indptr: Any, indices: Any, size: Any, following: Any, batch_of: Any, marks: Any, counts: Any, out: Any
 ) -> Any:
-    """Each row of `order` to the first batch with room that holds none of its links; how many rows found none.
+    """Put each row of `order` into the first batch that is not full and has none of its links. Returns the rows left.
 
     batch_of (n,) is -1, and marks (n_batches + 1,) are -1 at the start.
     """

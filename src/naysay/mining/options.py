@@ -73,8 +73,9 @@ class MiningOptions:
         keep_own_text: Whether to keep corpus rows whose vector is that of the query, number for number. By default they
             are left out like the query itself.
         duplicates: A detector such as `Duplicates`, the texts of the corpus, or (corpus texts, query texts).
-        depth: Number of candidates to search for each query. By default max(4 k, 100), plus the ranks that
-            `rank_range` skips. Known pairs do not count: the search leaves them out.
+        depth: Number of candidates to search for each query. By default up to max(4 k, 100), plus the ranks that
+            `rank_range` skips, and only as deep as the negatives need. Known pairs do not count: the search leaves
+            them out.
         sources: {name: (n, m) ids, or an object with ids}: candidates of other retrievers, best first, -1 empty.
             They are scored by the vectors and keep the ranks of their own list.
         rank_range: (first, last): keep these ranks only, counted from 1 before anything is dropped. last may be
@@ -116,7 +117,7 @@ class MiningOptions:
     same_ids: Any = option(False)
     keep_own_text: bool = option(False, "Keep documents whose text or vector is that of the anchor.")
     duplicates: Any = option(None)
-    depth: int | None = option(None, "Candidates to search for each anchor. Default: max(4 k, 100).")
+    depth: int | None = option(None, "Candidates to search for each anchor. Default: as many as the negatives need.")
     sources: Mapping[str, Any] | None = option(None)
     rank_range: tuple[int, int | None] | None = option(None, "Keep these ranks only: 10-100, or 10-.",
                                                        read=read_rank_range)  # fmt: skip
